@@ -23,7 +23,7 @@ def chosen_members(
     *,
     option: str = "--slice",
 ) -> Json:
-    """Return the members of a request that options stand for.
+    """Return the members of a request that options stand for; `option` is that of the slices.
 
     Parameters
     ----------
@@ -35,8 +35,6 @@ def chosen_members(
         Names of slices that are combined, as `region,age_band`.
     population
         A file, `uniform` or JSON.
-    option
-        What the slices are called, for messages.
     """
     read = _columns(columns or "")
     cuts: dict[str, int | list[float]] = {}

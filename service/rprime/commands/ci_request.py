@@ -5,19 +5,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
+from rprime.application import EvaluationRequest, read_request
 from rprime.commands.evidence_files import STDIN, ColumnFile, read_evidence
 from rprime.commands.exit_status import refuse, refuse_here
 from rprime.commands.mappings import read_gates, read_mapping
 from rprime.commands.options import settings
 from rprime.commands.tallies import COUNTED_BY, read_tables
-
-if TYPE_CHECKING:
-    from rprime.application import EvaluationRequest
-    from rprime.settings import Limits
+from rprime.evidence import read_columns, read_members
+from rprime.evidence.reader import MEMBERS
+from rprime.problems.problem import Problem
+from rprime.settings import Limits
 
 Json = dict[str, Any]
 
@@ -34,43 +35,29 @@ class JsonRequest:
 
     body: bytes
 
-    def read(self, limits: "Limits") -> "EvaluationRequest":
+    def read(self, limits: Limits) -> EvaluationRequest:
         """Read it; a `Problem` says what is wrong with it."""
-        from rprime.application import read_request
-
         return read_request(self.body, limits)
 
     @property
     def members(self) -> Json:
         """The rest of the request, the baseline included."""
         content = orjson.loads(self.body)
-        return {name: value for name, value in content.items() if name not in evidence_members()}
+        return {name: value for name, value in content.items() if name not in MEMBERS}
 
 
 @dataclass(frozen=True)
 class ColumnFileRequest:
-    """A request whose items are columns of files.
-
-    Parameters
-    ----------
-    candidate
-        The evidence.
-    members
-        The rest of the request; `labels` may be there.
-    baseline
-        A file that it is compared with: other predictions for the same items, or evidence with
-        true labels of its own.
-    """
+    """A request whose items are columns of files."""
 
     candidate: ColumnFile
     members: Json
+    """The rest of the request; `labels` may be there."""
     baseline: ColumnFile | None = None
+    """Other predictions for the same items, or evidence with true labels of its own."""
 
-    def read(self, limits: "Limits") -> "EvaluationRequest":
+    def read(self, limits: Limits) -> EvaluationRequest:
         """Read it; a `Problem` says what is wrong with it."""
-        from rprime.application import read_request
-        from rprime.evidence import read_columns
-
         request = written(self.members)
         with ExitStack() as files:
             candidate, *others = (files.enter_context(file.opened()) for file in self.files)
@@ -86,24 +73,15 @@ class ColumnFileRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class CiRequest:
-    """A request, and what only a service with a history can answer in it.
-
-    Parameters
-    ----------
-    request
-        What is asked.
-    kept_there
-        Members that are sent besides: a stored baseline, where the evaluation belongs.
-    baseline
-        What it is compared with, in words.
-    origin
-        Where it belongs, for renderings.
-    """
+    """A request, and what only a service with a history can answer in it."""
 
     request: JsonRequest | ColumnFileRequest
     kept_there: Mapping[str, Any]
+    """Members that are sent besides: a stored baseline, where the evaluation belongs."""
     baseline: str | None
+    """What it is compared with, in words."""
     origin: Mapping[str, Any]
+    """Where it belongs, for renderings."""
 
 
 def assemble(
@@ -128,8 +106,6 @@ def assemble(
         Files with rules, and with further members of the request.
     origin
         Where the evaluation belongs, by names of the contract.
-    engine
-        Counts the items where they lie, in files that it can open.
     chosen
         Members of the request that options stand for, as `chosen_members` returns them.
     """
@@ -157,11 +133,11 @@ def assemble(
     other = None if reference else baseline
     for name, value in (chosen or {}).items():
         _add(members, name, value, _OPTIONS.get(name, f"--{name}"))
-    asked = (
-        _request(file, other, members)
-        if engine is None
-        else _counted(files, other, members, engine)
-    )
+    asked: JsonRequest | ColumnFileRequest
+    if engine is None:
+        asked = _request(file, other, members)
+    else:
+        asked = _counted(files, other, members, engine)
     inline = isinstance(asked, ColumnFileRequest) or "baseline" in members
     said = baseline or ("y_pred_baseline" if inline else None)
     return CiRequest(request=asked, kept_there=kept, baseline=said, origin=given)
@@ -225,16 +201,13 @@ def _is_evidence(body: bytes) -> bool:
     )
 
 
-def local(limits: "Limits") -> "Limits":
+def local(limits: Limits) -> Limits:
     """Return limits for files, which may use all memory."""
     return limits.model_copy(update={"other_body_bytes": 2**62})
 
 
 def _members(file: ColumnFile, members: Mapping[str, Any]) -> bytes:
     """Return the columns of a file as JSON, to stand within JSON."""
-    from rprime.evidence import read_members
-    from rprime.problems.problem import Problem
-
     try:
         with file.opened() as source:
             found = read_members(*source, local(settings().limits), members)
@@ -281,19 +254,11 @@ def written(members: Mapping[str, Any]) -> bytes:
         refuse(f"a value has no JSON: {error}")
 
 
-def evidence_members() -> frozenset[str]:
-    """Return the names of a request that are evidence."""
-    from rprime.evidence.reader import COMPANIONS, EVIDENCE_ARRAYS
-
-    parts = (*EVIDENCE_ARRAYS.values(), *COMPANIONS.values())
-    return frozenset(name for names in parts for name in names)
-
-
 def comparison_body(body: bytes) -> bytes:
     """Turn a request to evaluate against a baseline into one to compare."""
     content = orjson.loads(body)
     asked = {name: content.pop(name) for name in ("baseline", "gates") if name in content}
-    side = {*evidence_members(), "test_set"}
+    side = MEMBERS | {"test_set"}
     asked["candidate"] = {name: content.pop(name) for name in side if name in content}
     return orjson.dumps(asked | ({"options": content} if content else {}))
 

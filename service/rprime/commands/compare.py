@@ -69,7 +69,7 @@ def compare(
     with defects(), ExitStack() as connections:
         from rprime.commands.chosen import chosen_members
         from rprime.commands.ci_request import assemble, reference_of
-        from rprime.commands.evaluation import compare_operation, run_operation
+        from rprime.commands.evaluation import run
         from rprime.commands.history import slice_member
         from rprime.commands.renderings import conclude, publish
 
@@ -83,7 +83,7 @@ def compare(
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, chosen=chosen
             )
-            outcome = run_operation(compare_operation(), ci_request, service, table_only=table_only)
+            outcome = run(ci_request, service, compares=True, table_only=table_only)
         elif old is None:
             refuse(f"a stored evaluation is compared with another one; {baseline} names none")
         elif columns or crossing or population:

@@ -1,25 +1,26 @@
 """What a figure is drawn of, from a file: evidence, or a report that was written before."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import orjson
+from pydantic import ValidationError
 
+from rprime.application.report_subject import evaluated
+from rprime.client.report import Report
+from rprime.commands.ci_request import assemble
+from rprime.commands.evaluation import read, subject_of
 from rprime.commands.exit_status import refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rprime.client.report import Report
-    from rprime.report.subject import ReportSubject
+from rprime.report.subject import ReportSubject
 
 
 class Drawn(NamedTuple):
     """Whether there is a baseline, and what is drawn with these indices."""
 
     compared: bool
-    subject: "Callable[[tuple[str, ...]], ReportSubject]"
+    subject: Callable[[tuple[str, ...]], ReportSubject]
 
 
 def read_drawn(file: str, baseline: str | None) -> Drawn:
@@ -37,7 +38,7 @@ def read_drawn(file: str, baseline: str | None) -> Drawn:
     return Drawn(report.comparison is not None, report.subject)
 
 
-def _report(file: str) -> "Report | None":
+def _report(file: str) -> Report | None:
     """Return the report in a file; None if the file is no report."""
     path = Path(file)
     if path.suffix.lower() != ".json":
@@ -49,10 +50,6 @@ def _report(file: str) -> "Report | None":
         return None
     if not isinstance(found, dict) or "engine_version" not in found:
         return None
-    from pydantic import ValidationError
-
-    from rprime.client.report import Report
-
     report = Report(orjson.dumps(found))
     try:
         _ = report.model
@@ -63,16 +60,12 @@ def _report(file: str) -> "Report | None":
 
 
 def _of_evidence(file: str, baseline: str | None) -> Drawn:
-    from rprime.application.report_subject import evaluated
-    from rprime.commands.ci_request import assemble
-    from rprime.commands.evaluation import read, subject_of
-
     ci_request = assemble(file, baseline=baseline)
     if "baseline" in ci_request.kept_there:
         refuse("a stored baseline needs a stored evaluation: name its id, or give a file")
     evaluation_request = read(ci_request.request, kept_there=True)
 
-    def subject(indices: tuple[str, ...]) -> "ReportSubject":
+    def subject(indices: tuple[str, ...]) -> ReportSubject:
         evaluation = evaluated(evaluation_request, indices)
         found = subject_of(evaluation_request, evaluation, ci_request)
         return replace(found, model=found.model or Path(file).stem)

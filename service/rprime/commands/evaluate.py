@@ -100,7 +100,7 @@ def evaluate(
     with defects():
         from rprime.commands.chosen import chosen_members
         from rprime.commands.ci_request import assemble
-        from rprime.commands.evaluation import evaluate_operation, run_operation
+        from rprime.commands.evaluation import run
         from rprime.commands.renderings import conclude, publish
 
         ci_request = assemble(
@@ -112,8 +112,6 @@ def evaluate(
             engine=engine,
             chosen=chosen_members(columns, slice_ or (), crossing or (), population),
         )
-        outcome = run_operation(
-            evaluate_operation(table=table), ci_request, service, table_only=table_only
-        )
+        outcome = run(ci_request, service, table=table, table_only=table_only)
         publish(outcome, output, gates)
         conclude(outcome, strict=strict)

@@ -1,123 +1,61 @@
 """The answer to a submission, from a service or from the engine here."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from rprime import __version__
+from rprime.application import EvaluationRequest
+from rprime.application.compare import render_assessment
+from rprime.application.request import ORIGIN
+from rprime.client import calls
+from rprime.client.calls import Call
+from rprime.client.report import Comparison, Report
 from rprime.commands.ci_request import CiRequest, ColumnFileRequest, JsonRequest, comparison_body
 from rprime.commands.exit_status import refuse, refuse_here, say, working
 from rprime.commands.history_source import connected
 from rprime.commands.options import ServiceOptions, settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rprime.application import EvaluationRequest
-    from rprime.client.calls import Call
-    from rprime.client.report import Comparison, Report
-    from rprime.commands.payload import Payload
-    from rprime.core.evaluate import Evaluation
-    from rprime.core.warnings import Warning  # noqa: A004 (its name)
-    from rprime.report.subject import ReportSubject
+from rprime.commands.payload import make_payload
+from rprime.core.evaluate import Evaluation
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
+from rprime.problems.problem import Problem
+from rprime.report.subject import ReportSubject
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
 class EvaluationOutcome:
-    """What came out.
-
-    Parameters
-    ----------
-    content
-        The answer, JSON.
-    verdict
-        Of the gate; None without one.
-    judged
-        Whether it rests on numbers.
-    make_subject
-        Returns what the renderings are of, which takes an evaluation.
-    notes
-        How the files were read here, which the answer of a service cannot say.
-    """
+    """What came out: the answer, JSON, and the verdict of the gate, if there is one."""
 
     content: bytes
     verdict: str | None
     judged: bool
-    make_subject: "Callable[[], ReportSubject]"
-    notes: "tuple[Warning, ...]" = ()
+    """Whether the verdict rests on numbers."""
+    make_subject: Callable[[], ReportSubject]
+    notes: tuple[Warning, ...] = ()
+    """How the files were read here, which the answer of a service cannot say."""
 
     @cached_property
-    def subject(self) -> "ReportSubject":
-        """What the renderings are of."""
+    def subject(self) -> ReportSubject:
+        """What the renderings are of, which takes an evaluation."""
         return self.make_subject()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """What is asked about a submission: a report, or a comparison.
-
-    Parameters
-    ----------
-    here
-        Answers from what the request was read as, and its evaluation.
-    there
-        The call by which a service is asked.
-    columns
-        Whether a service answers it about columns, too.
-    """
-
-    here: "Callable[[EvaluationRequest, Evaluation], bytes]"
-    there: "Callable[[Payload], Call[Any]]"
-    columns: bool
-
-
-def evaluate_operation(*, table: bool) -> Operation:
-    """Ask for a report."""
-
-    def there(payload: "Payload") -> "Call[Report]":
-        from rprime.client import calls
-
-        body, kind, members = payload.content, payload.media_type, payload.request
-        return calls.evaluation(body, table=table, media_type=kind, request=members)
-
-    return Operation(
-        here=lambda evaluation_request, evaluation: evaluation_request.report(
-            evaluation, with_table=table
-        ),
-        there=there,
-        columns=True,
-    )
-
-
-def compare_operation() -> Operation:
-    """Ask for a comparison."""
-    from rprime.application.compare import render_assessment
-
-    def here(evaluation_request: "EvaluationRequest", _: "Evaluation") -> bytes:
-        assert evaluation_request.assessment is not None  # noqa: S101 (there is a baseline)
-        return render_assessment(evaluation_request.assessment)
-
-    def there(payload: "Payload") -> "Call[Comparison]":
-        from rprime.client import calls
-
-        return calls.comparison(comparison_body(payload.content))
-
-    return Operation(here=here, there=there, columns=False)
-
-
-def run_operation(
-    operation: Operation, ci_request: CiRequest, service: ServiceOptions | None, *, table_only: bool
+def run(
+    ci_request: CiRequest,
+    service: ServiceOptions | None,
+    *,
+    compares: bool = False,
+    table: bool = False,
+    table_only: bool,
 ) -> EvaluationOutcome:
-    """Answer here, or by a service where there is one."""
-    if service is None:
-        return run_in_process(operation, ci_request)
-    return run_on_server(operation, ci_request, service, table_only=table_only)
-
-
-def run_in_process(operation: Operation, ci_request: CiRequest) -> EvaluationOutcome:
-    """Answer in this process."""
+    """Answer as POST /evaluate or, if it `compares`, as POST /compare: here, or by a service."""
+    if service is not None:
+        return _run_on_server(
+            ci_request, service, compares=compares, table=table, table_only=table_only
+        )
     if "baseline" in ci_request.kept_there:
         refuse("a stored baseline needs --server; give a file to compare here")
     if not {"project", "keep_items"}.isdisjoint(ci_request.origin):
@@ -125,7 +63,11 @@ def run_in_process(operation: Operation, ci_request: CiRequest) -> EvaluationOut
     evaluation_request = read(ci_request.request)
     with working("Evaluating ..."):
         evaluation = evaluation_request.evaluate()
-        content = operation.here(evaluation_request, evaluation)
+        if compares:
+            assert evaluation_request.assessment is not None  # noqa: S101 (there is a baseline)
+            content = render_assessment(evaluation_request.assessment)
+        else:
+            content = evaluation_request.report(evaluation, with_table=table)
     return EvaluationOutcome(
         content,
         evaluation_request.verdict,
@@ -134,17 +76,21 @@ def run_in_process(operation: Operation, ci_request: CiRequest) -> EvaluationOut
     )
 
 
-def run_on_server(
-    operation: Operation, ci_request: CiRequest, service: ServiceOptions, *, table_only: bool
+def _run_on_server(
+    ci_request: CiRequest, service: ServiceOptions, *, compares: bool, table: bool, table_only: bool
 ) -> EvaluationOutcome:
     """Ask a service; the values that renderings show are computed here, where one is asked for."""
-    from rprime.commands.payload import make_payload
-
     evaluation_request = read(ci_request.request, kept_there=True)
-    sent = make_payload(
-        ci_request, evaluation_request, table_only=table_only, columns=operation.columns
-    )
-    answer: Report | Comparison = ask(operation.there(sent), service)
+    # A service takes no columns to compare.
+    sent = make_payload(ci_request, evaluation_request, table_only=table_only, columns=not compares)
+    answer: Report | Comparison
+    if compares:
+        answer = ask(calls.comparison(comparison_body(sent.content)), service)
+    else:
+        asked = calls.evaluation(
+            sent.content, table=table, media_type=sent.media_type, request=sent.request
+        )
+        answer = ask(asked, service)
     if answer.engine_version != __version__:
         there = answer.engine_version
         say(f"the service computes with version {there}, the renderings with {__version__}")
@@ -157,7 +103,7 @@ def run_on_server(
     known = {(warning.code, warning.detail) for warning in answer.warnings}
     notes = tuple(note for note in read_so if (note.code, note.detail) not in known)
 
-    def subject() -> "ReportSubject":
+    def subject() -> ReportSubject:
         asked = evaluation_request
         if sent.tallied:
             asked = read(JsonRequest(sent.content), kept_there=True)
@@ -176,18 +122,11 @@ def run_on_server(
 
 def read(
     request: JsonRequest | ColumnFileRequest, *, kept_there: bool = False
-) -> "EvaluationRequest":
+) -> EvaluationRequest:
     """Read a request, or end and say what is wrong with it.
 
-    Parameters
-    ----------
-    request
-        Of the contract, or of files of columns.
-    kept_there
-        Whether a service will keep what the request wants to be kept.
+    `kept_there` says that a service will keep what the request wants to be kept.
     """
-    from rprime.problems.problem import Problem
-
     known = settings().limits
     try:
         evaluation_request = request.read(known)
@@ -199,33 +138,28 @@ def read(
     return evaluation_request
 
 
-def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
+def ask(call: Call[Result], service: ServiceOptions) -> Result:
     """Ask a service, or end and say why there is no answer."""
     with working(f"Asking {service.url} ..."), connected(service) as client:
         return client.ask(call)
 
 
 def subject_of(
-    evaluation_request: "EvaluationRequest", evaluation: "Evaluation", ci_request: CiRequest
-) -> "ReportSubject":
+    evaluation_request: EvaluationRequest, evaluation: Evaluation, ci_request: CiRequest
+) -> ReportSubject:
     """Return what the renderings are of."""
-    from rprime.application.request import ORIGIN
-
     shown = {name: value for name, value in ci_request.origin.items() if name in ORIGIN}
     found = evaluation_request.subject(evaluation)
     return replace(found, baseline=ci_request.baseline, **shown)
 
 
 def answered(
-    subject: "ReportSubject",
-    evaluation: "Evaluation",
-    answer: "Report | Comparison",
-    notes: "tuple[Warning, ...]" = (),
-) -> "ReportSubject":
+    subject: ReportSubject,
+    evaluation: Evaluation,
+    answer: Report | Comparison,
+    notes: tuple[Warning, ...] = (),
+) -> ReportSubject:
     """Return what the renderings are of, with the comparison and the verdict of a service."""
-    from rprime.client.report import Report
-    from rprime.core.warnings import Warning  # noqa: A004 (its name)
-
     warnings = tuple(Warning(**warning.model_dump()) for warning in answer.warnings)
     if not isinstance(answer, Report):
         # The answer to a comparison has none about the values.

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
+import numpy as np
 import orjson
 
 from rprime.commands.exit_status import refuse
-
-if TYPE_CHECKING:
-    from rprime.evidence import Kind
+from rprime.evidence import FORMATS, SUFFIXES, Kind
 
 STDIN = "-"
 _TABLES = {"confusion_matrix.npy", "labels.npy", "unclassified.npy", "spurious.npy"}
@@ -36,24 +35,14 @@ _LARGE = 16 * 1024 * 1024
 
 @dataclass(frozen=True)
 class ColumnFile:
-    """A file of columns.
-
-    Parameters
-    ----------
-    name
-        As it was given, for people.
-    kind
-        Of body.
-    content
-        The bytes of standard input; None for a file.
-    """
+    """A file of columns, by its path; or the bytes of standard input."""
 
     name: str
-    kind: "Kind"
+    kind: Kind
     content: bytes | None = None
 
     @contextmanager
-    def opened(self) -> "Iterator[tuple[Kind, IO[bytes]]]":
+    def opened(self) -> Iterator[tuple[Kind, IO[bytes]]]:
         """Open it; whoever watches sees how far a large one has been read."""
         with ExitStack() as files:
             body = files.enter_context(_opened(self.name, self.content))
@@ -65,19 +54,12 @@ class ColumnFile:
 
 
 def read_evidence(file: str) -> ColumnFile | bytes:
-    """Recognise a file by its suffix, else by how it begins.
-
-    Parameters
-    ----------
-    file
-        A path, where `.gz` or `.zst` may follow the suffix; or - for standard input.
+    """Recognise a file by its suffix, where `.gz` or `.zst` may follow, else by how it begins.
 
     Returns
     -------
     A file of columns, to be read later, or the bytes of a JSON document.
     """
-    from rprime.evidence import SUFFIXES
-
     content = sys.stdin.buffer.read() if file == STDIN else None
     try:
         with _opened(file, content) as body:
@@ -100,10 +82,8 @@ def _suffix(file: str) -> str:
     return (Path(path.stem) if path.suffix.lower() in _PACKED else path).suffix.lower()
 
 
-def _kind_of(file: str, beginning: bytes) -> "Kind | None":
+def _kind_of(file: str, beginning: bytes) -> Kind | None:
     """Return the format of columns that begins so; None for JSON."""
-    from rprime.evidence import FORMATS
-
     if _suffix(file) == ".json" or beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
         return None
     found = (kind for kind, form in FORMATS.items() if beginning.startswith(form.begins))
@@ -118,21 +98,17 @@ def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
             yield stream
             return
         with TemporaryFile() as plain:
-            _inflate(file, stream, plain)
+            import zstandard
+
+            from rprime.server.inflating import gunzip, unzstd
+
+            is_gzip = _beginning(stream).startswith(_MAGIC[0])
+            try:
+                plain.writelines(gunzip(stream) if is_gzip else unzstd(stream, window=0))
+            except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError):
+                refuse(f"{file} is no whole gzip or Zstandard file")
             plain.seek(0)
             yield plain
-
-
-def _inflate(file: str, stream: IO[bytes], plain: IO[bytes]) -> None:
-    import zstandard
-
-    from rprime.server.inflating import gunzip, unzstd
-
-    is_gzip = _beginning(stream).startswith(_MAGIC[0])
-    try:
-        plain.writelines(gunzip(stream) if is_gzip else unzstd(stream, window=0))
-    except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError):
-        refuse(f"{file} is no whole gzip or Zstandard file")
 
 
 def _beginning(body: IO[bytes]) -> bytes:
@@ -143,8 +119,6 @@ def _beginning(body: IO[bytes]) -> bytes:
 
 def _table(body: IO[bytes]) -> bytes | None:
     """Return the table in an archive as JSON; None if it holds columns."""
-    import numpy as np
-
     try:
         with ZipFile(body) as archive:
             if not _TABLES.issuperset(archive.namelist()):

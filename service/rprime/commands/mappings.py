@@ -1,36 +1,56 @@
 """Gates and options from files of YAML or JSON."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import yaml
 
 from rprime.commands.exit_status import refuse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    import yaml
-
-    from rprime.problems.problem import Violation
+from rprime.core.gates.rules import mistakes
+from rprime.problems.problem import Violation, pointer
+from rprime.schemas.document import Document
+from rprime.schemas.gate import Gates
+from rprime.schemas.violations import validated
 
 Json = dict[str, Any]
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _DATE = "tag:yaml.org,2002:timestamp"
 
 
-def read_mapping(path: Path, what: str) -> Json:
-    """Read a file that holds a mapping.
+class _Loader(yaml.SafeLoader):
+    """Refuses a name that stands twice: the last one would silently win.
 
-    Parameters
-    ----------
-    path
-        YAML, and with it JSON.
-    what
-        It is, for messages.
+    Of words, only true and false are booleans, as in YAML 1.2: `on` is a name. A date stays a
+    text, which is checked with its place.
     """
-    import yaml
 
+    yaml_implicit_resolvers = {  # noqa: RUF012 (the base class has it so)
+        first: [
+            (tag, words)
+            for tag, words in found
+            if tag != _DATE and (tag != _BOOLEAN or first in "tTfF")
+        ]
+        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(
+        self,
+        node: yaml.MappingNode,
+        deep: bool = False,  # noqa: FBT001, FBT002 (the base class has it so)
+    ) -> dict[Any, Any]:
+        names = [self.construct_object(key, deep=True) for key, _ in node.value]
+        for place, name in enumerate(names):
+            if name in names[:place] and name != "<<":
+                said, mark = f"the name {name!r} stands twice", node.value[place][0].start_mark
+                raise yaml.constructor.ConstructorError(None, None, said, mark)
+        return super().construct_mapping(node, deep)
+
+
+def read_mapping(path: Path, what: str) -> Json:
+    """Read a file of YAML, and with it JSON, that holds a mapping; `what` it is, for messages."""
     try:
-        content = yaml.load(path.read_bytes(), Loader=_loader())  # noqa: S506 - made of SafeLoader
+        content = yaml.load(path.read_bytes(), Loader=_Loader)  # noqa: S506 - made of SafeLoader
     except OSError as error:
         refuse(f"cannot read {path}: {error.strerror}")
     except yaml.MarkedYAMLError as error:
@@ -48,12 +68,6 @@ def read_mapping(path: Path, what: str) -> Json:
 
 def read_gates(path: Path) -> Json:
     """Read a file of gates, or end and say which line of it is wrong."""
-    from rprime.core.gates.rules import mistakes
-    from rprime.problems.problem import Violation, pointer
-    from rprime.schemas.document import Document
-    from rprime.schemas.gate import Gates
-    from rprime.schemas.violations import validated
-
     content = read_mapping(path, "gates")
     violations: list[Violation] = []
     gates = validated(Gates, Document(content, names=tuple(content)), violations)
@@ -69,11 +83,7 @@ def read_gates(path: Path) -> Json:
 
 def rule_places(path: Path) -> dict[str, Json]:
     """Return file, line and column of each rule of a valid file of gates, by the rule's id."""
-    import yaml
-
-    from rprime.schemas.gate import Gates
-
-    root: Any = yaml.compose(path.read_bytes(), Loader=_loader())
+    root: Any = yaml.compose(path.read_bytes(), Loader=_Loader)
     rules = Gates.model_validate(read_mapping(path, "gates")).core().rules
     marks = [node.start_mark for node in _child(root, "rules").value]
     return {
@@ -82,11 +92,9 @@ def rule_places(path: Path) -> dict[str, Json]:
     }
 
 
-def _located(path: Path, violations: "Iterable[Violation]") -> "Iterator[str]":
+def _located(path: Path, violations: Iterable[Violation]) -> Iterator[str]:
     """Say where in a file of YAML each violation is, with the wrong name or value."""
-    import yaml
-
-    root: Any = yaml.compose(path.read_bytes(), Loader=_loader())
+    root: Any = yaml.compose(path.read_bytes(), Loader=_Loader)
     for violation in violations:
         *outer, name = *violation.pointer.split("/")[1:], getattr(violation, "name", None)
         node = root
@@ -102,46 +110,6 @@ def _located(path: Path, violations: "Iterable[Violation]") -> "Iterator[str]":
 
 def _child(node: Any, part: str) -> Any:  # noqa: ANN401 (a node of YAML)
     """Return the member of a node; the node itself if it lacks the member."""
-    import yaml
-
     if isinstance(node, yaml.MappingNode):
         return next((value for key, value in node.value if key.value == part), node)
     return node.value[int(part)] if isinstance(node, yaml.SequenceNode) else node
-
-
-def _loader() -> "type[yaml.SafeLoader]":
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        """Refuses a name that stands twice: the last one would silently win.
-
-        Of words, only true and false are booleans, as in YAML 1.2: `on` is a name. A date stays a
-        text, which is checked with its place.
-        """
-
-        yaml_implicit_resolvers = {  # noqa: RUF012 (the base class has it so)
-            first: [
-                (tag, words)
-                for tag, words in found
-                if tag != _DATE and (tag != _BOOLEAN or first in "tTfF")
-            ]
-            for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-        }
-
-        def construct_mapping(
-            self,
-            node: yaml.MappingNode,
-            deep: bool = False,  # noqa: FBT001, FBT002 (the base class has it so)
-        ) -> dict[Any, Any]:
-            names = [self.construct_object(key, deep=True) for key, _ in node.value]
-            for place, name in enumerate(names):
-                if name in names[:place] and name != "<<":
-                    raise yaml.constructor.ConstructorError(
-                        None,
-                        None,
-                        f"the name {name!r} stands twice",
-                        node.value[place][0].start_mark,
-                    )
-            return super().construct_mapping(node, deep)
-
-    return Loader

@@ -3,29 +3,24 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from urllib.parse import quote
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
+from rprime.application import EvaluationRequest
 from rprime.application.assessment import side_of
-from rprime.commands.ci_request import CiRequest, JsonRequest, evidence_members, splice, written
+from rprime.commands.ci_request import CiRequest, JsonRequest, splice, written
 from rprime.commands.exit_status import refuse, say
-from rprime.evidence.reader import OF_SCORES
+from rprime.core.comparison.alignment import Side
+from rprime.core.slices.slices import SliceColumn, Slices
+from rprime.evidence import Evidence
+from rprime.evidence.reader import MEMBERS, OF_SCORES
 from rprime.tally import slice_tables
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rprime.application import EvaluationRequest
-    from rprime.core.comparison.alignment import Side
-    from rprime.core.items import Items
-    from rprime.core.slices.slices import SliceColumn, Slices
-    from rprime.evidence import Evidence
-
 Json = dict[str, Any]
-Arrays = dict[str, "NDArray[Any]"]
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
@@ -41,43 +36,21 @@ MOST_QUERY = 6 * 1024
 
 @dataclass(frozen=True)
 class Payload:
-    """The body of a request, and what stands beside it.
-
-    Parameters
-    ----------
-    content
-        The body.
-    media_type
-        Of the body.
-    request
-        Of columns, the rest of the request, JSON; None: it is in the body.
-    tallied
-        Whether tables stand in place of items.
-    """
+    """The body of a request; beside columns stands the rest of the request, JSON."""
 
     content: bytes
     media_type: str = JSON
     request: bytes | None = None
     tallied: bool = False
+    """Whether tables stand in place of items."""
 
 
 def make_payload(
-    ci_request: CiRequest,
-    evaluation_request: "EvaluationRequest",
-    *,
-    table_only: bool,
-    columns: bool,
+    ci_request: CiRequest, evaluation_request: EvaluationRequest, *, table_only: bool, columns: bool
 ) -> Payload:
-    """Return the payload, with items as codes if there are many.
+    """Return the payload of a request and what it was read as, with many items as codes.
 
-    Parameters
-    ----------
-    ci_request, evaluation_request
-        The request, and what it was read as.
-    table_only
-        Send the table in place of the items.
-    columns
-        Whether the service takes columns for an answer to this.
+    `columns` says whether the service takes columns for an answer to this.
     """
     asked, items = ci_request.request, evaluation_request.evidence.items
     as_it_is = isinstance(asked, JsonRequest) and (items is None or len(asked.body) <= SMALL)
@@ -94,88 +67,81 @@ def make_payload(
     return Payload(splice(tables, ci_request.kept_there), tallied=True)
 
 
-def _tabled(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> bytes:
+def _tabled(ci_request: CiRequest, evaluation_request: EvaluationRequest) -> bytes:
     """Return a request with tables in place of its items."""
     if evaluation_request.evidence.scores is not None:
         refuse("a table has no scores; send the items, or evaluate here, without --server")
     members = ci_request.request.members
     assessment = evaluation_request.assessment
-    declared = members.get("test_set") or {}
     candidate = assessment.candidate if assessment else side_of(evaluation_request.evidence, None)
-    content = _rest(members) | _table(candidate, declared)
+    content = _rest(members) | _table(candidate, members)
     if baseline := _baseline(evaluation_request):
-        content["baseline"] = _table(baseline, _declared(members))
+        content["baseline"] = _table(baseline, members.get("baseline"))
     return orjson.dumps(content)
 
 
-def _packed(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> Payload | None:
+def _packed(ci_request: CiRequest, evaluation_request: EvaluationRequest) -> Payload | None:
     """Return the codes of the items as columns; None if the other members are too long."""
     evidence, members = evaluation_request.evidence, ci_request.request.members
-    assert evidence.items is not None  # noqa: S101 (see `make_payload`)
-    arrays = _coded(evidence.items, len(evidence.labels))
-    content = _rest(members) | {
-        "labels": evidence.labels,
-        "codes": True,
-        **_slicing(evidence.slices),
-    }
-    if evidence.scores is not None:
-        arrays["y_score"] = evidence.scores
+    items, k = evidence.items, len(evidence.labels)
+    assert items is not None  # noqa: S101 (see `make_payload`)
+    arrays = {"y_true": items.true, "y_pred": _positions(items.predicted, k)}
+    others = {"sample_weight": items.weights, "group": items.groups}
+    arrays |= {name: array for name, array in others.items() if array is not None}
+    content = _rest(members) | {"labels": evidence.labels, "codes": True}
+    content |= _slicing(evidence.slices)
     baseline = _baseline(evaluation_request)
     if baseline is not None and baseline.items is None:
         content["baseline"] = members["baseline"]
     elif baseline is not None and baseline.items is not None:
         if not _same_items(evaluation_request, baseline):
             return None
-        arrays["y_pred_baseline"] = _positions(baseline.items.predicted, len(evidence.labels))
+        arrays["y_pred_baseline"] = _positions(baseline.items.predicted, k)
     request = splice(written(content), ci_request.kept_there)
     if len(quote(request, safe="")) > MOST_QUERY:
         return None
     return Payload(_streamed(arrays, evidence), ARROW, request)
 
 
-def _baseline(evaluation_request: "EvaluationRequest") -> "Side | None":
+def _baseline(evaluation_request: EvaluationRequest) -> Side | None:
     """Return the baseline whose evidence is in a request."""
     assessment = evaluation_request.assessment
     found = None if assessment is None else assessment.baseline_side
     return None if found is None else found.side
 
 
-def _coded(items: "Items", k: int) -> Arrays:
-    found = {"y_true": items.true, "y_pred": _positions(items.predicted, k)}
-    others = {"sample_weight": items.weights, "group": items.groups}
-    return found | {name: array for name, array in others.items() if array is not None}
-
-
-def _positions(predicted: "NDArray[Any]", k: int) -> "NDArray[Any]":
+def _positions(predicted: NDArray[Any], k: int) -> NDArray[Any]:
     """Return the codes of predicted classes; -1 is unclassified."""
     signed = predicted.astype(np.min_scalar_type(-k - 1), copy=False)
     return np.where(predicted == k, signed.dtype.type(-1), signed)
 
 
-def _same_items(evaluation_request: "EvaluationRequest", baseline_side: "Side") -> bool:
+def _same_items(evaluation_request: EvaluationRequest, baseline_side: Side) -> bool:
     """Whether a baseline is nothing but other predictions for the candidate's items."""
     evidence = evaluation_request.evidence
     mine, theirs = evidence.items, baseline_side.items
     if mine is None or theirs is None or baseline_side.scores is not None or baseline_side.test_set:
         return False
-    same = baseline_side.labels == evidence.labels and np.array_equal(mine.true, theirs.true)
-    alike = _alike(mine.weights, theirs.weights) and _alike(mine.groups, theirs.groups)
-    return same and alike and baseline_side.fingerprint == evidence.fingerprint
+    pairs = ((mine.true, theirs.true), (mine.weights, theirs.weights), (mine.groups, theirs.groups))
+    return (
+        baseline_side.labels == evidence.labels
+        and all(_is_equal(one, other) for one, other in pairs)
+        and baseline_side.fingerprint == evidence.fingerprint
+    )
 
 
-def _alike(one: "NDArray[Any] | None", other: "NDArray[Any] | None") -> bool:
+def _is_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
-def _streamed(arrays: Arrays, evidence: "Evidence") -> bytes:
-    """Return columns with the ids of their items and their slices, as an Arrow stream."""
+def _streamed(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> bytes:
+    """Return columns with the scores, ids and slices of their items, as an Arrow stream."""
     import pyarrow as pa
 
-    scores = arrays.pop("y_score", None)
     columns = {name: pa.array(array) for name, array in arrays.items()}
-    if scores is not None:
-        names = enumerate(evidence.labels)
-        columns |= {f"score:{name}": pa.array(scores[:, i]) for i, name in names}
+    if evidence.scores is not None:
+        for name, scores in zip(evidence.labels, evidence.scores.T, strict=True):
+            columns[f"score:{name}"] = pa.array(scores)
     if evidence.identities is not None:
         # Of a file of columns that pyarrow read.
         columns["item_id"] = cast("Any", evidence.identities).column
@@ -195,11 +161,11 @@ def _streamed(arrays: Arrays, evidence: "Evidence") -> bytes:
     return stream.getvalue()
 
 
-def _columns(slices: "Slices | None") -> "Mapping[str, SliceColumn]":
+def _columns(slices: Slices | None) -> Mapping[str, SliceColumn]:
     return {} if slices is None else slices.columns
 
 
-def _representatives(column: "SliceColumn") -> "tuple[list[Any], NDArray[Any]]":
+def _representatives(column: SliceColumn) -> tuple[list[Any], NDArray[Any]]:
     """Return a value of each slice of a column, None for no slice, and the positions of the items.
 
     Of a column of numbers, they are numbers that lie in its slices.
@@ -210,7 +176,7 @@ def _representatives(column: "SliceColumn") -> "tuple[list[Any], NDArray[Any]]":
     return [*values, None], np.minimum(column.codes, len(values))
 
 
-def _slicing(slices: "Slices | None") -> Json:
+def _slicing(slices: Slices | None) -> Json:
     """Return how the slices of items are made, as members of a request."""
     cuts = {name: one.edges for name, one in _columns(slices).items() if one.edges}
     crossings = slices.crossings if slices else []
@@ -219,7 +185,7 @@ def _slicing(slices: "Slices | None") -> Json:
 
 
 def _spelled(
-    ci_request: CiRequest, evaluation_request: "EvaluationRequest", *, with_ids: bool
+    ci_request: CiRequest, evaluation_request: EvaluationRequest, *, with_ids: bool
 ) -> Payload | None:
     """Return the items as JSON; None if there are too many.
 
@@ -248,7 +214,7 @@ _IDS = (
 )
 
 
-def spelled_side(side: "Side") -> Json:
+def spelled_side(side: Side) -> Json:
     """Return the items of a side by the names of their classes."""
     items = side.items
     assert items is not None  # noqa: S101 (columns have items)
@@ -268,17 +234,14 @@ def spelled_side(side: "Side") -> Json:
 
 def _rest(members: Mapping[str, Any]) -> Json:
     """Return the members that are neither evidence nor an inline baseline."""
-    left_out = evidence_members().difference(OF_SCORES) | {"baseline", "columns"}
+    left_out = MEMBERS.difference(OF_SCORES) | {"baseline", "columns"}
     return {name: value for name, value in members.items() if name not in left_out}
 
 
-def _declared(members: Mapping[str, Any]) -> Mapping[str, Any]:
-    baseline = members.get("baseline")
-    return (baseline.get("test_set") or {}) if isinstance(baseline, dict) else {}
-
-
-def _table(side: "Side", declared: Mapping[str, Any]) -> Json:
+def _table(side: Side, members: object) -> Json:
+    """Return a side as the table of its items; `members` may declare its test set."""
     table = side.table
+    declared = (members.get("test_set") or {}) if isinstance(members, dict) else {}
     if side.items is not None and side.items.groups is not None:
         refuse(
             "a table cannot carry groups, without which intervals and tests would be wrong; "

@@ -4,16 +4,20 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 import typer
+from rich.console import Console
 
+from rprime.commands.evaluation import EvaluationOutcome
 from rprime.commands.exit_status import Status, put, put_error, refuse, say
-
-if TYPE_CHECKING:
-    from rprime.commands.evaluation import EvaluationOutcome
-    from rprime.commands.options import Output
-    from rprime.report.subject import ReportSubject
+from rprime.commands.mappings import rule_places
+from rprime.commands.options import Output
+from rprime.report.annotations import render_annotations
+from rprime.report.formats import BY_NAME
+from rprime.report.measures import Measures
+from rprime.report.subject import ReportSubject
+from rprime.report.terminal import Terminal, render_terminal
 
 _LOUD = {
     "fail": "GATE FAILED.",
@@ -22,10 +26,8 @@ _LOUD = {
 }
 
 
-def publish(outcome: "EvaluationOutcome", output: "Output", gates: Path | None) -> None:
+def publish(outcome: EvaluationOutcome, output: Output, gates: Path | None) -> None:
     """Print and write what was asked for; annotations stand at the rules in the file of gates."""
-    from rprime.report.formats import BY_NAME
-
     for name, path in output.files.items():
         if path is not None:
             _write(path, BY_NAME[name].render(outcome.subject))
@@ -37,13 +39,15 @@ def publish(outcome: "EvaluationOutcome", output: "Output", gates: Path | None) 
         put(outcome.content + b"\n")
         for note in outcome.notes:
             say(note.detail)
+    elif sys.stdout.isatty():
+        Console().print(Terminal(outcome.subject))
     else:
-        _print(outcome.subject)
+        put(render_terminal(outcome.subject).encode())
     if output.annotations:
         _annotate(outcome.subject, gates, err=output.as_json)
 
 
-def conclude(outcome: "EvaluationOutcome", *, strict: bool) -> NoReturn:
+def conclude(outcome: EvaluationOutcome, *, strict: bool) -> NoReturn:
     """End with the status of the verdict, and say loudly what is no pass."""
     status, verdict = Status.DONE, outcome.verdict
     if verdict == "fail":
@@ -58,21 +62,7 @@ def conclude(outcome: "EvaluationOutcome", *, strict: bool) -> NoReturn:
     raise typer.Exit(status)
 
 
-def _print(subject: "ReportSubject") -> None:
-    from rprime.report.terminal import Terminal, render_terminal
-
-    if not sys.stdout.isatty():
-        put(render_terminal(subject).encode())
-        return
-    from rich.console import Console
-
-    Console().print(Terminal(subject))
-
-
-def _annotate(subject: "ReportSubject", gates: Path | None, *, err: bool) -> None:
-    from rprime.commands.mappings import rule_places
-    from rprime.report.annotations import render_annotations
-
+def _annotate(subject: ReportSubject, gates: Path | None, *, err: bool) -> None:
     places = {} if gates is None else rule_places(gates)
     for place in places.values():
         # GitHub knows files by their paths in the repository, wherever a step works.
@@ -96,18 +86,17 @@ def _append(variable: str, content: Callable[[], bytes]) -> None:
         say(f"cannot write to {path}, which {variable} names: {error.strerror}")
 
 
-def _outputs(outcome: "EvaluationOutcome") -> bytes:
+def _outputs(outcome: EvaluationOutcome) -> bytes:
     """Return the outputs for later steps of a job: verdict, id and first figures."""
-    from rprime.report.measures import Measures
-
-    subject = outcome.subject
-    figures = {measure.index.key: measure.value for measure in Measures(subject).headlines}
-    found = {"verdict": outcome.verdict, "evaluation": subject.id, **figures}
+    figures = {one.index.key: one.value for one in Measures(outcome.subject).headlines}
+    found = {"verdict": outcome.verdict, "evaluation": outcome.subject.id, **figures}
     # None of them may bring a line of its own.
-    known = {
-        name: "".join(str(value).split()) for name, value in found.items() if value is not None
-    }
-    return "".join(f"{name}={value}\n" for name, value in known.items()).encode()
+    lines = (
+        f"{name}={''.join(str(value).split())}\n"
+        for name, value in found.items()
+        if value is not None
+    )
+    return "".join(lines).encode()
 
 
 def _write(path: Path, content: bytes) -> None:

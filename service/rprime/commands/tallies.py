@@ -1,15 +1,25 @@
 """Evidence from an engine: the tables of predictions that are counted where they lie."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import typer
 
 from rprime.commands.exit_status import Status, refuse, say, working
-
-if TYPE_CHECKING:
-    from rprime.tally import Tallies, Tally
+from rprime.core.aliases import canonical
+from rprime.core.catalog import SCORE_KEYS
+from rprime.evidence.reader import OF_LABELS
+from rprime.tally import (
+    Engine,
+    Files,
+    Tallies,
+    Tally,
+    TallyError,
+    UnreachableEngineError,
+    opened,
+    tally,
+)
 
 Json = dict[str, Any]
 
@@ -20,16 +30,7 @@ COUNTED_BY = ("labels", "reject_below", "columns", "slice_cuts", "slice_crossing
 
 
 def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]:
-    """Count the items of files.
-
-    Parameters
-    ----------
-    files
-        What the engine can open, of one set of items.
-    engine
-        As `--engine` names it.
-    members
-        Of the request; some of them say how to count.
+    """Count the items of files, as the members of a request say.
 
     Returns
     -------
@@ -42,15 +43,11 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
             f"{asked} reads the scores of every item, and an engine gives a table alone: "
             "leave it out, or evaluate without --engine"
         )
-    from rprime.evidence.reader import OF_LABELS
-
-    mapped = next(
-        (name for name in OF_LABELS if members.get(name) not in (None, {}, "refuse")), None
-    )
-    if mapped is not None:
+    mapped = [name for name in OF_LABELS if members.get(name) not in (None, {}, "refuse")]
+    if mapped:
         refuse(
-            f"{mapped} is for items that are read here, and an engine counts labels as they stand: "
-            "map them in the files, or evaluate without --engine"
+            f"{mapped[0]} is for items that are read here, and an engine counts labels as they "
+            "stand: map them in the files, or evaluate without --engine"
         )
     found = _tallies(files, engine, members)
     if found.baseline is None:
@@ -63,9 +60,6 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
 
 def _of_scores(members: Json) -> Iterator[str]:
     """Name what is asked for and needs scores; what is malformed is refused by its reader."""
-    from rprime.core.aliases import canonical
-    from rprime.core.catalog import SCORE_KEYS
-
     yield from (name for name in _OF_SCORES if members.get(name))
     gates = members.get("gates")
     rules = gates.get("rules") if isinstance(gates, dict) else None
@@ -75,9 +69,7 @@ def _of_scores(members: Json) -> Iterator[str]:
     yield from (key for key in keys if isinstance(key, str) and canonical(key) in SCORE_KEYS)
 
 
-def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
-    from rprime.tally import Engine, Files, TallyError, UnreachableEngineError, opened, tally
-
+def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
     labels, least, *slicing = (members.get(name) for name in COUNTED_BY)
     columns, cuts, crossings = (given or {} for given in slicing)
     slices = {n.removeprefix("slice:"): own for n, own in columns.items() if n.startswith("slice:")}
@@ -110,5 +102,5 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
         refuse(str(error))
 
 
-def _json(found: "Tally", **more: object) -> bytes:
+def _json(found: Tally, **more: object) -> bytes:
     return orjson.dumps(found.evidence() | more, option=orjson.OPT_SERIALIZE_NUMPY)
