@@ -14,13 +14,11 @@ from rprime import __version__
 from rprime.commands import (
     comment,
     compare,
+    documents,
     evaluate,
-    gates_schema,
     history,
-    indices,
     keys,
     lint,
-    openapi,
     plot,
     promote,
     reproduce,
@@ -43,11 +41,11 @@ app.command()(comment.comment)
 app.command()(lint.lint)
 app.command()(lint.plan)
 app.command()(slices.slices)
-app.command()(gates_schema.gates_schema)
-app.command()(indices.indices)
+app.command()(documents.gates_schema)
+app.command()(documents.indices)
 app.command()(plot.plot)
 app.command()(reproduce.reproduce)
-app.command()(openapi.openapi)
+app.command()(documents.openapi)
 app.command()(promote.promote)
 app.command()(transfer.export)
 app.command("import")(transfer.import_)

@@ -1,5 +1,6 @@
 """An evaluation, here or by a service, as a CI job needs it."""
 
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -8,12 +9,7 @@ from rprime.commands import options
 from rprime.commands.exit_status import defects
 from rprime.commands.options import ServiceOptions
 
-_ORIGIN = "Where it belongs"
-
-
-def _origin(what: str) -> typer.models.OptionInfo:
-    found: typer.models.OptionInfo = typer.Option(help=what, rich_help_panel=_ORIGIN)
-    return found
+_origin = partial(typer.Option, rich_help_panel="Where it belongs")
 
 
 @options.with_output
@@ -50,20 +46,19 @@ def evaluate(
     strict: options.Strict = False,
     service: ServiceOptions | None,
     table_only: options.TableOnly = False,
-    project: Annotated[str | None, _origin("Keep the evaluation in this project.")] = None,
-    model: Annotated[str | None, _origin("Name of the model.")] = None,
-    version: Annotated[str | None, _origin("Version of the model.")] = None,
-    branch: Annotated[str | None, _origin("Branch of the repository.")] = None,
-    commit: Annotated[str | None, _origin("Commit of the repository.")] = None,
-    tag: Annotated[list[str] | None, _origin("A word to find it by; can be repeated.")] = None,
-    source: Annotated[str | None, _origin("Address of the run, for people.")] = None,
+    project: Annotated[str | None, _origin(help="Keep the evaluation in this project.")] = None,
+    model: Annotated[str | None, _origin(help="Name of the model.")] = None,
+    version: Annotated[str | None, _origin(help="Version of the model.")] = None,
+    branch: Annotated[str | None, _origin(help="Branch of the repository.")] = None,
+    commit: Annotated[str | None, _origin(help="Commit of the repository.")] = None,
+    tag: Annotated[list[str] | None, _origin(help="A word to find it by; can be repeated.")] = None,
+    source: Annotated[str | None, _origin(help="Address of the run, for people.")] = None,
     keep_items: Annotated[
         bool | None,
-        typer.Option(
+        _origin(
             "--keep-items/--no-keep-items",
             help="Keep what was predicted for each item, for paired comparison later; default: "
             "where items are sent.",
-            rich_help_panel=_ORIGIN,
         ),
     ] = None,
     table: Annotated[

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -38,45 +38,27 @@ class ServiceOptions(NamedTuple):
         return cls(server, **others) if server else None
 
 
-_SERVICE = "Service"
-_OUTPUT = "Output"
+_service = partial(typer.Option, rich_help_panel="Service")
+_output = partial(typer.Option, rich_help_panel="Output")
 
 Key = Annotated[
     str | None,
-    typer.Option(
-        envvar="RPRIME_KEY",
-        show_envvar=True,
-        help="A key of `rprime keys create`.",
-        rich_help_panel=_SERVICE,
-    ),
+    _service(envvar="RPRIME_KEY", show_envvar=True, help="A key of `rprime keys create`."),
 ]
-Timeout = Annotated[
-    float,
-    typer.Option(
-        min=0.001, help="Seconds to wait for an answer, each time.", rich_help_panel=_SERVICE
-    ),
-]
+Timeout = Annotated[float, _service(min=0.001, help="Seconds to wait for an answer, each time.")]
 Retries = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        help="How often to ask again where the service is busy or out of reach.",
-        rich_help_panel=_SERVICE,
-    ),
+    int, _service(min=0, help="How often to ask again where the service is busy or out of reach.")
 ]
 OnError = Annotated[
     OnServiceError,
-    typer.Option(
-        help="Where the service gives no answer: fail ends with 4, warn says so and ends with 0.",
-        rich_help_panel=_SERVICE,
+    _service(
+        help="Where the service gives no answer: fail ends with 4, warn says so and ends with 0."
     ),
 ]
 TableOnly = Annotated[
     bool,
-    typer.Option(
-        "--table-only",
-        help="Send the table without the items; comparisons are unpaired then.",
-        rich_help_panel=_SERVICE,
+    _service(
+        "--table-only", help="Send the table without the items; comparisons are unpaired then."
     ),
 ]
 Engine = Annotated[
@@ -135,33 +117,16 @@ Request = Annotated[
 Strict = Annotated[
     bool, typer.Option("--strict", help="End with 3 where the gate is inconclusive.")
 ]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print the whole answer as JSON.", rich_help_panel=_OUTPUT)
-]
+AsJson = Annotated[bool, _output("--json", help="Print the whole answer as JSON.")]
 Annotations = Annotated[
-    bool,
-    typer.Option(
-        "--annotations",
-        help="Print what failed as annotations of GitHub Actions.",
-        rich_help_panel=_OUTPUT,
-    ),
+    bool, _output("--annotations", help="Print what failed as annotations of GitHub Actions.")
 ]
 
 
 def expanded(
     name: str, options: Mapping[str, tuple[Any, Any]], gather: Callable[..., object]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Replace a parameter of a command by options.
-
-    Parameters
-    ----------
-    name
-        The parameter.
-    options
-        The type and the default of each option.
-    gather
-        Makes the argument of the command from the options.
-    """
+    """Replace a parameter of a command by options, by type and default, which `gather` takes."""
     added = [
         inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for option, (kind, default) in options.items()
@@ -185,31 +150,20 @@ def expanded(
 
 
 def _file(words: str, name: str) -> Any:  # noqa: ANN401 (an annotation)
-    option = typer.Option(
-        f"--{name}", metavar="FILE", help=f"Write {words} to this file.", rich_help_panel=_OUTPUT
-    )
+    option = _output(f"--{name}", metavar="FILE", help=f"Write {words} to this file.")
     return Annotated[Path | None, option]
 
 
 class Output(NamedTuple):
-    """What to print and write.
-
-    Parameters
-    ----------
-    as_json
-        Print JSON in place of what people read.
-    json_file
-        Where to write the JSON, whatever is printed.
-    annotations
-        Print annotations, too; beside the JSON on standard error.
-    files
-        By the name of a format, where to write it; None: not asked for.
-    """
+    """What to print and write."""
 
     as_json: bool
     json_file: Path | None
+    """Where to write the JSON, whatever is printed."""
     annotations: bool
+    """Beside the JSON they are printed on standard error."""
     files: Mapping[str, Path | None]
+    """By the name of a format, where to write it; None: not asked for."""
 
     @classmethod
     def of(
@@ -234,13 +188,12 @@ with_output = expanded(
 
 def connection(otherwise: str) -> dict[str, tuple[Any, Any]]:
     """Return the options of a connection to a service; `otherwise`: what is done without one."""
-    server = typer.Option(
+    server = _service(
         "--server",
         metavar="URL",
         envvar="RPRIME_SERVER",
         show_envvar=True,
         help=f"Ask this service; default: {otherwise}.",
-        rich_help_panel=_SERVICE,
     )
     return {
         "server": (Annotated[str | None, server], None),

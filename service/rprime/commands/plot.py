@@ -1,22 +1,27 @@
 """A figure as a file: of evidence, of a report, or of what is stored."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 import typer
 
-from rprime.commands.drawn_files import read_drawn
 from rprime.commands.exit_status import defects, refuse
 from rprime.commands.history_source import HistorySource, with_history
-from rprime.commands.images import known_form, write_image
+from rprime.report.figures.sheet import (
+    MEDIA_TYPES,
+    Canvas,
+    Form,
+    NoFiguresError,
+    NothingToDrawError,
+    TooMuchToDrawError,
+    form_of,
+)
 
-if TYPE_CHECKING:
-    from rprime.report.figures.sheet import Canvas
-
-_HISTORY = "Of a history"
+_filter = partial(typer.Option, rich_help_panel="Of a history")
 
 
 class FigureName(StrEnum):
@@ -36,19 +41,6 @@ class FigureName(StrEnum):
 
 
 _OF_HISTORY = (FigureName.TREND, FigureName.LINES, FigureName.BOXES)
-
-
-def _filter(what: str) -> typer.models.OptionInfo:
-    found: typer.models.OptionInfo = typer.Option(help=what, rich_help_panel=_HISTORY)
-    return found
-
-
-class Wanted(NamedTuple):
-    """What is to be drawn, wherever it comes from; no indices: the usual ones."""
-
-    figure: FigureName
-    indices: tuple[str, ...]
-    sheet: "Canvas"
 
 
 @with_history
@@ -79,71 +71,77 @@ def plot(
     scale: Annotated[
         float, typer.Option(min=0.5, max=4, help="Pixels of a PNG for each of these.")
     ] = 2.0,
-    project: Annotated[str | None, _filter("Whose history.")] = None,
-    model: Annotated[str | None, _filter("Of this model.")] = None,
-    branch: Annotated[str | None, _filter("Of this branch.")] = None,
-    label: Annotated[
-        str | None, typer.Option("--class", help="A trend of this class.", rich_help_panel=_HISTORY)
-    ] = None,
+    project: Annotated[str | None, _filter(help="Whose history.")] = None,
+    model: Annotated[str | None, _filter(help="Of this model.")] = None,
+    branch: Annotated[str | None, _filter(help="Of this branch.")] = None,
+    label: Annotated[str | None, _filter("--class", help="A trend of this class.")] = None,
     by: Annotated[
         Literal["class", "evaluation"] | None,
-        typer.Option(help="What has a box, or with class a panel.", rich_help_panel=_HISTORY),
+        _filter(help="What has a box, or with class a panel."),
     ] = None,
-    limit: Annotated[
-        int, typer.Option(min=1, max=1000, help="The newest so many.", rich_help_panel=_HISTORY)
-    ] = 100,
+    limit: Annotated[int, _filter(min=1, max=1000, help="The newest so many.")] = 100,
     history: HistorySource,
 ) -> None:
     """Draw a figure: of evidence or a report here, of what is stored here or by a service."""
     output = output or Path(f"{figure}.svg")
     form = known_form(output)
-    given: dict[str, Any] = {
-        "model": model,
-        "branch": branch,
-        "class": label,
-        "limit": limit,
-        "by": by,
-    }
+    query: dict[str, Any] = {"width": width, "scale": scale}
     with defects():
         from rprime.core.aliases import canonical
-        from rprime.report.figures.sheet import Canvas
 
-        wanted = Wanted(figure, tuple(map(canonical, index or ())), Canvas(form, width, scale))
+        keys = query["index"] = tuple(map(canonical, index or ()))
         if figure in _OF_HISTORY:
             if project is None or source is not None:
                 refuse(f"{figure} is of a history: name its --project, and no file")
             place = f"projects/{quote(project, safe='')}"
+            narrowed = {"model": model, "branch": branch, "class": label, "limit": limit, "by": by}
+            query |= {name: value for name, value in narrowed.items() if value is not None}
         elif source is None:
             refuse(f"{figure} is of an evaluation: name a file, or its id")
         elif Path(source).exists():
-            write_image(output, lambda: _of_file(wanted, source, baseline))
+            sheet = Canvas(form, width, scale)
+            write_image(output, lambda: _of_file(source, baseline, figure, keys)(sheet))
             return
         else:
-            place, given = f"evaluations/{quote(source, safe='')}", {}
-        write_image(output, lambda: _of_history(wanted, place, given, history))
+            place = f"evaluations/{quote(source, safe='')}"
+        path = f"/v1/{place}/figures/{figure}.{form}?{urlencode(query, doseq=True)}"
+        write_image(output, lambda: _of_history(history, path, MEDIA_TYPES[form]))
 
 
-def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
+def _of_file(
+    file: str, baseline: str | None, figure: FigureName, indices: tuple[str, ...]
+) -> Callable[[Canvas], bytes]:
+    from rprime.commands.drawn_files import read_drawn
     from rprime.report.figures.evaluation import drawn
 
     found = read_drawn(file, baseline)
     try:
-        draw = drawn(wanted.figure.value, found.subject, wanted.indices, compared=found.compared)
+        return drawn(figure.value, found.subject, indices, compared=found.compared)
     except ValueError as error:
         refuse(str(error))
-    return draw(wanted.sheet)
 
 
-def _of_history(
-    wanted: Wanted, place: str, narrowed: Mapping[str, Any], history: HistorySource
-) -> bytes:
+def _of_history(history: HistorySource, path: str, media_type: str) -> bytes:
     from rprime.client.calls import Call
-    from rprime.report.figures.sheet import MEDIA_TYPES
 
-    sheet = wanted.sheet
-    query = {"index": wanted.indices, "width": sheet.width, "scale": sheet.scale}
-    query |= {name: value for name, value in narrowed.items() if value is not None}
-    path = f"/v1/{place}/figures/{wanted.figure}.{sheet.form}?{urlencode(query, doseq=True)}"
     with history.client() as client:
-        headers = {"Accept": MEDIA_TYPES[sheet.form]}
+        headers = {"Accept": media_type}
         return client.ask(Call("GET", path, lambda answer: answer.content, headers=headers))
+
+
+def known_form(output: Path) -> Form:
+    """Return the image format that the name of a file asks for, or end."""
+    try:
+        return form_of(output)
+    except ValueError as error:
+        refuse(str(error))
+
+
+def write_image(output: Path, draw: Callable[[], bytes]) -> None:
+    """Draw into a file, or end and say why not."""
+    try:
+        output.write_bytes(draw())
+    except (NoFiguresError, NothingToDrawError, TooMuchToDrawError) as error:
+        refuse(str(error))
+    except OSError as error:
+        refuse(f"cannot write {output}: {error.strerror}")

@@ -8,8 +8,8 @@ import orjson
 import typer
 
 from rprime.commands.exit_status import defects, put, refuse, refuse_here
-from rprime.commands.images import known_form, write_image
 from rprime.commands.options import settings
+from rprime.commands.plot import known_form, write_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
