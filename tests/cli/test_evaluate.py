@@ -687,6 +687,17 @@ class TestLint:
         assert here.stdout == there.stdout, there.stderr
         assert json.loads(here.stdout)["rules"][0]["id"] == "macro_roc_auc.max_drop", here.stderr
 
+    def test_crossed_slices_are_linted_as_a_gate_judges_them(
+        self, rprime: Run, write: Write
+    ) -> None:
+        items: Any = {"y_true": TRUE, "y_pred": GOOD, "slice_crossings": [["region", "device"]]}
+        items["slices"] = {"region": ["EU", "US"] * 60, "device": ["ios", "ios", "web"] * 40}
+        rules = {"rules": [{"index": "accuracy", "max_drop": 0.2, "slices": "all"}]}
+        file, gates = write("items.json", json.dumps(items)), write("all.json", json.dumps(rules))
+        done = rprime("lint", file, "--gates", gates, "--replicates", "100", "--json")
+        assert json.loads(done.stdout) == library.lint(rules, **items, replicates=100).to_dict()
+        assert len(json.loads(done.stdout)["rules"]) == 8
+
     def test_a_plan_is_what_the_service_answers(
         self, rprime: Run, write: Write, gates: str, server: str
     ) -> None:

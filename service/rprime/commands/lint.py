@@ -6,7 +6,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import numpy as np
 import typer
 
 from rprime.commands import options
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from rprime.application import EvaluationRequest
     from rprime.client.calls import Call
     from rprime.client.report import GateLintReport, GatePlanReport
-    from rprime.core.slices.slices import Slices
 
 Result = TypeVar("Result")
 
@@ -112,6 +110,7 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     from rprime.application.assessment import side_of
     from rprime.commands.payload import spelled_side
     from rprime.core.cells import DenseCells
+    from rprime.tally import slice_tables
 
     evidence = evaluation_request.evidence
     cells = evidence.table.cells
@@ -124,20 +123,8 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
         name: vector for name, vector in vectors.items() if vector is not None and vector.any()
     }
     if evidence.slices is not None:
-        given["slices"] = _tables(evidence.slices)
+        given["slices"] = slice_tables(evidence.slices)
     return {"confusion_matrix": cells.counts, "labels": evidence.labels, **given}
-
-
-def _tables(slices: "Slices") -> dict[str, dict[str, Any]]:
-    """Return the tables of the slices of single columns, by column and value."""
-    found: dict[str, dict[str, Any]] = {}
-    for i, name in enumerate(slices.names):
-        if len(name) == 1:
-            ((column, value),) = name.items()
-            rows, columns, counts = slices.tables[i].cells.coordinates()
-            own = np.stack((rows, columns, counts.astype(np.int64)), axis=-1)
-            found.setdefault(column, {})[value] = {"cells": own}
-    return found
 
 
 def answer(call: "Call[Result]", service: ServiceOptions | None) -> Result:

@@ -6,11 +6,14 @@ import typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects, put, refuse_here
+from rprime.commands.lint import answer, overview, show
 from rprime.commands.options import ServiceOptions, settings
 from rprime.report.decimals import count, decimal, percent, plural, signed, span
 from rprime.report.names import shown
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from rprime.client.report import SliceSearch
 
 _TITLES = ("Slice", "Items", "", "Rest", "Difference", "Interval", "Adjusted p")
@@ -51,12 +54,10 @@ def slices(
         asked = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
         chosen = chosen_members(columns, column or [], option="--column")
         found = _found(file, asked, chosen, request, service)
-        if as_json:
-            put(found.content + b"\n")
-        elif markdown:
+        if markdown and not as_json:
             put(_markdown(found).encode())
         else:
-            _print(found)
+            show(found.content if as_json else _overview(found))
 
 
 def _found(
@@ -70,7 +71,6 @@ def _found(
     from rprime.client.calls import slice_search
     from rprime.commands.ci_request import ColumnFileRequest, assemble, local, splice, written
     from rprime.commands.evaluation import ask
-    from rprime.commands.lint import answer
     from rprime.problems.problem import Problem
 
     asked = assemble(file, request=request, chosen=chosen).request
@@ -133,11 +133,9 @@ def _titles(found: "SliceSearch") -> tuple[str, ...]:
     return tuple(title or found.model.index for title in _TITLES)
 
 
-def _print(found: "SliceSearch") -> None:
-    from rprime.commands.lint import overview, show
-
+def _overview(found: "SliceSearch") -> "RenderableType":
     said, rows = _said(found), _rows(found)
-    show(overview(said[:1], _titles(found) if rows else (), rows, said[1:]))
+    return overview(said[:1], _titles(found) if rows else (), rows, said[1:])
 
 
 def _markdown(found: "SliceSearch") -> str:
