@@ -13,8 +13,7 @@ from markupsafe import Markup
 from starlette.responses import FileResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 
-from rprime.dashboard.page import POLICY, page_of, shown
-from rprime.dashboard.templates_environment import render
+from rprime.dashboard.page import POLICY, show
 from rprime.problems.kinds import KINDS, PAGE
 from rprime.problems.problem import Problem
 from rprime.problems.root_path import rooted
@@ -41,7 +40,7 @@ _GUIDE_POLICY = POLICY.replace("form-action 'self'", "form-action 'none'; worker
 async def contract(request: Request) -> Response:
     """Show the operations, with forms to try them or as a reference text."""
     title, program = PROGRAMS[request.scope["route"].path]
-    response = shown(render("pages/contract.html", page_of(request, title), program=program))
+    response = show(request, "contract.html", title, program=program)
     response.headers["Content-Security-Policy"] = _POLICY
     return response
 
@@ -68,8 +67,7 @@ async def guide(request: Request) -> RedirectResponse:
 @router.get(PAGE)
 async def problems(request: Request) -> Response:
     """Explain every kind of problem; the ``type`` of a problem refers to this page."""
-    page = page_of(request, "Problems")
-    return shown(render("pages/problems.html", page, kinds=KINDS.values()))
+    return show(request, "problems.html", "Problems", kinds=KINDS.values())
 
 
 @router.get("/docs/{name}.md")
@@ -78,8 +76,7 @@ def document(request: Request, name: str) -> Response:
     text = documents().get(name)
     if text is None:
         raise Problem("not_found")
-    page = page_of(request, name)
-    return shown(render("pages/document.html", page, content=rendered(text)))
+    return show(request, "document.html", name, content=rendered(text))
 
 
 @cache

@@ -17,9 +17,8 @@ from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.dashboard.class_query import given_of, slice_text
 from rprime.dashboard.model_view import ModelQuery, model_history
-from rprime.dashboard.page import page_of, shown
+from rprime.dashboard.page import show
 from rprime.dashboard.tables import pointers, pointing
-from rprime.dashboard.templates_environment import render
 from rprime.problems.problem import Problem
 from rprime.report.names import shown as fit
 from rprime.routes.aliases import point
@@ -100,10 +99,11 @@ async def _shown(
         raise Problem("not_found")
     sessions = get_services(request).sessions
     session = form_session(request)
-    page = page_of(request, fit(model))
-    text = render(
-        "pages/model.html",
-        page,
+    response = show(
+        request,
+        "model.html",
+        fit(model),
+        status=status,
         project=project,
         model=model,
         query=query,
@@ -112,7 +112,6 @@ async def _shown(
         token=sessions.csrf_token(session),
         **content,
     )
-    response = shown(text, status)
     response.headers["Cache-Control"] = "no-store"
     if session_of(request) is None:
         remember(request, response, session)

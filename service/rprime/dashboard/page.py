@@ -1,15 +1,15 @@
-"""Page: what all pages have in common as responses: where they are, and what they may load."""
+"""Page: what all pages have in common: where they are, who looks at them, what they may load."""
 
 from collections.abc import Callable, Coroutine
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rprime.auth.browser_sessions import session_of, visitor_of
-from rprime.dashboard.templates_environment import Account, PageContext, render
+from rprime.dashboard.templates_environment import render
 from rprime.problems.kinds import KINDS
 from rprime.routes.services import get_services
 
@@ -26,36 +26,81 @@ HEADERS = {
     "Cache-Control": "private, no-cache",
 }
 NOT_FOUND = "It may have been deleted, or your key may not open it."
+
+NAVIGATION = (
+    ("Projects", "ui/projects"),
+    ("Evaluate", "ui/evaluate"),
+    ("Indices (metrics)", "ui/indices"),
+    ("Paper results", "ui/reproduced"),
+    ("API", "docs"),
+)
+"""Names and paths, in the order in which they are shown."""
+OF_HISTORY = "ui/projects"
+"""Of use only where evaluations are kept."""
+_HISTORY_PAGES = ("ui/evaluations/", "ui/compare")
+"""They stand below it for a reader, though not in their address."""
+
 Kind = int | type[Exception]
-
-
-def page_of(request: Request, title: str) -> PageContext:
-    """Return the frame of the requested page."""
-    services = get_services(request)
-    return PageContext(
-        title,
-        request.url.path,
-        history=services.store.is_open,
-        keys=services.keyring is not None,
-        guide=services.guide is not None,
-        account=_account(request),
-    )
-
-
-def _account(request: Request) -> Account | None:
-    key, session = visitor_of(request), session_of(request)
-    if key is None or session is None:
-        return None
-    sessions = get_services(request).sessions
-    return Account(key.name or key.id, sessions.csrf_token(session))
-
-
-def shown(content: str | bytes, status: int = HTTPStatus.OK) -> Response:
-    """Answer with a page or a part of one."""
-    return Response(content, status, HEADERS, media_type="text/html; charset=utf-8")
-
-
 Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
+
+
+class Account(NamedTuple):
+    """Whoever has signed in; the token proves that a page of this session asks."""
+
+    name: str
+    token: str
+
+
+class Page:
+    """What every page has around its content, for the template of the layout."""
+
+    def __init__(self, request: Request, title: str) -> None:
+        services = get_services(request)
+        self.title = title
+        self.path = request.url.path
+        self.history = services.store.is_open
+        self.keys = services.keyring is not None
+        self.guide = services.guide is not None
+        self.account: Account | None = None
+        key, session = visitor_of(request), session_of(request)
+        if key is not None and session is not None:
+            self.account = Account(key.name or key.id, services.sessions.csrf_token(session))
+
+    @property
+    def root(self) -> str:
+        """The way to the root of the service, which may stand behind a prefix."""
+        return "../" * (self.path.count("/") - 1) or "./"
+
+    @property
+    def navigation(self) -> list[tuple[str, str, bool]]:
+        """The names and paths that can be visited, and whether the reader is there."""
+        here = self.path.removeprefix("/")
+        if here.startswith(_HISTORY_PAGES):
+            here = OF_HISTORY
+        return [
+            (name, path, here == path or here.startswith(f"{path}/"))
+            for name, path in NAVIGATION
+            if self.history or path != OF_HISTORY
+        ]
+
+
+def show(
+    request: Request,
+    template: str,
+    title: str,
+    /,
+    *,
+    status: int = HTTPStatus.OK,
+    **content: object,
+) -> Response:
+    """Answer with a page; every foreign text is escaped by the template."""
+    page = Page(request, title)
+    return part(render(f"pages/{template}", page.root, page=page, **content), status)
+
+
+def part(content: str | bytes, status: int = HTTPStatus.OK) -> Response:
+    """Answer with a page or a part of one that is rendered already."""
+    return Response(content, status, HEADERS, media_type="text/html; charset=utf-8")
 
 
 def for_browsers(handlers: dict[Kind, Handler]) -> dict[Kind, Handler]:
@@ -69,15 +114,15 @@ def _for_browsers(handler: Handler) -> Handler:
         if not _is_page(request):
             return response
         problem = {"errors": [], **orjson.loads(response.body)}
-        page = page_of(request, problem["title"])
-        mend = KINDS[problem["code"]].mend if problem["code"] in KINDS else ""
+        title, kind = problem["title"], KINDS.get(problem["code"])
+        mend = kind.mend if kind else ""
         if problem["status"] == HTTPStatus.NOT_FOUND:
             # Readers know pages; resources and routes are words of the API.
-            page, mend = page_of(request, "Page not found"), ""
+            title, mend = "Page not found", ""
             if problem["detail"] == KINDS["not_found"].meaning:
                 problem["detail"] = NOT_FOUND
-        explained = render("pages/problem.html", page, problem=problem, mend=mend)
-        answer = shown(explained, response.status_code)
+        status = response.status_code
+        answer = show(request, "problem.html", title, status=status, problem=problem, mend=mend)
         for name in set(response.headers) - {"content-type", "content-length"}:
             answer.headers[name] = response.headers[name]
         return answer

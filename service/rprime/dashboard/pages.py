@@ -15,9 +15,9 @@ from rprime.core.suggestions import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
 from rprime.dashboard.class_query import ClassQuery, class_query, given_of
 from rprime.dashboard.compare_view import CompareQuery, comparison_view
-from rprime.dashboard.page import page_of, shown
+from rprime.dashboard.page import part, show
 from rprime.dashboard.report_view import NOT_KEPT, View, render_pasted, render_report_view, sample
-from rprime.dashboard.templates_environment import ASSETS, asset, render
+from rprime.dashboard.templates_environment import ASSETS, asset
 from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
 from rprime.history.visible_history import VisibleHistory
@@ -71,8 +71,7 @@ async def evaluator(request: Request) -> Response:
     query = class_query(request)
     matrix, subject = await run_in_threadpool(sample)
     report = await run_in_threadpool(render_report_view, subject, query=query)
-    page = page_of(request, "Evaluate a classifier")
-    return shown(render("pages/evaluator.html", page, matrix=matrix, report=report))
+    return show(request, "evaluator.html", "Evaluate a classifier", matrix=matrix, report=report)
 
 
 @router.post("/ui/evaluate")
@@ -87,7 +86,7 @@ async def evaluate(request: Request) -> Response:
     if media == PASTED:
         text = await read_body(request, min(MOST_PASTED, limits.json_body_bytes))
         options = request.query_params.get("request", "").encode()
-        return shown(await run_in_threadpool(render_pasted, text, options, limits, query))
+        return part(await run_in_threadpool(render_pasted, text, options, limits, query))
     kind = MEDIA_TYPES[media]
     reading = f"Read as predictions in {kind.upper()}, one row for each item."
     view = View("view", "the page", "text/html", "", "", query=query, reading=reading)
@@ -95,7 +94,7 @@ async def evaluate(request: Request) -> Response:
     answer = await answer_columns(request, question)
     if not isinstance(answer, RenderedReport):
         raise NOT_KEPT
-    return shown(answer.content)
+    return part(answer.content)
 
 
 @router.get("/ui/evaluations/{evaluation}")
@@ -112,12 +111,19 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     # Other evidence than a stored evaluation has no page to compare with.
     baseline = None if compared is None else compared.baseline.resolved
     verdict = NOT_JUDGED if stored.gate and not subject.gate else headline(subject.gate)
-    page = page_of(request, f"{fit(subject.title)}, {verdict.word}")
-    report = await run_in_threadpool(render_report_view, subject, page.root, query, verdict=verdict)
-    figures = _FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES
-    content = {"report": report, "stored": stored, "baseline": baseline, "figures": figures}
-    content |= {"slice": subject.slice, "asked": query}
-    return shown(render("pages/evaluation.html", page, renderings=_RENDERINGS, **content))
+    report = await run_in_threadpool(render_report_view, subject, "../../", query, verdict=verdict)
+    return show(
+        request,
+        "evaluation.html",
+        f"{fit(subject.title)}, {verdict.word}",
+        report=report,
+        stored=stored,
+        baseline=baseline,
+        figures=_FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES,
+        renderings=_RENDERINGS,
+        slice=subject.slice,
+        asked=query,
+    )
 
 
 @router.get("/ui/compare")
@@ -134,15 +140,15 @@ async def compare(request: Request) -> Response:
     limits = get_services(request).limits
     content = await run_in_threadpool(comparison_view, query, limits, visible_history)
     sides = (content["candidate_entry"], content["baseline_entry"])
-    page = page_of(request, " against ".join(side["version"] or side["id"] for side in sides))
-    return shown(render("pages/compare.html", page, **content))
+    title = " against ".join(side["version"] or side["id"] for side in sides)
+    return show(request, "compare.html", title, **content)
 
 
 @public.get("/ui/indices")
 async def indices(request: Request) -> Response:
     """Show the catalog."""
     entries = await run_in_threadpool(catalog)
-    return shown(render("pages/indices.html", page_of(request, "Indices"), entries=entries))
+    return show(request, "indices.html", "Indices", entries=entries)
 
 
 @public.get("/ui/indices/{key}")
@@ -151,8 +157,8 @@ async def index(request: Request, key: str) -> Response:
     entries = await run_in_threadpool(entries_of, key)
     if not entries:
         raise Problem("not_found", unknown_index(key))
-    page = page_of(request, entries[0].facts.name)
-    return shown(await run_in_threadpool(render, "pages/index.html", page, entries=entries))
+    title = entries[0].facts.name
+    return await run_in_threadpool(show, request, "index.html", title, entries=entries)
 
 
 @public.get("/ui/reproduced")
@@ -160,8 +166,7 @@ async def reproduced(request: Request) -> Response:
     """Show what the R' paper printed against what is computed here."""
     found = await run_in_threadpool(_reproduction)
     tables = [(title, [r for r in found.results if r.table == title]) for title in found.tables]
-    page = page_of(request, "Paper results")
-    return shown(render("pages/reproduced.html", page, found=found, tables=tables))
+    return show(request, "reproduced.html", "Paper results", found=found, tables=tables)
 
 
 _reproduction = cache(reproduce)

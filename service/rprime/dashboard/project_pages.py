@@ -12,9 +12,8 @@ from rprime.auth.access import access_of, requires
 from rprime.dashboard.class_query import given_of, slice_text
 from rprime.dashboard.listings import NEWEST_FIRST, listing
 from rprime.dashboard.overview import overview
-from rprime.dashboard.page import page_of, shown
+from rprime.dashboard.page import show
 from rprime.dashboard.tables import pointers, pointing, table_of
-from rprime.dashboard.templates_environment import render
 from rprime.history.series import filters_of
 from rprime.report.class_selection import Order
 from rprime.report.names import shown as fit
@@ -59,9 +58,8 @@ async def projects(request: Request) -> Response:
     content = await run_in_threadpool(
         lambda: overview(store, [one for one in store.projects() if may_use(one.name)])
     )
-    page = page_of(request, "Projects")
     origin = str(request.base_url).rstrip("/")
-    return shown(render("pages/projects.html", page, origin=origin, **content))
+    return show(request, "projects.html", "Projects", origin=origin, **content)
 
 
 @router.get("/ui/projects/{project}")
@@ -73,8 +71,7 @@ async def project(request: Request, project: str) -> Response:
     content = await run_in_threadpool(_project, store, project, query)
     if not content["models"]:
         await require_project(request, project)
-    page = page_of(request, fit(project))
-    return shown(render("pages/project.html", page, project=project, **content))
+    return show(request, "project.html", fit(project), project=project, **content)
 
 
 def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from rprime.application.request import read_request
 from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
 from rprime.dashboard.class_query import ClassQuery, slice_text
-from rprime.dashboard.templates_environment import fragment
+from rprime.dashboard.templates_environment import render
 from rprime.evidence import read_pasted
 from rprime.problems.problem import refuse
 from rprime.report.charts import charts_of
@@ -49,7 +49,7 @@ def render_report_view(
     charts = charts_of(subject, content["selected"].labels, query.selection.by)
     content |= {"charts": charts, "query": query, "stored": subject.id, "slice_text": slice_text}
     content |= {"resolved": subject.comparison and subject.comparison.baseline.resolved, **more}
-    return Markup(fragment("pages/report.html", root, **content))  # noqa: S704 (a template)
+    return Markup(render("pages/report.html", root, **content))  # noqa: S704 (a template)
 
 
 @dataclass(frozen=True, slots=True)

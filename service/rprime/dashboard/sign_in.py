@@ -16,8 +16,7 @@ from rprime.auth.browser_sessions import (
     visitor_of,
 )
 from rprime.auth.keys import RefusedKeyError
-from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.templates_environment import render
+from rprime.dashboard.page import show
 from rprime.problems.problem import Problem
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services
@@ -76,12 +75,9 @@ async def sign_out(request: Request) -> Response:
 def _ask(request: Request, refused: str | None = None) -> Response:
     sessions = get_services(request).sessions
     session = form_session(request)
-    page = page_of(request, "Sign in")
-    content = render(
-        "pages/sign_in.html", page, token=sessions.csrf_token(session), refused=refused
-    )
+    token = sessions.csrf_token(session)
     status = HTTPStatus.OK if refused is None else HTTPStatus.FORBIDDEN
-    response = shown(content, status)
+    response = show(request, "sign_in.html", "Sign in", status=status, token=token, refused=refused)
     response.headers["Cache-Control"] = "no-store"
     remember(request, response, session)
     return response

@@ -12,8 +12,7 @@ from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.dashboard.class_query import ClassQuery, given_of, slice_text
 from rprime.dashboard.model_page import measurable
-from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.templates_environment import render
+from rprime.dashboard.page import show
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import Problem
 from rprime.report.names import shown as fit
@@ -46,8 +45,8 @@ async def slices(request: Request, evaluation: str) -> Response:
     stored = await find(request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     content = await run_in_threadpool(lambda: _content(stored_report(stored, store, most), query))
-    page = page_of(request, f"{fit(content['name'])}, slices")
-    return shown(render("pages/slices.html", page, stored=stored, asked=query, **content))
+    title = f"{fit(content['name'])}, slices"
+    return show(request, "slices.html", title, stored=stored, asked=query, **content)
 
 
 def _content(report: StoredReport, query: SliceQuery) -> dict[str, Any]:

@@ -18,88 +18,8 @@ from rprime.report.page import environment_of
 _UNSAFE = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 
-NAVIGATION = (
-    ("Projects", "ui/projects"),
-    ("Evaluate", "ui/evaluate"),
-    ("Indices (metrics)", "ui/indices"),
-    ("Paper results", "ui/reproduced"),
-    ("API", "docs"),
-)
-"""Names and paths, in the order in which they are shown."""
-OF_HISTORY = "ui/projects"
-"""Of use only where evaluations are kept."""
-_HISTORY_PAGES = ("ui/evaluations/", "ui/compare")
-"""They stand below it for a reader, though not in their address."""
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """Whoever has signed in.
-
-    Parameters
-    ----------
-    name
-        Of the key.
-    token
-        What forms and the script send, to prove that a page of this session asks.
-    """
-
-    name: str
-    token: str
-
-
-@dataclass(frozen=True, slots=True)
-class PageContext:
-    """What every page has around its content.
-
-    Parameters
-    ----------
-    title
-        Of the window.
-    path
-        Of the request, from which links are relative: the service may stand behind a prefix.
-    history
-        Whether evaluations are kept.
-    keys
-        Whether the service asks for keys.
-    guide
-        Whether the service has the documentation site.
-    account
-        None where nobody has signed in.
-    """
-
-    title: str
-    path: str
-    history: bool = False
-    keys: bool = False
-    guide: bool = False
-    account: Account | None = None
-
-    @property
-    def root(self) -> str:
-        """The way from the page to the root of the service."""
-        return "../" * (self.path.count("/") - 1) or "./"
-
-    @property
-    def navigation(self) -> list[tuple[str, str, bool]]:
-        """The names and paths that can be visited, and whether the reader is there."""
-        here = self.path.removeprefix("/")
-        if here.startswith(_HISTORY_PAGES):
-            here = OF_HISTORY
-        return [
-            (name, path, here == path or here.startswith(f"{path}/"))
-            for name, path in NAVIGATION
-            if self.history or path != OF_HISTORY
-        ]
-
-
-def render(template: str, page: PageContext, **content: Any) -> str:  # noqa: ANN401 (what it shows)
-    """Render a page; every foreign text is escaped by the template."""
-    return _environment().get_template(template).render(page=page, root=page.root, **content)
-
-
-def fragment(template: str, root: str, **content: Any) -> str:  # noqa: ANN401 (what it shows)
-    """Render a part of a page; root: the way from that page to the root of the service."""
+def render(template: str, root: str, /, **content: object) -> str:
+    """Render a page or a part of it; root: the way from that page to the root of the service."""
     return _environment().get_template(template).render(root=root, **content)
 
 
@@ -131,13 +51,7 @@ def _environment() -> Environment:
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """A file that pages load.
-
-    Parameters
-    ----------
-    digest
-        Of its content: an address with it never shows anything else.
-    """
+    """A file that pages load. An address with its digest never shows anything else."""
 
     content: bytes
     compressed: bytes
@@ -159,13 +73,7 @@ ASSETS = {STYLE: "text/css"} | dict.fromkeys(_SCRIPTS, "text/javascript")
 
 @cache
 def asset(name: str) -> Asset:
-    """Read an asset.
-
-    Raises
-    ------
-    KeyError
-        If there is none.
-    """
+    """Read one of the `ASSETS`."""
     media_type = ASSETS[name]
     parts = _SHEETS if name == STYLE else (("rprime.dashboard", f"static/{name}"),)
     content = b"\n".join(files(room).joinpath(path).read_bytes() for room, path in parts)
