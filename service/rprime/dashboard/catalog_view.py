@@ -1,18 +1,27 @@
-"""Glossary: the catalog as the pages show it, in words."""
+"""Glossary: the catalog as the pages show it: in words, on a small table, and what moves it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 import orjson
 
 from rprime.core.aliases import canonical
+from rprime.core.arrays import Array
 from rprime.core.catalog import INDICES
+from rprime.core.evaluate import evaluate
 from rprime.core.index import Index
 from rprime.core.intervals.methods import INTERVALS
-from rprime.dashboard.index_example import example_of
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
+from rprime.report.decimals import decimal
+from rprime.report.heat_map import heat_map
+from rprime.report.marks import Axis
 from rprime.report.reasons import explained
 from rprime.report.view import term
 from rprime.schemas.report import IndexEntry, entry_of
@@ -49,8 +58,14 @@ _AVERAGES = {
 }
 """What the other averages of an index differ in."""
 
+LABELS = ("A", "B", "C")
+COUNTS = np.array([[45.0, 4, 1], [6, 22, 2], [0, 5, 15]])
+STEPS = np.linspace(0, 1, 41)
+LEFT, TOP, WIDTH, HEIGHT = 40, 10, 250, 110
+"""Of the plot within its picture of 300 x 150."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class CatalogEntry:
     """An index of the catalog."""
 
@@ -71,22 +86,32 @@ class CatalogEntry:
         found.pop(key, None)
         return [(other, names[other], text) for other, text in found.items() if other in names]
 
-    @property
+    @cached_property
     def example(self) -> dict[str, Any] | None:
-        """It on a small table, and what moves it."""
-        return example_of(self.index)
+        """It on a small table, and on tables into which that changes step by step.
+
+        The table as `heat`, the `values` by class, and `plots`. None for an index that needs more
+        than a table.
+        """
+        index = self.index
+        if index.scored or index.needs is not None:
+            return None
+        options = Options(indices=("accuracy",), intervals=False)
+        found = np.ravel(_values(index, COUNTS[None]))
+        confused = "Share of A that is predicted as B"
+        frequent = "Share of A among all items, each class treated as before"
+        names = ("overall",) if index.scope == "overall" else LABELS
+        return {
+            "heat": heat_map(evaluate(ConfusionTable.dense(COUNTS), LABELS, options)),
+            "values": [(name, decimal(value)) for name, value in zip(names, found, strict=True)],
+            "plots": [_plot(index, confused, _confused()), _plot(index, frequent, _frequent())],
+        }
 
     def related(self, extent: str) -> list[tuple[str, bool]]:
         """Return the keys of indices that order models the same way, or the other way round.
 
-        Parameters
-        ----------
-        extent
-            "always", or "same_test_set": among models on one test set.
-
-        Returns
-        -------
-        Each key with whether the two rise together.
+        The extent is "always", or "same_test_set": among models on one test set. Each key has with
+        it whether the two rise together.
         """
         found = self.facts.properties.relations if self.facts.properties else []
         return [(one.key, one.rising) for one in found if one.extent == extent]
@@ -140,3 +165,46 @@ def catalog() -> tuple[CatalogEntry, ...]:
 def entries_of(key: str) -> tuple[CatalogEntry, ...]:
     """Describe the index of a key or an alias, overall and of a class, as far as there are both."""
     return tuple(entry for entry in catalog() if entry.facts.key == canonical(key))
+
+
+def _confused() -> Array:
+    """Return tables in which ever more of A are predicted as B."""
+    tables = np.tile(COUNTS, (STEPS.size, 1, 1))
+    tables[:, 0] = np.outer(1 - STEPS, COUNTS[0]) + np.outer(STEPS, [0, COUNTS[0].sum(), 0])
+    return tables
+
+
+def _frequent() -> Array:
+    """Return tables of as many items in which A is ever more frequent."""
+    share, total, own = np.clip(STEPS, 0.01, 0.99), COUNTS.sum(), COUNTS[0].sum()
+    factors = np.stack((share / own, *[(1 - share) / (total - own)] * 2), axis=-1)
+    tables: Array = COUNTS * factors[..., None] * total
+    return tables
+
+
+def _values(index: Index, tables: Array) -> Array:
+    """Compute an index, shape (n,) or (n, k); NaN where it does not exist."""
+    selection = select(Options(indices=(index.key,)))
+    found = compute(ConfusionTable.dense(tables), Options(), selection)
+    if index.scope == "overall":
+        values = found.overall[selection.overall_place[index.key]]
+    else:
+        values = found.per_class[selection.place[index.key]]
+    return np.asarray(np.where(np.isfinite(values), values, np.nan))
+
+
+def _plot(index: Index, moved: str, tables: Array) -> dict[str, Any]:
+    values = _values(index, tables).reshape(STEPS.size, -1)[:, :2]
+    axis = Axis.around(values.ravel().tolist(), index.range)
+    names = LABELS if index.scope == "class" else (index.name,)
+    lines = []
+    for name, column in zip(names, values.T.tolist(), strict=False):
+        points = [(x, y) for x, y in zip(STEPS.tolist(), column, strict=True) if np.isfinite(y)]
+        if points:
+            path = " ".join(
+                f"{LEFT + WIDTH * x:.1f},{TOP + HEIGHT * (1 - axis.at(y) / 100):.1f}"
+                for x, y in points
+            )
+            said = f"{name} from {decimal(points[0][1])} to {decimal(points[-1][1])}"
+            lines.append((name, path, said))
+    return {"moved": moved, "ends": axis.ends, "lines": lines}

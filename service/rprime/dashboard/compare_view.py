@@ -2,24 +2,27 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from math import ceil
 from typing import Annotated, Any
 from urllib.parse import quote
 
+import numpy as np
 import orjson
 from pydantic import Field
+from scipy.sparse import csr_array
 
 from rprime.application.compare import assess
 from rprime.core.catalog import CLASS_INDICES
-from rprime.dashboard.change_map import change_map
-from rprime.dashboard.class_query import ClassQuery, slice_text
-from rprime.dashboard.tables import entry_of
+from rprime.dashboard.class_query import ROWS, ClassQuery, slice_text
+from rprime.dashboard.listings import entry_of
 from rprime.history.stored_report import stored_report
 from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem
 from rprime.report.changes import Change, Changes
 from rprime.report.class_selection import ClassSelection
-from rprime.report.decimals import PLACES, count, decimal, signed
+from rprime.report.decimals import MINUS, PLACES, bound, count, decimal, signed
 from rprime.report.gate_results import compares, threshold
+from rprime.report.heat_map import LEVELS, Cell, shaded_table
 from rprime.report.marks import Axis, Mark
 from rprime.report.measures import CLASS_HEADLINES
 from rprime.report.names import shown
@@ -59,12 +62,8 @@ def comparison_view(
 ) -> dict[str, Any]:
     """Compare two stored evaluations as `POST /v1/compare` does, for the template. It reads.
 
-    The rules are those of the gate that the candidate was stored with, if it had one.
-
-    Raises
-    ------
-    Problem
-        404 if one of them is not there, for the caller.
+    The rules are those of the gate that the candidate was stored with, if it had one. 404 if one of
+    the two is not there for the caller.
     """
     candidate, baseline = map(visible_history.find, (asked.candidate, asked.baseline))
     if candidate is None or baseline is None:
@@ -235,3 +234,65 @@ def _flips(comparison: Comparison) -> list[tuple[str, str]]:
 def _p(value: float) -> str:
     smallest = 10.0**-PLACES
     return f"below {decimal(smallest)}" if value < smallest else decimal(value)
+
+
+DARKEST_CHANGE = 0.2
+"""At least this change of a share is the darkest, so that no small one is."""
+
+
+def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[str, Any] | None:
+    """Draw candidate minus baseline, cell by cell, in shares of the true class.
+
+    Returns
+    -------
+    The members of `shaded_table`; how many classes are `common` to both, and `darkest`, the change
+    that is drawn darkest. Shown are the classes whose rows and columns moved most. None where
+    nothing moved.
+    """
+    labels = [label for label in candidate.labels if label in set(baseline.labels)]
+    after, before = (_shares(side, labels) for side in (candidate, baseline))
+    moved = abs(after - before)
+    total = moved.sum(axis=1) + moved[:, : len(labels)].sum(axis=0)
+    places = np.sort(np.argsort(-total, kind="stable")[:ROWS])
+    places = places[total[places] > 0]
+    if not places.size:
+        return None
+    tables = (candidate.table, baseline.table)
+    silent = [len(labels)] if any(table.unclassified is not None for table in tables) else []
+    cells = np.ix_(places, [*places, *silent])
+    new, old = after.tocsr()[cells].toarray(), before.tocsr()[cells].toarray()
+    darkest = max(float(abs(new - old).max()), DARKEST_CHANGE)
+    number = {label: i for i, label in enumerate(candidate.labels)}
+    names = [labels[place] for place in places]
+
+    def cell(row: int, column: int) -> Cell:
+        then, now = float(old[row, column]), float(new[row, column])
+        change = now - then
+        if not change:
+            return "", "", ""
+        # Rounded, so that equal changes are equally dark.
+        level = ceil(round(LEVELS * abs(change) / darkest, 9))
+        shade = "right" if (row == column) == (change > 0) else "wrong"
+        text = f"{'+' if change > 0 else MINUS}{100 * abs(change):.1f}"
+        words = f"{decimal(then)} to {decimal(now)} of the class, {signed(change)}"
+        return text, f"{shade} s{max(level, 1)}", words
+
+    support = candidate.table.support[[number[name] for name in names]]
+    found = shaded_table(names, support, cell, unclassified=bool(silent))
+    return {**found, "darkest": bound(darkest), "common": len(labels)}
+
+
+def _shares(side: StoredEvaluation, labels: list[str]) -> csr_array:
+    """Return shares of the true class, shape (k, k + 1); unclassified items are the last column."""
+    table, k = side.table, len(labels)
+    numbers = {label: i for i, label in enumerate(labels)}
+    number = np.array([numbers.get(label, -1) for label in side.labels])
+    rows, columns, items = table.cells.coordinates()
+    if table.unclassified is not None:
+        rows = np.concatenate((rows, np.arange(number.size)))
+        columns = np.concatenate((columns, np.full(number.size, number.size)))
+        items = np.concatenate((items, table.unclassified))
+    true, predicted = number[rows], np.append(number, k)[columns]
+    kept = (true >= 0) & (predicted >= 0) & (items > 0)
+    shares = items[kept] / table.support[rows[kept]]
+    return csr_array((shares, (true[kept], predicted[kept])), shape=(k, k + 1))

@@ -1,29 +1,46 @@
 """The page of a model: its versions over time, and which of them an alias points at."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
+import numpy as np
 from fastapi import APIRouter, Request, Response
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
 from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import form_session, read_form, remember, session_of
+from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.dashboard.class_query import given_of, slice_text
-from rprime.dashboard.model_view import ModelQuery, model_history
+from rprime.dashboard.compare_view import CompareQuery
+from rprime.dashboard.listings import cell_of, entry_of, legend_of, measure_of, pointers, pointing
 from rprime.dashboard.page import show
-from rprime.dashboard.tables import pointers, pointing
+from rprime.history.series import Measured, filters_of
+from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import Problem
+from rprime.report.decimals import decimal, signed
+from rprime.report.history_charts import (
+    MOST_FALLEN,
+    ClassHistory,
+    FigureStep,
+    TrendChart,
+    course_of,
+)
+from rprime.report.marks import axis_of
+from rprime.report.names import isolated, shown
 from rprime.report.names import shown as fit
+from rprime.report.view import term
 from rprime.routes.aliases import point
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services, get_store
+from rprime.schemas.fields import IndexKey
+from rprime.schemas.history import Narrowed, Prevalence
 from rprime.store import Alias, AliasChangedError, Expected, Filters, Store
 from rprime.store.ids import created_at
 
@@ -35,23 +52,31 @@ MOST_CHANGES = 20
 """Of an alias that are shown: the newest."""
 CHANGED_MEANWHILE = "Somebody else moved this alias meanwhile. Look where it points now."
 NOT_A_NAME = "An alias starts with a letter or digit, then also . _ + and -, 128 in all."
+MOST_STEPS = 200
+"""What a list of the store has at most."""
+ITEMS = "about the items"
+
+
+class ModelQuery(Narrowed):
+    """What is shown of a model: an index of its classes and an overall index."""
+
+    index: IndexKey = "r_prime"
+    overall: IndexKey = "macro_f1"
+    limit: Annotated[int, Field(ge=2, le=MOST_STEPS)] = 40
+    spacing: Literal["versions", "dates"] = "versions"
+    """Whether the versions of a chart have equal distances, or lie at their dates."""
+    prevalence: Prevalence = None
+    promoted: Annotated[str | None, Field(max_length=128)] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """A promotion that was not carried out: it awaits a confirmation, or was refused.
-
-    Parameters
-    ----------
-    evaluation
-        Id of what the alias is to point at.
-    refused
-        The reason; empty if the reader only has to confirm.
-    """
+    """A promotion that was not carried out: it awaits a confirmation, or was refused."""
 
     alias: str
     evaluation: str
     refused: str = ""
+    """The reason; empty if the reader only has to confirm."""
 
 
 @router.get(PATH)
@@ -97,7 +122,6 @@ async def _shown(
     content = await run_in_threadpool(_content, get_store(request), project, query)
     if not content["steps"] and query == ModelQuery(model=model):
         raise Problem("not_found")
-    sessions = get_services(request).sessions
     session = form_session(request)
     response = show(
         request,
@@ -109,7 +133,7 @@ async def _shown(
         query=query,
         promotion=promotion,
         may_promote=access_of(request).may("write"),
-        token=sessions.csrf_token(session),
+        token=get_services(request).sessions.csrf_token(session),
         **content,
     )
     response.headers["Cache-Control"] = "no-store"
@@ -155,3 +179,119 @@ def _changes(store: Store, alias: Alias) -> list[dict[str, Any]]:
 def measurable(indices: Mapping[str, Index]) -> list[tuple[str, str]]:
     """Return keys and names of the indices that need only a stored table."""
     return [(e.key, e.name) for e in indices.values() if e.needs is None and not e.scored]
+
+
+def model_history(
+    store: Store, project: str, query: ModelQuery, aliases: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
+    """Measure a model over its versions, for the template. It reads.
+
+    The names of the aliases are by the id of the evaluation that they point at.
+
+    Raises
+    ------
+    Problem
+        422 if there is no such index, or there are too many values.
+    """
+    # A class is only named so that an overall index is refused.
+    index = Measured.of(query.index, "").index
+    uniform = query.prevalence is not None
+    trend = Measured.of(query.overall, None, uniform=uniform)
+    points = trend.points(store, project, filters_of(query), query.limit)
+    named = Filters(ids=tuple(point.evaluation for point in points), slice=query.slice)
+    series = values_of_classes(
+        store, project, named, newest=query.limit, indices=[index], uniform=uniform
+    )
+    summaries = store.page(project, named, limit=query.limit).items
+    verdicts = {summary.id: summary.verdict for summary in summaries}
+    entries = {summary.id: entry_of(summary) for summary in summaries}
+    # One may have been deleted in between.
+    ids = [i for i in series.ids if i in entries and any(p.evaluation == i for p in points)]
+    stored = [series.ids.index(identifier) for identifier in ids]
+    values = series.of_classes(index)[stored]
+    chosen = [point for point in points if point.evaluation in set(ids)]
+    steps = [entries[identifier] for identifier in ids]
+    drawn = tuple(FigureStep(e["version"] or e["time"], verdicts[e["id"]]) for e in steps)
+    falling = index.higher_is_better is False
+    classes = ClassHistory(
+        index.name, drawn, series.labels, values, falling=falling, within=index.range
+    )
+    measures = [measure_of(trend.index, point) for point in chosen]
+    numbers = [(m.value, m.low, m.high) for m in measures]
+    course = course_of(trend.index.name, 0, np.arange(len(numbers)), numbers, lone=True)
+    axis = axis_of(measures)
+    return {
+        "index": term(index),
+        "overall": term(trend.index),
+        "axis": axis.ends,
+        "steps": [
+            {
+                "entry": entry,
+                "cell": cell_of(measure, axis),
+                "lowest": ("", "") if at is None else (shown(series.labels[at]), decimal(row[at])),
+            }
+            for entry, measure, row, at in zip(steps, measures, values, classes.worst, strict=True)
+        ][::-1],
+        "legend": legend_of(measures),
+        "classes": len(series.labels),
+        "about_items": ITEMS,
+        "populations": list(dict.fromkeys(point.population or ITEMS for point in chosen)),
+        "lines": _lines(classes, ids, query),
+        "fallen": _fallen(classes),
+        "charts": {
+            "spacing": query.spacing,
+            "steps": [_step(entry, aliases.get(entry["id"], [])) for entry in steps],
+            "index": index.name,
+            "trend": TrendChart("", "", drawn, (course,), trend.index.range).data(),
+            **classes.data(),
+        },
+    }
+
+
+def _step(entry: dict[str, Any], aliases: Sequence[str]) -> dict[str, Any]:
+    return {
+        "id": entry["id"],
+        "name": isolated(entry["version"] or entry["time"]),
+        "time": entry["time"],
+        "milliseconds": round(1000 * entry["moment"].timestamp()),
+        "verdict": entry["verdict"].word,
+        "aliases": [isolated(alias) for alias in aliases],
+    }
+
+
+def _lines(
+    history: ClassHistory, ids: Sequence[str], query: ModelQuery
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the values of classes, newest first, each with the way to its change."""
+
+    def change(label: str, at: int) -> str:
+        if not at:
+            return ""
+        sides: dict[str, Any] = {
+            "candidate": ids[at],
+            "baseline": ids[at - 1],
+            "slice": dict(query.slice),
+        }
+        sides |= {"prevalence": query.prevalence} if query.prevalence else {}
+        return CompareQuery.model_validate(sides).row(label)
+
+    def newest_first(values: Array) -> list[tuple[int, float]]:
+        return list(enumerate(values.tolist()))[::-1]
+
+    return [
+        (
+            shown(one.name),
+            [(decimal(value), change(one.name, at)) for at, value in newest_first(one.values)],
+        )
+        for one in history.series
+    ]
+
+
+def _fallen(history: ClassHistory) -> list[tuple[str, str]]:
+    """Name the classes that fell most since the version before, with their changes."""
+    good, labels = history.good, history.labels
+    if len(good) < 2:  # noqa: PLR2004 (a change)
+        return []
+    changes = good[-1] - good[-2]
+    order = np.argsort(changes, kind="stable")[:MOST_FALLEN].tolist()
+    return [(shown(labels[i]), signed(float(changes[i]))) for i in order if changes[i] < 0]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rprime.core.catalog import OVERALL_INDICES
-from rprime.dashboard.tables import cell_of, entry_of, measure_of
+from rprime.dashboard.listings import cell_of, entry_of, measure_of
 from rprime.history.series import Measured, Point
 from rprime.report.decimals import decimal, plural
 from rprime.report.marks import Axis

@@ -10,10 +10,9 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
 from rprime.dashboard.class_query import given_of, slice_text
-from rprime.dashboard.listings import NEWEST_FIRST, listing
+from rprime.dashboard.listings import NEWEST_FIRST, listing, pointers, pointing, table_of
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import show
-from rprime.dashboard.tables import pointers, pointing, table_of
 from rprime.history.series import filters_of
 from rprime.report.class_selection import Order
 from rprime.report.names import shown as fit

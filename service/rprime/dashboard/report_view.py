@@ -34,8 +34,6 @@ def render_report_view(
 
     Parameters
     ----------
-    subject
-        What it is about.
     root
         The way from the page to the root of the service.
     query
@@ -73,10 +71,6 @@ def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery
         UTF-8; a matrix or a whole request.
     options
         A JSON object, further members of the request; b"" for none.
-    limits
-        What a request may cost.
-    query
-        Which classes the table shows.
 
     Raises
     ------
