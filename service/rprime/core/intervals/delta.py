@@ -5,20 +5,15 @@ digit, since nothing is subtracted. It needs formulas without abs, max or roundi
 without an interval have no gradient here.
 """
 
-from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, integers
 from rprime.core.counts import CountRow, Counts
 from rprime.core.families.moments import Moments
 from rprime.core.intervals.gradient import ClassGradient, Gradient
-from rprime.core.intervals.smooth_indices import (
-    SmoothOverallIndices,
-    smooth_class_indices,
-    smooth_overall_indices,
-)
 from rprime.core.selection import Selection
 from rprime.core.values import Values
 
@@ -27,14 +22,84 @@ STEP = 1e-30
 STEEPEST = 100.0
 
 
+@lru_cache(maxsize=256)
+def classified_entries(selection: Selection) -> Array:
+    """Whether the universe of the per-class entries is the classified items, shape (computed,)."""
+    return np.array([entry.universe == "classified" for entry in selection.computed], dtype=bool)
+
+
+@lru_cache(maxsize=256)
+def smooth_class_indices(selection: Selection) -> tuple[tuple[int, ...], Array, Array]:
+    """Return the functions of counts with a derivative, without one, and those of finite range."""
+    computed = selection.computed
+    smooth = tuple(i for i in selection.functions if computed[i].interval is not None)
+    rough = integers(i for i in selection.functions if computed[i].interval is None)
+    return smooth, rough, integers(i for i in smooth if np.isfinite(computed[i].range).all())
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothOverallIndices:
+    """The differentiable overall indices of a selection, by what they read.
+
+    Parameters
+    ----------
+    macro, weighted, means, pooled, moments, by_cell
+        Positions among the overall entries.
+    averaged
+        Positions of the per-class entries behind macro, weighted and means, in this order; several
+        for a function of several means.
+    means_from
+        Start of the averages of each function of means among theirs.
+    numerators, denominators
+        Terms of the pooled ratios, as `CountRow`s.
+    """
+
+    macro: Array
+    weighted: Array
+    means: Array
+    averaged: Array
+    means_from: Array
+    pooled: Array
+    numerators: Array
+    denominators: Array
+    moments: Array
+    by_cell: Array
+
+
+@lru_cache(maxsize=256)
+def smooth_overall_indices(selection: Selection) -> SmoothOverallIndices:
+    """Group the differentiable overall entries of a selection."""
+    overall, place = selection.overall, selection.place
+    smooth = [(i, entry) for i, entry in enumerate(overall) if entry.interval and not entry.scored]
+
+    def reading(*kinds: str) -> Array:
+        return integers(i for i, entry in smooth if entry.reads in kinds)
+
+    macro, weighted, means = reading("macro"), reading("weighted"), reading("means")
+    pooled = reading("micro", "ratio")
+    sizes = [len(overall[i].of) for i in means]
+    return SmoothOverallIndices(
+        macro=macro,
+        weighted=weighted,
+        means=means,
+        averaged=integers(
+            place[key] for kind in (macro, weighted, means) for i in kind for key in overall[i].of
+        ),
+        means_from=integers(sum(sizes[:i]) for i in range(len(sizes))),
+        pooled=pooled,
+        numerators=integers(overall[i].rows[0] for i in pooled),
+        denominators=integers(overall[i].rows[1] for i in pooled),
+        moments=reading("moments"),
+        by_cell=reading("table", "association"),
+    )
+
+
 @lru_cache(maxsize=64)
 def row_gradients(beta: float, classes: int = 1) -> Array:
     """Derivatives of the `CountRow`s of `Counts`, which are linear in the margins.
 
     Parameters
     ----------
-    beta
-        Weight of recall in F-beta.
     classes
         Number of classes that the counts pool: w enters the pooled TN once for each.
 
@@ -73,42 +138,22 @@ def class_gradient(values: Values, found: Array | None = None) -> ClassGradient:
     functions, rough, bounded = smooth_class_indices(selection)
     margins = np.zeros((4, *values.per_class.shape))
     _step_functions(values, functions, margins, found)
-    exists = np.isfinite(values.per_class)
     margins /= STEP
     if np.fmax.reduce(margins[3], axis=None, initial=0.0) > STEEPEST:
-        _drop_singular(bounded, margins)
+        # No tangent: G-mean where no item is rejected.
+        steep = margins[3, bounded] > STEEPEST
+        margins[:, bounded] = np.where(steep, np.nan, margins[:, bounded])
     margins[:, rough] = np.nan
-    ratios = values.per_class[selection.ratios]
-    margins[:, selection.ratios] = ratio_margins(
-        values, selection.numerators, selection.denominators, ratios
-    )
+    linear = row_gradients(values.options.beta).T[..., None]
+    linear = linear.reshape(*linear.shape[:2], *(1,) * (margins.ndim - 2))
+    steps = linear[:, selection.denominators] * values.per_class[selection.ratios]
+    np.subtract(linear[:, selection.numerators], steps, out=steps)
+    steps /= values.counts.rows[..., :-1][selection.denominators]
+    margins[:, selection.ratios] = steps
+    exists = np.isfinite(values.per_class)
     if not exists.all():
         margins[:, ~exists] = 0.0
     return ClassGradient(margins)
-
-
-def ratio_margins(values: Values, numerators: Array, denominators: Array, ratios: Array) -> Array:
-    """Differentiate ratios of the counts of the classes.
-
-    Parameters
-    ----------
-    numerators, denominators
-        Shape (n,): `CountRow`s.
-    ratios
-        Shape (n, ..., k): their values.
-
-    Returns
-    -------
-    Shape (4, n, ..., k).
-    """
-    linear = row_gradients(values.options.beta).T
-    shape = (4, len(numerators), *(1,) * (ratios.ndim - 1))
-    by_numerator = linear[:, numerators].reshape(shape)
-    by_denominator = linear[:, denominators].reshape(shape)
-    result = by_denominator * ratios
-    np.subtract(by_numerator, result, out=result)
-    result /= values.counts.rows[..., :-1][denominators]
-    return result
 
 
 def _step_functions(
@@ -123,8 +168,7 @@ def _step_functions(
         classified = _stepped(values.classified_counts, values.options.beta)
     for place in functions:
         entry = values.selection.computed[place]
-        counts = everything if entry.universe == "all" else classified
-        stepped = entry.formula(counts)
+        stepped = entry.formula(everything if entry.universe == "all" else classified)
         margins[:, place] = stepped.imag
         if found is not None:
             found[place] = stepped[0].real
@@ -140,38 +184,44 @@ def _stepped(counts: Counts, beta: float) -> Counts:
     return Counts(stepped)
 
 
-def _drop_singular(bounded: Array, margins: Array) -> None:
-    """Set gradients without a tangent to NaN: G-mean where no item is rejected."""
-    steep = margins[3, bounded] > STEEPEST
-    margins[:, bounded] = np.where(steep, np.nan, margins[:, bounded])
-
-
 @np.errstate(all="ignore")
-def overall_gradient(values: Values, gradient: ClassGradient | None = None) -> Gradient:
+def overall_gradient(
+    values: Values, gradient: ClassGradient | None = None, found: Array | None = None
+) -> Gradient:
     """Differentiate all overall indices of the selection.
 
     Parameters
     ----------
     gradient
         From `class_gradient`, if already computed.
+    found
+        Filled with the overall values of functions of `Moments`, which the complex step computes,
+        too.
 
     Returns
     -------
     Gradients in the order of the overall entries; NaN for those without a derivative.
     """
-    entries = smooth_overall_indices(values.selection)
-    own = class_gradient(values) if gradient is None else gradient
-    plain = macro_weights(values, entries.macro_of)
-    found = overall_terms(values, own, entries.macro_of, plain)
-    shape = (len(values.selection.overall), *values.table.support.shape)
-    factors = np.full((3, *shape), np.nan)
-    factors[:, entries.order] = found.factors
-    unclassified = None
-    if found.unclassified is not None:
-        unclassified = np.full(shape, np.nan)
-        unclassified[entries.order] = found.unclassified
-    by_cell = tuple((int(entries.order[i]), cells) for i, cells in found.by_cell)
-    return Gradient(factors, unclassified, by_cell)
+    selection, table = values.selection, values.table
+    entries = smooth_overall_indices(selection)
+    shape = (len(selection.overall), *table.support.shape)
+    result = Gradient(
+        np.full((3, *shape), np.nan),
+        None if table.unclassified is None else np.full(shape, np.nan),
+        tuple(
+            (place, partial(entry.cell_gradient, table, *values.option(entry)))
+            for place in entries.by_cell.tolist()
+            if (entry := selection.overall[place]).cell_gradient is not None
+        ),
+    )
+    if entries.averaged.size:
+        own = class_gradient(values) if gradient is None else gradient
+        _differentiate_averages(values, entries, own, result)
+    if entries.pooled.size:
+        _differentiate_pooled(values, entries, result)
+    if entries.moments.size:
+        _differentiate_moments(values, entries, found, result)
+    return result
 
 
 def macro_weights(values: Values, places: Array) -> Array:
@@ -182,99 +232,45 @@ def macro_weights(values: Values, places: Array) -> Array:
     return np.asarray(defined / np.add.reduce(defined, axis=-1)[..., None])
 
 
-def overall_terms(
-    values: Values,
-    gradient: ClassGradient,
-    macro_of: Array,
-    macro: Array,
-    found: Array | None = None,
-) -> Gradient:
-    """Differentiate overall indices: given averages, then the other smooth overall indices.
-
-    Parameters
-    ----------
-    macro_of
-        Shape (m,): the per-class entries to average first.
-    macro
-        Shape (m, ..., k): their coefficients.
-    found
-        Filled with the overall values of functions of `Moments`, which the complex step computes,
-        too.
-
-    Returns
-    -------
-    Gradients in the order averages, weighted, means, pooled, moments, by cell.
-    """
-    entries = smooth_overall_indices(values.selection)
-    blocks = [
-        *_averages(values, gradient, macro_of, macro),
-        pooled_gradient(values, entries.numerators, entries.denominators),
-        *_moments(values, entries, found),
-        *_by_cell(values, entries),
-    ]
-    factors = np.concatenate([block.factors for block in blocks], axis=1)
-    silent = [block.unclassified for block in blocks if block.unclassified is not None]
-    first = factors.shape[1] - len(entries.by_cell)
-    by_cell = tuple((first + i, g) for block in blocks for i, g in block.by_cell)
-    return Gradient(factors, np.concatenate(silent) if silent else None, by_cell)
-
-
-@lru_cache(maxsize=256)
-def classified_entries(selection: Selection) -> Array:
-    """Whether the universe of the per-class entries is the classified items, shape (computed,)."""
-    return np.array([entry.universe == "classified" for entry in selection.computed], dtype=bool)
-
-
-def _averages(
-    values: Values, gradient: ClassGradient, macro_of: Array, macro: Array
-) -> Iterator[Gradient]:
-    """Differentiate the given averages, the weighted ones, and functions of macro averages."""
-    entries, table = smooth_overall_indices(values.selection), values.table
-    places = np.concatenate((macro_of, entries.weighted_of, entries.means_of))
-    given, last = len(macro_of), len(macro_of) + len(entries.weighted_of)
+def _differentiate_averages(
+    values: Values, entries: SmoothOverallIndices, gradient: ClassGradient, result: Gradient
+) -> None:
+    """Fill in macro and weighted averages, and functions of macro averages."""
+    table, places = values.table, entries.averaged
+    given, last = len(entries.macro), len(entries.macro) + len(entries.weighted)
+    weighted_of = places[given:last]
     coefficients = np.empty((len(places), *table.support.shape))
-    coefficients[:given] = macro
+    coefficients[:given] = macro_weights(values, places[:given])
     coefficients[given:last] = table.support / table.total[..., None]
-    _mean_weights(values, entries, coefficients[last:])
+    if last < len(places):
+        coefficients[last:] = macro_weights(values, places[last:])
+        _through_means(values, entries, coefficients[last:])
+    # An item also moves weighted averages through the weight m_i of its class.
+    averaged = values.averaged[weighted_of]
+    if not values.complete:
+        averaged = np.where(values.defined[weighted_of], averaged, 0.0)
+    moved = (averaged - values.weighted[weighted_of][..., None]) / table.total[..., None]
     parts = gradient.margins.take(places, axis=1)
     parts *= coefficients
     factors, row = parts[:3], parts[1]
     row += np.add.reduce(parts[3], axis=-1)[..., None]
-    silent = _silent(values, places, row)
-    moved = _moved_weights(values, entries.weighted_of)
-    row[given:last] += moved
-    if silent is not None:
+    targets = [(result.factors, factors)]
+    if result.unclassified is not None:
+        outside = classified_entries(values.selection)[places]
+        silent = np.where(outside.reshape(-1, *(1,) * (row.ndim - 1)), 0.0, row)
         silent[given:last] += moved
-    yield Gradient(factors[:, :last], None if silent is None else silent[:last])
-    if len(entries.means):
-        sums = np.add.reduceat(factors[:, last:], entries.means_from, axis=1)
-        quiet = None if silent is None else np.add.reduceat(silent[last:], entries.means_from)
-        yield Gradient(sums, quiet)
+        targets.append((result.unclassified[None], silent[None]))
+    row[given:last] += moved
+    averages = np.concatenate((entries.macro, entries.weighted))
+    for target, found in targets:
+        target[:, averages] = found[:, :last]
+        if last < len(places):
+            sums = np.add.reduceat(found[:, last:], entries.means_from, axis=1)
+            target[:, entries.means] = sums
 
 
-def _silent(values: Values, places: Array, row: Array) -> Array | None:
-    """Return the influence of unclassified items on combinations of per-class entries."""
-    if values.table.unclassified is None:
-        return None
-    outside = classified_entries(values.selection)[places]
-    return np.where(outside.reshape(-1, *(1,) * (row.ndim - 1)), 0.0, row)
-
-
-def _moved_weights(values: Values, places: Array) -> Array:
-    """Return an item's influence on weighted averages through the weight m_i of its class."""
-    averaged = values.averaged[places]
-    if not values.complete:
-        averaged = np.where(values.defined[places], averaged, 0.0)
-    moved = averaged - values.weighted[places][..., None]
-    moved /= values.table.total[..., None]
-    return np.asarray(moved)
-
-
-def _mean_weights(values: Values, entries: SmoothOverallIndices, weights: Array) -> None:
-    """Fill in the derivatives of functions of macro averages by the values of each class."""
-    if not len(entries.means):
-        return
-    weights[...] = macro_weights(values, entries.means_of)
+def _through_means(values: Values, entries: SmoothOverallIndices, weights: Array) -> None:
+    """Multiply weights in macro averages by the derivatives of the functions of these averages."""
     place = 0
     for entry in (values.selection.overall[i] for i in entries.means):
         means = values.means(entry)
@@ -282,52 +278,51 @@ def _mean_weights(values: Values, entries: SmoothOverallIndices, weights: Array)
             stepped = [*means[:i], means[i] + STEP * 1j, *means[i + 1 :]]
             weights[place] *= (entry.formula(*stepped).imag / STEP)[..., None]
             if entry.through is not None:
-                _through(values, entry.through, values.selection.place[key], weights[place])
+                own = values.selection.place[key]
+                weights[place] *= entry.through(values.averaged[own] + STEP * 1j).imag / STEP
+                weights[place, ~values.defined[own]] = 0.0
             place += 1
 
 
-def _through(values: Values, function: Callable[[Array], Array], own: int, weights: Array) -> None:
-    """Multiply by the derivative of the function that is averaged instead of the values."""
-    weights *= function(values.averaged[own] + STEP * 1j).imag / STEP
-    weights[~values.defined[own]] = 0.0
-
-
-def pooled_gradient(values: Values, numerators: Array, denominators: Array) -> Gradient:
-    """Differentiate ratios of pooled counts, given as `CountRow`s, by the quotient rule."""
-    table = values.table
+def _differentiate_pooled(values: Values, entries: SmoothOverallIndices, result: Gradient) -> None:
+    """Fill in ratios of pooled counts by the quotient rule."""
+    table, above, beneath = values.table, entries.numerators, entries.denominators
     linear = row_gradients(values.options.beta, table.k).T
-    shape = (4, len(numerators), *(1,) * (table.support.ndim - 1))
+    shape = (4, len(above), *(1,) * (table.support.ndim - 1))
     pooled = values.counts.rows[..., -1]
-    below = pooled[denominators]
-    ratios = pooled[numerators] / below
-    steps = linear[:, denominators].reshape(shape) * ratios
-    np.subtract(linear[:, numerators].reshape(shape), steps, out=steps)
+    below = pooled[beneath]
+    ratios = pooled[above] / below
+    steps = linear[:, beneath].reshape(shape) * ratios
+    np.subtract(linear[:, above].reshape(shape), steps, out=steps)
     steps /= below
     steps[1] += steps[3]
-    factors = np.empty((3, len(numerators), *table.support.shape))
-    factors[...] = steps[:3, ..., None]
-    if table.unclassified is None:
-        return Gradient(factors)
-    above, beneath = (
-        (rows == CountRow.answered).reshape(shape[1:]) for rows in (numerators, denominators)
-    )
-    silent = steps[1] - (above - ratios * beneath) / below
-    return Gradient(factors, np.broadcast_to(silent[..., None], factors.shape[1:]))
+    result.factors[:, entries.pooled] = steps[:3, ..., None]
+    if result.unclassified is not None:
+        answered = ((rows == CountRow.answered).reshape(shape[1:]) for rows in (above, beneath))
+        by_numerator, by_denominator = answered
+        silent = steps[1] - (by_numerator - ratios * by_denominator) / below
+        result.unclassified[entries.pooled] = silent[..., None]
 
 
-def _moments(
-    values: Values, entries: SmoothOverallIndices, found: Array | None
-) -> Iterator[Gradient]:
-    """Differentiate functions of `Moments` by the sums, then by the chain rule."""
-    if not len(entries.moments):
-        return
-    table, sums = values.table.classified, values.moments
-    total, correct, products, support_squares, predicted_squares = _stepped_sums(
-        sums.total, sums.correct, sums.products, sums.support_squares, sums.predicted_squares
+def _differentiate_moments(
+    values: Values, entries: SmoothOverallIndices, found: Array | None, result: Gradient
+) -> None:
+    """Fill in functions of `Moments`: by the sums, then by the chain rule."""
+    table, moments = values.table.classified, values.moments
+    sums = np.array(
+        [
+            moments.total,
+            moments.correct,
+            moments.products,
+            moments.support_squares,
+            moments.predicted_squares,
+        ]
     )
-    kept = sums.attainable, sums.k  # no smooth index reads them
-    stepped = Moments(total, correct, products, support_squares, predicted_squares, *kept)
-    by_sum = np.empty((5, len(entries.moments), *table.stack_shape, 1))
+    # Step each sum in turn into the imaginary direction.
+    own = np.eye(len(sums)).reshape(len(sums), len(sums), *(1,) * (sums.ndim - 1))
+    kept = moments.attainable, moments.k  # no smooth index reads them
+    stepped = Moments(*(sums[:, None] + 1j * STEP * own), *kept)
+    by_sum = np.empty((len(sums), len(entries.moments), *table.stack_shape, 1))
     for i, place in enumerate(entries.moments):
         change = values.selection.overall[place].formula(stepped)
         by_sum[:, i, ..., 0] = change.imag
@@ -335,33 +330,10 @@ def _moments(
             found[place] = change[0].real
     by_sum /= STEP
     total, correct, products, support_squares, predicted_squares = by_sum
-    factors = np.empty((3, len(entries.moments), *table.support.shape))
-    factors[0] = correct
-    factors[1] = total + products * table.predicted + 2 * support_squares * table.support
-    factors[2] = products * table.support + 2 * predicted_squares * table.predicted
-    silent = None if values.table.unclassified is None else np.zeros(factors.shape[1:])
-    yield Gradient(factors, silent)
-
-
-def _stepped_sums(*sums: Array) -> Array:
-    """Step each of n sums (...) in turn into the imaginary direction, shape (n, n, ...)."""
-    number = len(sums)
-    stepped = np.zeros((number, number, *np.shape(sums[0])), dtype=np.complex128)
-    for i, part in enumerate(sums):
-        stepped[i] = part
-        stepped[i, i] += 1j * STEP
-    return stepped
-
-
-def _by_cell(values: Values, entries: SmoothOverallIndices) -> Iterator[Gradient]:
-    """Yield the gradients of entries whose gradient differs from cell to cell."""
-    if not len(entries.by_cell):
-        return
-    found = [values.selection.overall[place] for place in entries.by_cell]
-    gradients = tuple(
-        (i, partial(entry.cell_gradient, values.table, *values.option(entry)))
-        for i, entry in enumerate(found)
-        if entry.cell_gradient is not None
-    )
-    factors = np.full((3, len(found), *values.table.support.shape), np.nan)
-    yield Gradient(factors, None if values.table.unclassified is None else factors[1], gradients)
+    places = entries.moments
+    result.factors[0, places] = correct
+    by_class = products * table.predicted + 2 * support_squares * table.support
+    result.factors[1, places] = total + by_class
+    result.factors[2, places] = products * table.support + 2 * predicted_squares * table.predicted
+    if result.unclassified is not None:
+        result.unclassified[places] = 0.0

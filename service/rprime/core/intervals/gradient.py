@@ -94,25 +94,14 @@ class Gradient:
         return self.part(place, place + 1)
 
     def at(self, rows: Array, columns: Array) -> Array:
-        """Evaluate at cells.
-
-        Parameters
-        ----------
-        rows, columns
-            Integers of the same shape (c,); column k stands for unclassified items.
-
-        Returns
-        -------
-        Shape (n, ..., c).
-        """
-        k = self.factors.shape[-1]
-        answered = columns < k
-        inside = np.where(answered, columns, 0)
-        result = self.row[..., rows] + self.column[..., inside]
-        result += np.where(rows == inside, self.diagonal[..., rows], 0.0)
-        if not answered.all():
+        """Evaluate at cells (c,), where column k stands for unclassified items: (n, ..., c)."""
+        missed = columns == self.factors.shape[-1]
+        result = self.row[..., rows] + self.column[..., np.where(missed, 0, columns)]
+        hits = np.flatnonzero(rows == columns)
+        result[..., hits] += self.diagonal[..., rows[hits]]
+        if missed.any():
             other = self.row if self.unclassified is None else self.unclassified
-            result = np.where(answered, result, other[..., rows])
+            result[..., missed] = other[..., rows[missed]]
         for place, gradient in self.by_cell:
             result[place] = gradient(rows, columns)
         return result

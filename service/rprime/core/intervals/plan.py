@@ -1,6 +1,6 @@
 """What the smoothed tables of a selection are needed for, found once for each selection."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -8,10 +8,9 @@ import numpy as np
 
 from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES
-from rprime.core.index import Index, Parts
+from rprime.core.index import Index
 from rprime.core.intervals.methods import PREVALENCE, Setting, pooled_ratio
 from rprime.core.intervals.parts import PartChoice, PartLayout, of_index
-from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.selection import Selection, arranged
 from rprime.core.table import Universe
 
@@ -89,8 +88,6 @@ class Plan:
         The functions that are averaged.
     with_prevalence
         Positions of the functions that hold only without spurious predictions.
-    averages
-        The averages over classes.
     odds_ratio
         Position of the odds ratio among the per-class entries; None if it is not selected.
     """
@@ -138,30 +135,10 @@ class Plan:
         """The overall entry of the whole selection behind each average."""
         return self.overall_places[self.averages.entries]
 
-    @property
+    @cached_property
     def by_cell(self) -> bool:
         """Whether an entry needs the cells of the smoothed tables, not only their margins."""
-        return bool(smooth_overall_indices(self.selection).by_cell.size)
-
-
-@lru_cache(maxsize=256)
-def plan_of(
-    selection: Selection, setting: Setting, universe: Universe | None, bound: "Bounds"
-) -> Plan | None:
-    """Plan the intervals of the entries of a universe.
-
-    Parameters
-    ----------
-    universe
-        None for both, which are the same where every item is classified and none is spurious.
-    bound
-        The numbers that some ranges depend on.
-
-    Returns
-    -------
-    None if no interval needs smoothed tables.
-    """
-    return _Planner(selection, setting, universe).plan(bound)
+        return any(entry.cell_gradient is not None for entry in self.selection.overall)
 
 
 @dataclass(frozen=True)
@@ -179,108 +156,102 @@ class Bounds:
         low, high = entry.range
         return (low if np.isfinite(low) else -1.0), (high if np.isfinite(high) else 1.0)
 
+    def ranges(self, entries: Sequence[Index]) -> Array:
+        """Return the ranges of several entries, shape (2, n)."""
+        return np.array([self.of(entry) for entry in entries], dtype=float).reshape(-1, 2).T
 
-@dataclass(frozen=True, eq=False)
-class _Planner:
-    selection: Selection
-    setting: Setting
-    universe: Universe | None
 
-    def plan(self, bound: Bounds) -> Plan | None:
-        overall = [
-            i
-            for i, entry in enumerate(self.selection.overall)
-            if self._smooth(entry) and (entry.cell_gradient is None or bound.k <= MOST_DENSE)
-        ]
-        chosen = [self.selection.overall[i] for i in overall]
-        averaging = [(i, *found) for i, e in enumerate(chosen) for found in self._averaged(e)]
-        own = [i for i, e in enumerate(self.selection.computed) if self._needed(e)]
-        computed = [self.selection.computed[i] for i in own]
-        extra = dict.fromkeys(key for _, key, _ in averaging)
-        extra |= dict.fromkeys(key for entry in chosen for key in entry.of)
-        known = {entry.key for entry in computed}
-        missing = [key for key in extra if key not in known]
-        if not computed and not chosen:
-            return None
-        sub = arranged((*computed, *(CLASS_INDICES[key] for key in missing)), 0, chosen)
-        places = [*own, *(self._place(key) for key in missing)]
-        return self._assembled(sub, places, overall, averaging, bound)
+@lru_cache(maxsize=256)
+def plan_of(
+    selection: Selection, setting: Setting, universe: Universe | None, bound: Bounds
+) -> Plan | None:
+    """Plan the intervals of the entries of a universe.
 
-    def _assembled(
-        self,
-        sub: Selection,
-        places: list[int],
-        overall: list[int],
-        averaging: list[tuple[int, str, str]],
-        bound: Bounds,
-    ) -> Plan:
-        methods = [self.setting.method(entry) for entry in sub.computed]
-        of_parts = [i for i, m in enumerate(methods) if m in {"parts", "mapped", "proportion"}]
-        scores = [i for i, m in enumerate(methods) if m in {"parts", "score"}]
-        parts = PartLayout.of_parts([self._parts(sub.computed[i]) for i in of_parts])
-        own = [n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[i] >= 0]
-        averages = _averages(sub, averaging, parts, of_parts=of_parts, scores=scores)
-        odds = [i for i, m in enumerate(methods) if m == "odds_ratio"]
-        return Plan(
-            selection=sub,
-            class_places=integers(places),
-            overall_places=integers(overall),
-            class_scores=integers(scores),
-            class_bounds=_ranges(bound, [sub.computed[i] for i in scores]),
-            overall_bounds=_ranges(bound, sub.overall),
-            parts=parts,
-            parts_of=integers(of_parts),
-            class_parts=parts.choice(own),
-            class_parts_of=integers(places[of_parts[n]] for n in own),
-            average_parts=parts.choice(averages.parts[averages.by_parts].tolist()),
-            with_prevalence=integers(
-                n for n, part in enumerate(parts.parts) if PREVALENCE in part.ratios
-            ),
-            averages=averages,
-            odds_ratio=odds[0] if odds else None,
-        )
+    Parameters
+    ----------
+    universe
+        None for both, which are the same where every item is classified and none is spurious.
+    bound
+        The numbers that some ranges depend on.
 
-    def _smooth(self, entry: Index) -> bool:
-        """Whether an overall entry has a score interval of this universe."""
-        if self.universe not in (None, entry.universe) or entry.scored:
+    Returns
+    -------
+    None if no interval needs smoothed tables.
+    """
+
+    def needed(entry: Index) -> bool:
+        """Whether an entry has an interval that needs the smoothed tables of this universe."""
+        method = setting.method(entry)
+        if universe not in {None, entry.universe} or entry.scored or method is None:
             return False
-        if self.setting.method(entry) is None:
-            return False
-        mixed = self.setting.spurious and entry.key == "r_prime"
-        return mixed or self.setting.effects or pooled_ratio(entry, self.setting) is None
+        if setting.effects:
+            return True
+        if entry.scope == "class":
+            return method in {"parts", "mapped", "score", "odds_ratio"}
+        mixed = setting.spurious and entry.key == "r_prime"
+        return mixed or pooled_ratio(entry, setting) is None
 
-    def _needed(self, entry: Index) -> bool:
-        """Whether a per-class entry has an interval that needs the smoothed tables."""
-        if self.universe not in (None, entry.universe) or entry.scored:
-            return False
-        method = self.setting.method(entry)
-        if self.setting.effects:
-            return method is not None
-        return method in {"parts", "mapped", "score", "odds_ratio"}
-
-    def _averaged(self, entry: Index) -> Iterator[tuple[str, str]]:
-        """Yield the per-class index that an average over classes is of, and its weights."""
-        if entry.key == PEIRCE:
-            yield "informedness", "peirce"
-        elif entry.interval == "average":
-            yield entry.of[0], "weighted" if entry.reads == "weighted" else "macro"
-        if entry.key == MACRO_R_PRIME:
-            yield "recall", "macro"
-
-    def _place(self, key: str) -> int:
+    overall = [
+        i
+        for i, entry in enumerate(selection.overall)
+        if needed(entry) and (entry.cell_gradient is None or bound.k <= MOST_DENSE)
+    ]
+    chosen = [selection.overall[i] for i in overall]
+    averaging = [(i, *found) for i, entry in enumerate(chosen) for found in _averaged(entry)]
+    places = [i for i, entry in enumerate(selection.computed) if needed(entry)]
+    computed = [selection.computed[i] for i in places]
+    if not computed and not chosen:
+        return None
+    extra = dict.fromkeys(key for _, key, _ in averaging)
+    extra |= dict.fromkeys(key for entry in chosen for key in entry.of)
+    known = {entry.key for entry in computed}
+    for key in [key for key in extra if key not in known]:
         entry = CLASS_INDICES[key]
-        return (
-            -1 if self.universe not in (None, entry.universe) else self.selection.place.get(key, -1)
-        )
+        here = universe in {None, entry.universe}
+        places.append(selection.place.get(key, -1) if here else -1)
+        computed.append(entry)
+    sub = arranged(tuple(computed), 0, chosen)
+    methods = [setting.method(entry) for entry in computed]
+    of_parts = [i for i, name in enumerate(methods) if name in {"parts", "mapped", "proportion"}]
+    scores = [i for i, name in enumerate(methods) if name in {"parts", "score"}]
+    f1 = CLASS_INDICES["f1"]
+    layout = PartLayout.of_parts(
+        [
+            of_index(f1 if methods[i] == "mapped" and computed[i].parts is None else computed[i])
+            for i in of_parts
+        ]
+    )
+    own = [n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[i] >= 0]
+    averages = _averages(sub, averaging, layout, of_parts=of_parts, scores=scores)
+    odds = [i for i, name in enumerate(methods) if name == "odds_ratio"]
+    return Plan(
+        selection=sub,
+        class_places=integers(places),
+        overall_places=integers(overall),
+        class_scores=integers(scores),
+        class_bounds=bound.ranges([computed[i] for i in scores]),
+        overall_bounds=bound.ranges(chosen),
+        parts=layout,
+        parts_of=integers(of_parts),
+        class_parts=layout.choice(own),
+        class_parts_of=integers(places[of_parts[n]] for n in own),
+        average_parts=layout.choice(averages.parts[averages.by_parts].tolist()),
+        with_prevalence=positions(PREVALENCE in part.ratios for part in layout.parts),
+        averages=averages,
+        odds_ratio=odds[0] if odds else None,
+    )
 
-    def _parts(self, entry: Index) -> Parts:
-        if self.setting.method(entry) == "mapped" and entry.parts is None:
-            return of_index(CLASS_INDICES["f1"])
-        return of_index(entry)
 
-
-def _ranges(bound: Bounds, entries: "list[Index] | tuple[Index, ...]") -> Array:
-    return np.array([bound.of(entry) for entry in entries], dtype=np.float64).reshape(-1, 2).T
+def _averaged(entry: Index) -> list[tuple[str, str]]:
+    """Return the per-class indices that an average over classes may be of, and its weights."""
+    found = []
+    if entry.key == PEIRCE:
+        found.append(("informedness", "peirce"))
+    elif entry.interval == "average":
+        found.append((entry.of[0], "weighted" if entry.reads == "weighted" else "macro"))
+    if entry.key == MACRO_R_PRIME:
+        found.append(("recall", "macro"))
+    return found
 
 
 def _averages(

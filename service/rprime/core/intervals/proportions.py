@@ -1,13 +1,13 @@
 """Score and exact intervals of proportions, the exact binomial tail and normal quantiles."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from rprime.core.arrays import FloatArray
+from rprime.core.arrays import Array, FloatArray
 
 FEW_GROUPS = 5
 """Fewer groups on a side, with errors or without, do not show how groups differ."""
@@ -16,17 +16,13 @@ _FAR = 1e-200
 _LARGEST_EXPONENT = 709.0
 _TOLERANCE = 1e-6  # relative, of the tail at an exact limit
 _BISECTIONS = 100
+_OUTSIDE = 1e-9  # of the range; that far outside of it is rounding
+_ROUNDED = 1e-14  # of the range; smaller standard errors are rounding
 _NEGLIGIBLE = -40.0  # log of the largest terms left out of a series that starts with 1
 
 
 def normal_quantile(confidence: ArrayLike) -> FloatArray:
-    """Quantile z with P(-z < Z < z) = confidence for a standard normal Z, elementwise.
-
-    Parameters
-    ----------
-    confidence
-        In (0, 1), as .95.
-    """
+    """Quantile z with P(-z < Z < z) = confidence, in (0, 1), for a standard normal Z."""
     return _floats(-special.ndtri((1 - _floats(confidence)) / 2))
 
 
@@ -42,13 +38,7 @@ def student(quantile: ArrayLike, groups: ArrayLike) -> FloatArray:
 
 
 def one_sided_quantile(alpha: ArrayLike) -> FloatArray:
-    """Quantile z with P(Z > z) = alpha for a standard normal Z, elementwise.
-
-    Parameters
-    ----------
-    alpha
-        In (0, 1), as .05; tiny levels keep their accuracy.
-    """
+    """Quantile z with P(Z > z) = alpha for a standard normal Z; tiny levels keep their accuracy."""
     return _floats(-special.ndtri(_floats(alpha)))
 
 
@@ -101,6 +91,73 @@ class ScoreCounts:
     def exact_limits(self, z: float | FloatArray) -> FloatArray:
         """Compute the lower and upper limits, as `clopper_pearson` does, shape (2, ...)."""
         return clopper_pearson(self.successes, self.trials, 1 - 2 * special.ndtr(-_floats(z)))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreIntervals:
+    """Score intervals of n smooth indices: Wilson's on the effective number of items.
+
+    Parameters
+    ----------
+    shares, items
+        Shape (n, ...): the indices as shares of their ranges, and effective numbers of items; NaN
+        or infinite where there is no interval.
+    low, width
+        Shape (n, ...), broadcastable to them: smallest value of the range, and its width.
+    """
+
+    shares: FloatArray
+    items: FloatArray
+    low: FloatArray
+    width: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        values: FloatArray,
+        smoothed: FloatArray,
+        variances: FloatArray,
+        *,
+        growth: FloatArray,
+        bounds: FloatArray,
+    ) -> "ScoreIntervals":
+        """Find the effective numbers of items.
+
+        Parameters
+        ----------
+        values
+            Shape (n, ...): the observed values.
+        smoothed, variances
+            The values and their delta variances at the pooled table.
+        growth
+            Items of the observed table divided by those of the pooled one.
+        bounds
+            Shape (2, n) or (2, n, ...): smallest and largest value of each index.
+        """
+        low, high = bounds.reshape(*bounds.shape, *(1,) * (values.ndim + 1 - bounds.ndim))
+        width = high - low
+        at, there = (values - low) / width, (smoothed - low) / width
+        # What lies outside by rounding is at the end of the range.
+        edge = np.minimum(np.maximum(at, 0.0), 1.0)
+        inside = np.abs(at - edge) <= _OUTSIDE
+        items = there * (1 - there) / variances * (width * width) * growth
+        known = inside & (items > 0) & (variances > (_ROUNDED * width) ** 2)
+        return cls(edge, np.where(known, items, np.nan), low, width)
+
+    def take(self, places: Array) -> "ScoreIntervals":
+        """Return some of the indices."""
+        return ScoreIntervals(
+            self.shares[places], self.items[places], self.low[places], self.width[places]
+        )
+
+    @cached_property
+    def counts(self) -> ScoreCounts:
+        """The shares as proportions of the effective items."""
+        return ScoreCounts.of(self.shares * self.items, self.items)
+
+    def scaled(self, limits: FloatArray) -> FloatArray:
+        """Map limits (2, n, ...) of the shares to the ranges of the indices."""
+        return self.low + self.width * limits
 
 
 @np.errstate(all="ignore")
@@ -162,19 +219,12 @@ def mover_r(shares: FloatArray, limits: FloatArray) -> FloatArray:
 
 
 def clopper_pearson(successes: ArrayLike, trials: ArrayLike, confidence: ArrayLike) -> FloatArray:
-    """Lower and upper exact limits of a proportion.
+    """Lower and upper exact limits of a proportion, as `wilson`; fractions interpolate.
 
     Parameters
     ----------
-    successes, trials
-        Broadcast together. 0 <= successes <= trials; fractions interpolate.
     confidence
         Two-sided, in (0, 1); broadcasts too.
-
-    Returns
-    -------
-    Shape (2, ...), in [0, 1]: exactly 0 below at no success and exactly 1 above at no failure. NaN
-    where there are no trials or `successes` is outside [0, trials].
 
     Notes
     -----
@@ -216,17 +266,8 @@ def _beta_quantile(inverse: np.ufunc, a: FloatArray, b: FloatArray, tail: FloatA
 def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -> FloatArray:
     """Exact one-sided P(X >= successes) for X ~ Bin(trials, share), elementwise.
 
-    Parameters
-    ----------
-    successes, trials
-        Broadcast together. Beyond `trials` the probability is 0, at 0 or below it is 1.
-    share
-        In [0, 1]; broadcasts too.
-
-    Returns
-    -------
-    Probabilities; NaN without trials. A possible event never gets 0: the smallest normal double,
-    2.2e-308, is the upper bound of smaller ones.
+    Beyond `trials` it is 0, at 0 or below 1; NaN without trials. A possible event never gets 0:
+    the smallest normal double, 2.2e-308, is the upper bound of smaller ones.
 
     Notes
     -----
@@ -249,18 +290,10 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
 def effective_items(quantile: ArrayLike, value: ArrayLike, limit: ArrayLike) -> FloatArray:
     """Return how many items make this the Wilson limit of a share: z^2 l (1 - l) / (v - l)^2.
 
-    Parameters
-    ----------
-    quantile
-        z, of the normal distribution.
-    value, limit
-        v and l, in [0, 1].
-
-    Returns
-    -------
-    Positive numbers; NaN where there is none.
+    Here z is the normal quantile, v the value and l the limit, both in [0, 1]. NaN where there is
+    no positive number.
     """
-    z, v, bound = (np.asarray(part, dtype=np.float64) for part in (quantile, value, limit))
+    z, v, bound = (_floats(part) for part in (quantile, value, limit))
     with np.errstate(all="ignore"):
         items = (z / (v - bound)) ** 2 * bound * (1 - bound)
     return np.where(np.isfinite(items) & (items > 0), items, np.nan)

@@ -7,14 +7,11 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import Counts
-from rprime.core.intervals.delta import class_gradient, macro_weights, overall_terms
+from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import ClassGradient
 from rprime.core.intervals.plan import Plan
-from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.intervals.smoothing import POOLED, SmoothedCells, smoothed
 from rprime.core.intervals.variance import class_variances, variances
-from rprime.core.options import Options
-from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, class_values
 
@@ -41,52 +38,32 @@ class Smoothed:
     growth: Array
 
     @classmethod
+    @np.errstate(all="ignore")
     def of(cls, plan: Plan, values: Values, table: ConfusionTable) -> "Smoothed":
-        """Smooth the table of a universe.
-
-        Parameters
-        ----------
-        values
-            Of the observed tables.
-        table
-            The table of the universe.
-        """
+        """Smooth the table of a universe of the observed values."""
         more = smoothed(table)
         if plan.by_cell:
             more = replace(more, cells=cast("SmoothedCells", more.cells).dense())
-        options = values.options
+        options, selection = values.options, plan.selection
         if options.cell_weights is not None or options.undefined != "null":
             options = replace(options, cell_weights=None, undefined="null")
-        found, own = _differentiated(more, options, plan.selection)
-        found = as_observed(plan.class_places, values, found, own, plan.odds_ratio)
-        smooth = smooth_overall_indices(plan.selection)
-        weights = macro_weights(found, smooth.macro_of)
-        overall = found.averages()
-        whole = overall_terms(found, own, smooth.macro_of, weights, overall)
-        with np.errstate(all="ignore"):
-            for place in plan.formulas:
-                overall[place] = found.formula(plan.selection.overall[place])
-        spread = np.empty((len(smooth.order), *found.table.stack_shape))
-        spread[smooth.order] = variances(whole, more, options.sampling)
+        counts = Counts.of(more, options.beta)
+        whole = class_values(selection, counts)
+        found, pooled = whole[..., :-1], whole[..., -1]
+        smooth = Values(more, options, selection, counts, counts, found, pooled, found)
+        own = class_gradient(smooth, found)
+        smooth = as_observed(plan.class_places, values, smooth, own, plan.odds_ratio)
+        overall = smooth.averages()
+        gradient = overall_gradient(smooth, own, overall)
+        for place in plan.formulas:
+            overall[place] = smooth.formula(selection.overall[place])
         return cls(
-            found,
+            smooth,
             overall,
-            class_variances(found, own, options.sampling),
-            spread,
+            class_variances(smooth, own, options.sampling),
+            variances(gradient, more, options.sampling),
             table.total / more.total[POOLED],
         )
-
-
-def _differentiated(
-    table: ConfusionTable, options: Options, selection: Selection
-) -> tuple[Values, ClassGradient]:
-    """Compute the per-class values of smooth entries together with their gradients."""
-    with np.errstate(all="ignore"):
-        counts = Counts.of(table, options.beta)
-        whole = class_values(selection, counts)
-    per_class = whole[..., :-1]
-    values = Values(table, options, selection, counts, counts, per_class, whole[..., -1], per_class)
-    return values, class_gradient(values, per_class)
 
 
 def as_observed(

@@ -9,10 +9,9 @@ from rprime.core.arrays import Array
 from rprime.core.families.agreement import corrected
 from rprime.core.intervals.delta import macro_weights
 from rprime.core.intervals.design_effect import DesignEffects
-from rprime.core.intervals.effective import ScoreIntervals
 from rprime.core.intervals.parts import PartIntervals
 from rprime.core.intervals.plan import Averages, Plan
-from rprime.core.intervals.proportions import ScoreCounts
+from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals
 from rprime.core.intervals.smoothed_values import Smoothed
 from rprime.core.intervals.smoothing import POOLED, ROW_WISE
 from rprime.core.intervals.weights import Weights
@@ -26,8 +25,6 @@ class ClassIntervals:
 
     Parameters
     ----------
-    parts, scores
-        The intervals.
     counts
         The proportions of the terms of the parts, then the shares of the others.
     """
@@ -93,10 +90,8 @@ class AverageIntervals:
         """Compute the limits, shape (2, m, ...), at a number or an array of shape (m, ...)."""
         own = self.averages
         reduced = (self.ratio * quantile)[own.rows, ..., None]
-        by_parts, by_scores = self.classes.limits(reduced)
         each = np.empty((2, *self.shares.shape))
-        each[:, own.by_parts] = by_parts
-        each[:, own.by_scores] = by_scores
+        each[:, own.by_parts], each[:, own.by_scores] = self.classes.limits(reduced)
         if self.fixed is not None:
             each = np.where(np.isnan(self.fixed), each, self.fixed)
         if own.logarithmic.size:
@@ -150,12 +145,8 @@ class UniverseIntervals:
 
     Parameters
     ----------
-    plan
-        The entries.
-    classes
-        Per-class intervals.
-    scores, score_counts
-        Overall intervals by effective items, and the shares and items of these.
+    classes, scores
+        Intervals of the classes; overall ones by effective items.
     averages
         None where nothing is averaged.
     log_odds
@@ -165,7 +156,6 @@ class UniverseIntervals:
     plan: Plan
     classes: ClassIntervals
     scores: ScoreIntervals
-    score_counts: ScoreCounts
     averages: AverageIntervals | None
     log_odds: LogRatios | None
 
@@ -185,8 +175,6 @@ class UniverseIntervals:
         ----------
         values
             Of the observed tables.
-        universe
-            That of the plan.
         effects
             Design effects on the entries of the plan, if any.
         weights
@@ -206,10 +194,22 @@ class UniverseIntervals:
             np.multiply(more.variances, effects.overall[:, None], out=more.variances)
             if weights is None:
                 parts = parts.divided(effects.per_class[plan.parts_of])
-        class_scores = _class_scores(plan, values, more)
+        own, places = plan.class_scores, plan.class_places[plan.class_scores]
+        observed = values.observed[places]
+        if (places < 0).any():  # averaged, but with no interval of its own here
+            observed[places < 0] = np.nan
+        class_scores = ScoreIntervals.of(
+            observed,
+            more.values.per_class[own, POOLED],
+            more.class_variances[own, POOLED],
+            growth=more.growth[..., None],
+            bounds=plan.class_bounds,
+        )
         averages = None
         if len(plan.averages.entries):
-            averages = _averages(plan, values, more, parts, class_scores, table)
+            chosen = class_scores.take(plan.averages.scores[plan.averages.by_scores])
+            of_classes = ClassIntervals.of(parts.take(plan.average_parts), chosen)
+            averages = _averages(plan, values, more, of_classes, table)
         scores = ScoreIntervals.of(
             values.overall[plan.overall_places],
             more.overall[:, POOLED],
@@ -219,14 +219,8 @@ class UniverseIntervals:
         )
         if len(plan.own_scores) < len(plan.class_scores):  # averages alone need the others
             class_scores = class_scores.take(plan.own_scores)
-        return cls(
-            plan,
-            ClassIntervals.of(parts.take(plan.class_parts), class_scores),
-            scores,
-            ScoreCounts.of(scores.shares * scores.items, scores.items),
-            averages,
-            _log_odds(plan, values, more),
-        )
+        classes = ClassIntervals.of(parts.take(plan.class_parts), class_scores)
+        return cls(plan, classes, scores, averages, _log_odds(plan, values, more))
 
     def class_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, computed, ..., k) of the per-class entries of the plan."""
@@ -247,9 +241,9 @@ class UniverseIntervals:
 
     def overall_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, overall, ...) of the overall entries of the plan."""
-        plan = self.plan
-        found = self.score_counts.limits(at(quantile, plan.overall_places))
-        limits[:, plan.overall_places] = self.scores.scaled(found)
+        plan, scores = self.plan, self.scores
+        found = scores.counts.limits(at(quantile, plan.overall_places))
+        limits[:, plan.overall_places] = scores.scaled(found)
         if self.averages is not None:
             wider = self.averages.limits(at(quantile, plan.average_places))
             widen(limits, plan.average_places[plan.averages.kept], wider[:, plan.averages.kept])
@@ -266,26 +260,10 @@ def widen(limits: Array, places: Array, found: Array) -> None:
     limits[1, places] = np.fmax(limits[1, places], found[1])
 
 
-def _class_scores(plan: Plan, values: Values, more: Smoothed) -> ScoreIntervals:
-    own = plan.class_scores
-    places = plan.class_places[own]
-    observed = values.observed[places]
-    if (places < 0).any():  # averaged, but with no interval of its own here
-        observed[places < 0] = np.nan
-    return ScoreIntervals.of(
-        observed,
-        more.values.per_class[own, POOLED],
-        more.class_variances[own, POOLED],
-        growth=more.growth[..., None],
-        bounds=plan.class_bounds,
-    )
-
-
 def _overall_bounds(plan: Plan, averages: AverageIntervals | None) -> Array:
     """Ranges of the score intervals, (2, o, ...): that of recall where macro R' equals it."""
-    bounds = plan.overall_bounds
-    own = None if averages is None else averages.averages
-    if averages is None or own is None or not (own.equal or own.adjusted.size):
+    bounds, own = plan.overall_bounds, plan.averages
+    if averages is None or not (own.equal or own.adjusted.size):
         return bounds
     same = averages.r_prime_is_recall
     found = np.empty((*bounds.shape, *np.shape(same)))
@@ -306,13 +284,8 @@ def _log_odds(plan: Plan, values: Values, more: Smoothed) -> LogRatios | None:
     return LogRatios.of(values.per_class[place], smooth, spread)
 
 
-def _averages(  # noqa: PLR0917 (what an average is made of)
-    plan: Plan,
-    values: Values,
-    more: Smoothed,
-    parts: PartIntervals,
-    class_scores: ScoreIntervals,
-    table: ConfusionTable,
+def _averages(
+    plan: Plan, values: Values, more: Smoothed, classes: ClassIntervals, table: ConfusionTable
 ) -> AverageIntervals:
     own = plan.averages
     shares = _shares(plan, values, table)
@@ -331,9 +304,7 @@ def _averages(  # noqa: PLR0917 (what an average is made of)
     ratio = whole / np.add.reduce(weighted, axis=-1)
     return AverageIntervals(
         averages=own,
-        classes=ClassIntervals.of(
-            parts.take(plan.average_parts), class_scores.take(own.scores[own.by_scores])
-        ),
+        classes=classes,
         shares=shares,
         absent=absent if some else None,
         ratio=np.where(ratio > 0, ratio, np.nan),

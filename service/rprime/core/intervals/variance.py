@@ -32,8 +32,6 @@ def class_variances(
 
     Parameters
     ----------
-    values
-        The values that the gradient belongs to.
     sampling
         Items drawn at random, or with the class sizes fixed by design; None: as in the options.
 
@@ -43,12 +41,12 @@ def class_variances(
     where only rounding is left.
     """
     table, kinds = values.table, gradient.kinds
-    spread = _fixed_by_kind if (sampling or values.options.sampling) == "fixed_rows" else _random
-    result = spread(table, table, values.counts, kinds)
+    fixed = (sampling or values.options.sampling) == "fixed_rows"
+    result = _within_rows(table, table, kinds) if fixed else _random(table, values.counts, kinds)
     if table.unclassified is not None:
         outside = classified_entries(values.selection)
-        counts = values.classified_counts
-        result[outside] = spread(table.classified, table, counts, kinds[:, outside])
+        own, kinds, counts = table.classified, kinds[:, outside], values.classified_counts
+        result[outside] = _within_rows(own, table, kinds) if fixed else _random(own, counts, kinds)
     margins = values.counts.rows[MARGINS, ..., :-1][:, None]
     scale = np.add.reduce(margins * (gradient.margins * gradient.margins), axis=0)
     scale *= CANCELLED
@@ -56,7 +54,7 @@ def class_variances(
     return result
 
 
-def _random(table: ConfusionTable, whole: ConfusionTable, counts: Counts, kinds: Array) -> Array:  # noqa: ARG001 (as for fixed rows)
+def _random(table: ConfusionTable, counts: Counts, kinds: Array) -> Array:
     """Compute the variance over all items by kind: TP, FN, FP and TN."""
     items = counts.rows[CountRow.tp : CountRow.tn + 1, ..., :-1]
     if table.spurious is None:
@@ -70,12 +68,7 @@ def _random(table: ConfusionTable, whole: ConfusionTable, counts: Counts, kinds:
     return np.asarray(np.add.reduce(items * (kinds - mean) ** 2, axis=0))
 
 
-def _fixed_by_kind(
-    table: ConfusionTable,
-    whole: ConfusionTable,
-    counts: Counts,  # noqa: ARG001 (as for random sampling)
-    kinds: Array,
-) -> Array:
+def _within_rows(table: ConfusionTable, whole: ConfusionTable, kinds: Array) -> Array:
     """Compute the variance within the rows; items outside the table have no influence.
 
     Within a row of m items, x of one kind and u without influence, of which the others differ by
@@ -88,9 +81,8 @@ def _fixed_by_kind(
     result = own + spread * error**2
     if table is whole or whole.unclassified is None:
         return result
-    outside = whole.unclassified
-    share = outside / support
-    left = outside * (1 - share)
+    share = whole.unclassified / support
+    left = whole.unclassified * (1 - share)
     others = np.add.reduce(left, axis=-1)[..., None] - left
     met = column_spread(table.cells, share)[0]
     result += left * kinds[1] ** 2 + others * kinds[3] ** 2
@@ -105,15 +97,6 @@ def _positive(counts: Array) -> Array:
 @np.errstate(all="ignore")
 def variances(gradient: Gradient, table: ConfusionTable, sampling: Sampling) -> Array:
     """Compute the variance of overall indices by the delta method, shape (n, ...).
-
-    Parameters
-    ----------
-    gradient
-        Gradient at the table.
-    table
-        With k x k cells, all items.
-    sampling
-        Items drawn at random, or with the class sizes fixed by design.
 
     Notes
     -----
@@ -132,43 +115,34 @@ def variances(gradient: Gradient, table: ConfusionTable, sampling: Sampling) -> 
 
 def _by_factors(gradient: Gradient, table: ConfusionTable, sampling: Sampling) -> Array:
     diagonal, row, column = gradient.factors
-    support = table.support
+    cells, support = table.cells, table.support
     lost = column + diagonal
-    drift, square, size = _confusions(table, column, lost)
+    # Over the confusions column[j] - lost[r]: summed by row, squared, and the squared parts.
+    wrong, errors = cells.row_sums - table.correct, cells.column_sums - table.correct
+    confused = _confused(cells, column)
+    drift = confused - wrong * lost
+    size = np.vecdot(column * column, errors) + np.vecdot(lost * lost, wrong)
+    square = size - 2 * np.vecdot(lost, confused)
     right = row + lost
     if table.unclassified is not None and gradient.unclassified is not None:
         silent = gradient.unclassified - right
-        more = _dot(silent * silent, table.unclassified)
+        more = np.vecdot(silent * silent, table.unclassified)
         drift, square, size = drift + table.unclassified * silent, square + more, size + more
     shift = drift / (support if support.all() else _positive(support))
-    square -= _dot(drift, shift)
+    square -= np.vecdot(drift, shift)
     if sampling == "random":
         right += shift
-        size += _dot(right * right, support)
-        right -= (_dot(right, support) / table.total)[..., None]
-        square += _dot(right * right, support)
-    scale = _dot(diagonal * diagonal, table.correct) + _dot(row * row, support)
-    scale += _dot(column * column, table.cells.column_sums)
+        size += np.vecdot(right * right, support)
+        right -= (np.vecdot(right, support) / table.total)[..., None]
+        square += np.vecdot(right * right, support)
+    scale = np.vecdot(diagonal * diagonal, table.correct) + np.vecdot(row * row, support)
+    scale += np.vecdot(column * column, cells.column_sums)
     square[square <= ROUNDING * size + CANCELLED * scale] = 0.0
     return np.asarray(square)
 
 
-def _confusions(table: ConfusionTable, column: Array, lost: Array) -> tuple[Array, Array, Array]:
-    """Sum column[j] - lost[r] over the confusions: by row, squared, and the squared parts."""
-    cells = table.cells
-    wrong, errors = cells.row_sums - table.correct, cells.column_sums - table.correct
-    confused = _confused(cells, column)
-    parts = _dot(column * column, errors) + _dot(lost * lost, wrong)
-    return confused - wrong * lost, parts - 2 * _dot(lost, confused), parts
-
-
 MOST_BY_DOTS = 50
 """Most classes for which a product row by row costs no more than a matrix product."""
-
-
-def _dot(influences: Array, items: Array) -> Array:
-    """Sum (n, ..., k) over the classes, weighted by their items (..., k) or (n, ..., k)."""
-    return np.asarray(np.vecdot(influences, items))
 
 
 def _confused(cells: Cells | SmoothedCells, column: Array) -> Array:

@@ -9,13 +9,11 @@ import numpy as np
 from rprime.core.arrays import Array, positions
 from rprime.core.counts import Counts
 from rprime.core.index import Index
-from rprime.core.intervals.delta import class_gradient, overall_gradient
-from rprime.core.intervals.effective import ScoreIntervals
+from rprime.core.intervals.delta import class_gradient, overall_gradient, smooth_overall_indices
 from rprime.core.intervals.methods import PREVALENCE, Setting
 from rprime.core.intervals.plan import Bounds
 from rprime.core.intervals.prepared import PreparedIntervals
-from rprime.core.intervals.proportions import ScoreCounts
-from rprime.core.intervals.smooth_indices import smooth_overall_indices
+from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals
 from rprime.core.intervals.smoothed_values import as_observed
 from rprime.core.intervals.universe import LogRatios, at, widen
 from rprime.core.populations.parts import Z, part_errors
@@ -35,8 +33,8 @@ class ScopeIntervals:
     ----------
     plan
         The entries.
-    scores, score_counts
-        Intervals of all entries by effective items, and the shares and items of these.
+    scores
+        Intervals of all entries by effective items.
     sums, logs
         Those of sums over the strata, and on the logarithmic scale.
     errors
@@ -47,7 +45,6 @@ class ScopeIntervals:
 
     plan: ScopePlan
     scores: ScoreIntervals
-    score_counts: ScoreCounts
     sums: StratumSums
     logs: LogRatios
     errors: Array
@@ -75,14 +72,13 @@ class ScopeIntervals:
         apart = np.where(np.isfinite(sides[0, plan.logs]), np.nan, spread[plan.logs])
         logs = LogRatios.of(values[plan.logs], smooth[plan.logs], apart)
         errors = np.sqrt(variances[:, OBSERVED])
-        counts = ScoreCounts.of(scores.shares * scores.items, scores.items)
         errors = np.where(np.isfinite(values), errors, np.nan)
-        return cls(plan, scores, counts, sums, logs, errors, values, sides)
+        return cls(plan, scores, sums, logs, errors, values, sides)
 
     def limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the entries, shape (2, n, ...)."""
         limits, of_sums, of_logs = (
-            self.scores.scaled(self.score_counts.limits(quantile)),
+            self.scores.scaled(self.scores.counts.limits(quantile)),
             self.plan.sums,
             self.plan.logs,
         )
@@ -240,7 +236,6 @@ def _averages(values: Values, distances: Array) -> Array:
 
 def _bounds(plan: ScopePlan, entries: tuple[Index, ...], bound: Bounds) -> Array:
     """Ranges of the score intervals, (2, n): a sum of shares, as overall R', is one."""
-    found = np.array([bound.of(entry) for entry in entries]).reshape(-1, 2)
-    shares = [i for i in plan.sums.tolist() if entries[i].score_range is None]
-    found[shares] = 0.0, 1.0
-    return found.T
+    found = bound.ranges(entries)
+    found[:, [i for i in plan.sums if entries[i].score_range is None]] = [[0.0], [1.0]]
+    return found
