@@ -5,14 +5,13 @@ digit, since nothing is subtracted. It needs formulas without abs, max or roundi
 without an interval have no gradient here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
 
 from rprime.core.arrays import Array, integers
 from rprime.core.counts import CountRow, Counts
-from rprime.core.families.moments import Moments
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.selection import Selection
 from rprime.core.values import Values
@@ -309,19 +308,12 @@ def _differentiate_moments(
 ) -> None:
     """Fill in functions of `Moments`: by the sums, then by the chain rule."""
     table, moments = values.table.classified, values.moments
-    sums = np.array(
-        [
-            moments.total,
-            moments.correct,
-            moments.products,
-            moments.support_squares,
-            moments.predicted_squares,
-        ]
-    )
-    # Step each sum in turn into the imaginary direction.
+    names = ("total", "correct", "products", "support_squares", "predicted_squares")
+    sums = np.array([getattr(moments, name) for name in names])
+    # Step each sum in turn into the imaginary direction; no smooth index reads the others.
     own = np.eye(len(sums)).reshape(len(sums), len(sums), *(1,) * (sums.ndim - 1))
-    kept = moments.attainable, moments.k  # no smooth index reads them
-    stepped = Moments(*(sums[:, None] + 1j * STEP * own), *kept)
+    steps = sums[:, None] + 1j * STEP * own
+    stepped = replace(moments, **dict(zip(names, steps, strict=True)))
     by_sum = np.empty((len(sums), len(entries.moments), *table.stack_shape, 1))
     for i, place in enumerate(entries.moments):
         change = values.selection.overall[place].formula(stepped)

@@ -13,6 +13,7 @@ from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import Index
 from rprime.core.intervals import limits, score_limits
 from rprime.core.intervals.top_k import plain
+from rprime.core.options import Options
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe
 
@@ -61,12 +62,16 @@ class Setting(NamedTuple):
     effects: bool = False
 
     @classmethod
-    def of(
-        cls, table: ConfusionTable, *, beta: float, exact: bool, sampling: str, effects: bool
-    ) -> "Setting":
+    def of(cls, table: ConfusionTable, options: Options, *, effects: bool) -> "Setting":
         """Describe a stack of tables and its options."""
-        unclassified, spurious = table.unclassified is not None, table.spurious is not None
-        return cls(beta == 1, exact, sampling == "fixed_rows", unclassified, spurious, effects)
+        return cls(
+            f1=options.beta == 1,
+            exact=options.exact,
+            fixed_rows=options.sampling == "fixed_rows",
+            unclassified=table.unclassified is not None,
+            spurious=table.spurious is not None,
+            effects=effects,
+        )
 
     @property
     def omits(self) -> bool:

@@ -112,7 +112,9 @@ class PartIntervals:
         for i, part in enumerate(layout.parts):
             last = first + len(part.ratios)
             if last - first > 1:  # one proportion stands for itself
-                values[i], slopes[first:last] = _combined(part, shares[first:last])
+                steps = _steps(last - first, shares.ndim)
+                stepped = part.combine(*(shares[first:last, None] + steps))
+                values[i], slopes[first:last] = stepped[0].real, stepped.imag / STEP
             first = last
         if fixed_rows:
             slopes[[ratio == PREVALENCE for ratio in layout.ratios]] = 0.0
@@ -165,13 +167,6 @@ class PartIntervals:
         return result
 
 
-def _combined(part: Parts, shares: Array) -> tuple[Array, Array]:
-    """Return the function of proportions (t, ..., k) and its slopes, by the complex step."""
-    steps = _steps(len(shares), shares.ndim)
-    found = part.combine(*(shares[:, None] + steps))
-    return found[0].real, found.imag / STEP
-
-
 @lru_cache(maxsize=16)
 def _steps(number: int, dimensions: int) -> Array:
     own = np.eye(number) * (STEP * 1j)
@@ -180,44 +175,45 @@ def _steps(number: int, dimensions: int) -> Array:
 
 def ratio_counts(
     counts: Counts, ratios: tuple[tuple[int, int], ...], weights: Squares | None = None
-) -> tuple[Array, Array]:
-    """Return successes and trials of proportions, shape (n, ..., k) each.
+) -> Array:
+    """Return successes and trials of proportions, shape (2, n, ..., k).
 
     Precision of a class that has items and is never predicted is 0; how much of it could be right
     is bounded by its items, so that these are the trials. The trials of weighted items are the
     smaller of Kish's effective number (sum w)^2 / sum w^2 and of p (1 - p) / V, V the linearised
     variance.
     """
-    successes, trials = _plain_counts(counts, ratios)
+    found = _plain_counts(counts, ratios)
     if weights is None:
-        return successes, trials
+        return found
+    successes, trials = found
     squares, scale = _plain_counts(weights[0], ratios), weights[1]
     share, whole = successes / trials, (trials / scale) ** 2
     kish = whole / squares[1]
     spread = squares[0] * (1 - share) ** 2 + (squares[1] - squares[0]) * share**2
     linearised = np.where(spread > 0, share * (1 - share) * whole / spread, np.inf)
     effective = np.where((share > 0) & (share < 1), np.fmin(kish, linearised), kish)
-    return share * effective, effective
+    return np.stack((share * effective, effective))
 
 
-def _plain_counts(counts: Counts, ratios: tuple[tuple[int, int], ...]) -> tuple[Array, Array]:
-    numerators, denominators, of_precision, of_discovery = _rows(ratios)
-    successes, trials = counts.rows[numerators], counts.rows[denominators]
+def _plain_counts(counts: Counts, ratios: tuple[tuple[int, int], ...]) -> Array:
+    rows, of_precision, of_discovery = _rows(ratios)
+    found = counts.rows[rows]
     never = counts.rows[CountRow.predicted] == 0
     if never.any():
         support = np.where(never, counts.rows[CountRow.support], 0.0)
-        trials[of_precision] += support
-        successes[of_discovery] += support
-    return successes, trials
+        found[1, of_precision] += support
+        found[0, of_discovery] += support
+    return found
 
 
 @lru_cache(maxsize=256)
-def _rows(ratios: tuple[tuple[int, int], ...]) -> tuple[Array, Array, Array, Array]:
-    """Return numerators, denominators, and positions of shares of predictions and of errors."""
-    numerators, denominators = (np.array([r[i] for r in ratios], dtype=np.intp) for i in (0, 1))
-    of_precision = denominators == CountRow.predicted
-    of_discovery = of_precision & (numerators == CountRow.fp)
-    return numerators, denominators, np.flatnonzero(of_precision), np.flatnonzero(of_discovery)
+def _rows(ratios: tuple[tuple[int, int], ...]) -> tuple[Array, Array, Array]:
+    """Return the rows (2, n) of `Counts`, and positions of shares of predictions and of errors."""
+    rows = np.array(ratios, dtype=np.intp).reshape(-1, 2).T
+    of_precision = rows[1] == CountRow.predicted
+    of_discovery = of_precision & (rows[0] == CountRow.fp)
+    return rows, np.flatnonzero(of_precision), np.flatnonzero(of_discovery)
 
 
 def of_index(entry: Index) -> Parts:

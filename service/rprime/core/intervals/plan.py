@@ -11,6 +11,7 @@ from rprime.core.catalog import CLASS_INDICES
 from rprime.core.index import Index
 from rprime.core.intervals.methods import PREVALENCE, Setting, pooled_ratio
 from rprime.core.intervals.parts import PartChoice, PartLayout, of_index
+from rprime.core.options import Options
 from rprime.core.selection import Selection, arranged
 from rprime.core.table import Universe
 
@@ -147,6 +148,12 @@ class Bounds:
 
     k: int
     cost: tuple[float, float] | None = None
+
+    @classmethod
+    def of_options(cls, k: int, options: Options) -> "Bounds":
+        """Take the costs of the options."""
+        cost = options.cost
+        return cls(k, None if cost is None else (float(cost.min()), float(cost.max())))
 
     def of(self, entry: Index) -> tuple[float, float]:
         """Return the range of the score interval of an entry."""

@@ -29,8 +29,6 @@ class PreparedIntervals:
     ----------
     values
         Values of a stack of tables, with the options `exact` and `sampling`.
-    methods
-        The interval methods of their entries.
     proportions, pooled
         The plain proportions, per class (n, ..., k), those of the likelihood ratios last, and
         overall (n, ...).
@@ -57,49 +55,46 @@ class PreparedIntervals:
     @classmethod
     @np.errstate(all="ignore")
     def of(cls, values: Values, items: Items | None = None) -> "PreparedIntervals":
-        """Prepare the intervals of values.
-
-        Parameters
-        ----------
-        values
-            Values of a stack of tables.
-        items
-            The items of a single table, if they have groups or weights.
-        """
+        """Prepare the intervals of values; items matter if they have groups or weights."""
         weights = Weights.of(values, items)
         if weights is not None:
             values = weights.scaled(values)
         options, table = values.options, values.table
         unsuitable = np.asarray(table.weighted | table.fractional & (weights is None))
         grouped = items is not None and items.groups is not None
-        setting = Setting.of(
-            table,
-            beta=options.beta,
-            exact=options.exact,
-            sampling=options.sampling,
-            effects=grouped or weights is not None,
-        )
+        setting = Setting.of(table, options, effects=grouped or weights is not None)
         methods = methods_of(values.selection, setting)
-        cost = options.cost
-        bound = Bounds(table.k, None if cost is None else (float(cost.min()), float(cost.max())))
+        bound = Bounds.of_options(table.k, options)
         apart = () if unsuitable.all() else setting.universes
-        plans = [(plan_of(values.selection, setting, one, bound), one or "all") for one in apart]
-        found = [(plan, one) for plan, one in plans if plan is not None]
+        planned = [(plan_of(values.selection, setting, one, bound), one or "all") for one in apart]
+        plans = [(plan, one) for plan, one in planned if plan is not None]
         of_plans: list[DesignEffects] = []
         if weights is not None:
-            of_plans = [weights.effects(plan.selection, values, one) for plan, one in found]
+            of_plans = [weights.effects(plan.selection, values, one) for plan, one in plans]
         elif items is not None and grouped:
-            of_plans = [DesignEffects.of(p.selection, values, items, one) for p, one in found]
-        effects = DesignEffects.scattered(values, [p for p, _ in found], of_plans)
-        each = of_plans or (None,) * len(found)
+            of_plans = [DesignEffects.of(p.selection, values, items, one) for p, one in plans]
+        effects = DesignEffects.scattered(values, [plan for plan, _ in plans], of_plans)
+        universes = [
+            UniverseIntervals.of(plan, values, one, effects=own, weights=weights)
+            for (plan, one), own in zip(plans, of_plans or (None,) * len(plans), strict=True)
+        ]
+        of_classes = of_pooled = None
+        if weights is not None:
+            squares = weights.counts("all")
+            of_classes = squares.classes, weights.scale
+            of_pooled = Counts(squares.rows[..., -1]), weights.scale
+        pooled = Counts(values.counts.rows[..., -1])
+        shares = ratio_counts(values.counts.classes, methods.class_ratios, of_classes)
+        whole = ratio_counts(pooled, methods.overall.ratios, of_pooled)
+        if effects is not None and weights is None:
+            shares = shares / effects.per_class[methods.class_rows]
+            whole = whole / effects.overall[methods.overall.proportions]
         return cls(
             values,
             methods,
-            *_counts(values, methods, effects, weights),
-            tuple(
-                UniverseIntervals.of(plan, values, one, effects=own, weights=weights)
-                for (plan, one), own in zip(found, each, strict=True)
-            ),
+            ScoreCounts.of(*shares),
+            ScoreCounts.of(*whole),
+            tuple(universes),
             effects,
             weights,
             unsuitable,
@@ -150,8 +145,8 @@ class PreparedIntervals:
         Parameters
         ----------
         quantile
-            Of the normal distribution, above 0; that of each limit's one-sided level. A number, or
-            one for each value.
+            Of the normal distribution, above 0, for the one-sided level of each limit: a number, or
+            an array that broadcasts to the values.
 
         Returns
         -------
@@ -175,15 +170,7 @@ class PreparedIntervals:
     def class_limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the per-class indices, shape (2, computed, ..., k).
 
-        Parameters
-        ----------
-        quantile
-            A number, or an array that broadcasts to (computed, ..., k).
-
-        Returns
-        -------
-        NaN without an interval. Indices of precision that count as if it were 0 have the limits of
-        that value.
+        Indices of precision that count as if it were 0 have the limits of that value.
         """
         values, own = self.values, self.methods.per_class
         limits = np.full((2, *values.per_class.shape), np.nan)
@@ -199,7 +186,13 @@ class PreparedIntervals:
         for universe in self.universes:
             universe.class_limits(z, limits)
         if len(self.methods.likelihood_ratios):
-            limits[:, self.methods.likelihood_ratios] = self._likelihood_ratios(shares[:, plain:])
+            counts = self.proportions
+            ratios = counts.successes[plain:] / counts.trials[plain:]
+            pairs = (-1, 2, *ratios.shape[1:])
+            limits[:, self.methods.likelihood_ratios] = mover_r(
+                ratios.reshape(pairs).swapaxes(0, 1),
+                shares[:, plain:].reshape(2, *pairs).swapaxes(1, 2),
+            )
         for place in self.methods.log_ratios:
             limits[:, place] = self._log_ratio(place, at(z, place))
         _score_limits(values, normal, limits)
@@ -213,17 +206,7 @@ class PreparedIntervals:
 
     @np.errstate(all="ignore")
     def overall_limits(self, quantile: float | Array) -> Array:
-        """Compute the limits of the overall indices, shape (2, overall, ...).
-
-        Parameters
-        ----------
-        quantile
-            A number, or an array that broadcasts to (overall, ...).
-
-        Returns
-        -------
-        NaN without an interval.
-        """
+        """Compute the limits of the overall indices, shape (2, overall, ...)."""
         values, own = self.values, self.methods.overall
         limits = np.full((2, *values.overall.shape), np.nan)
         normal = z = _spread(quantile, values.overall)
@@ -261,15 +244,6 @@ class PreparedIntervals:
         np.copyto(limits, np.nan, where=lost)
         return limits
 
-    def _likelihood_ratios(self, limits: Array) -> Array:
-        """Limits of ratios of two proportions from theirs, (2, 2 n, ..., k)."""
-        counts, plain = self.proportions, len(self.methods.per_class.proportions)
-        shares = counts.successes[plain:] / counts.trials[plain:]
-        pairs = (-1, 2, *shares.shape[1:])
-        return mover_r(
-            shares.reshape(pairs).swapaxes(0, 1), limits.reshape(2, *pairs).swapaxes(1, 2)
-        )
-
     def _log_ratio(self, place: int, z: float | Array) -> Array:
         """Limits of the lift by the delta method on its logarithm."""
         values = self.values
@@ -292,26 +266,6 @@ class PreparedIntervals:
         return np.array((value / np.exp(half), value * np.exp(half)))
 
 
-def _counts(
-    values: Values, methods: Methods, effects: DesignEffects | None, weights: Weights | None
-) -> tuple[ScoreCounts, ScoreCounts]:
-    """Prepare the plain proportions, per class and overall."""
-    of_classes = of_pooled = None
-    if weights is not None:
-        squares = weights.counts("all")
-        of_classes = squares.classes, weights.scale
-        of_pooled = Counts(squares.rows[..., -1]), weights.scale
-    pooled = Counts(values.counts.rows[..., -1])
-    successes, trials = ratio_counts(values.counts.classes, methods.class_ratios, of_classes)
-    hits, whole = ratio_counts(pooled, methods.overall.ratios, of_pooled)
-    if effects is not None and weights is None:
-        of_class = effects.per_class[methods.class_rows]
-        of_overall = effects.overall[methods.overall.proportions]
-        successes, trials = successes / of_class, trials / of_class
-        hits, whole = hits / of_overall, whole / of_overall
-    return ScoreCounts.of(successes, trials), ScoreCounts.of(hits, whole)
-
-
 def _spread(quantile: float | Array, values: Array) -> float | Array:
     """Return a quantile for every value, if these differ."""
     return quantile if np.ndim(quantile) == 0 else np.broadcast_to(quantile, values.shape)
@@ -321,10 +275,10 @@ def _score_limits(values: Values, quantile: float | Array, limits: Array) -> Non
     """Fill in the limits of indices of scores, per class or overall, at a normal quantile."""
     if values.scores is None:
         return
-    per_class = limits.ndim > 2
-    places = values.selection.scored if per_class else values.selection.overall_scored
-    entries = values.selection.computed if per_class else values.selection.overall
-    found = values.per_class if per_class else values.overall
+    selection, places = values.selection, values.selection.overall_scored
+    entries, found = selection.overall, values.overall
+    if limits.ndim > 2:
+        places, entries, found = selection.scored, selection.computed, values.per_class
     for place in places:
         method = INTERVALS.get(entries[place].interval or "")
         if method is not None and method.limits is not None:

@@ -193,8 +193,8 @@ def _scopes(
     counts = population.sampled(sample)
     strata = Stratified.of(population, (refined.sampled(more), counts), tables.total)
     growth, beta, exact = sample.total / more.total, options.beta, options.exact
-    cost = None if options.cost is None else (float(options.cost.min()), float(options.cost.max()))
-    bound, selection, shares = Bounds(sample.k, cost), values.selection, population.shares
+    bound, selection = Bounds.of_options(sample.k, options), values.selection
+    shares = population.shares
     spread = strata.of_classes(selection, own)
     whole = strata.of_overall(overall_gradient(found, own))
     ratio = np.sqrt(whole) / (_averages(found, np.sqrt(spread)) - found.overall)
