@@ -10,20 +10,20 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import TANGO, Difference
-from rprime.core.gates.evidence import draft_of_difference
-from rprime.core.gates.lint import GateLint, LintError, lint
+from rprime.core.gates.draft import Rows, draft_of
+from rprime.core.gates.lint import GateLint, lint
 from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
-from rprime.core.gates.rows import Rows
 from rprime.core.gates.rule_tests import RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule, RuleError
 from rprime.core.gates.sentences import number
+from rprime.core.gates.simulated_gate import LintError
 from rprime.core.gates.verdict import VerdictCode, decide
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
-from tests.core.comparison_sides import names, sides_of
-from tests.core.gate_cases import drop, floor, gate_of, predictions_of
+from tests.core.comparison_sides import names, sides_of, table_side
+from tests.core.gate_cases import drop, floor, gate_of, predictions_of, tabled
 
 Pairing = Literal["paired", "unpaired"]
 
@@ -51,8 +51,7 @@ def linted(
     gate = gate_of(gate) if isinstance(gate, Rule) else gate
     return lint(
         gate,
-        ConfusionTable.dense(counts),
-        names(len(counts)),
+        tabled(counts),
         pairing=pairing,
         replicates=replicates,
         seed=seed,
@@ -110,7 +109,7 @@ def test_every_result_has_its_line_in_order() -> None:
 def test_chunks_of_replicates_do_not_change_what_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("rprime.core.gates.lint.CHUNK", 100 * 7)
+    monkeypatch.setattr("rprime.core.gates.table_lint.CHUNK", 100 * 7)
     found = linted(drop(0.02, test="none"), even(0.94), "unpaired", replicates=500)
     assert 0.7 < found.false_fail_rate < 0.95
     assert found.false_fail_rate * 500 == pytest.approx(round(found.false_fail_rate * 500))
@@ -150,7 +149,7 @@ def test_a_class_without_items_takes_no_part() -> None:
 )
 def test_only_whole_classified_items_can_be_drawn(table: ConfusionTable) -> None:
     with pytest.raises(LintError):
-        lint(gate_of(drop()), table, names(table.k))
+        lint(gate_of(drop()), table_side(table))
 
 
 def test_a_gate_that_cannot_mean_anything_is_refused() -> None:
@@ -198,7 +197,8 @@ def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: in
     draws.new[:, 0, 1] += kept + both + alone
     aligned = compared(draws, (rule.index,), paired=paired)
     rows = Rows(names(len(counts)), np.arange(len(counts)))
-    draft = draft_of_difference(rule, rows, aligned.of_classes(rule.index), against="baseline")
+    known = aligned.of_classes(rule.index)
+    draft = draft_of(rule, rows, known, known.items, against="baseline")
     tests = RuleTests([draft], plan_of(gate_of(rule), [draft]))
     found = decide(tests, 0.05 / family * len(counts))
     return float((found.verdicts[:, 0] == VerdictCode.fail).mean())

@@ -9,13 +9,14 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.gates.gate import run_gate
-from rprime.core.gates.lint import LintError, lint
+from rprime.core.gates.lint import lint
 from rprime.core.gates.plan import ItemPlan, plan_items
 from rprime.core.gates.rules import Gate
+from rprime.core.gates.simulated_gate import LintError
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names
-from tests.core.gate_cases import TODAY, drop, gate_of
+from tests.core.gate_cases import TODAY, drop, gate_of, tabled
 from tests.core.test_gate_lint import even
 from tests.core.test_gate_score_lint import scored
 
@@ -39,7 +40,7 @@ def test_the_planned_items_suffice_and_half_of_them_do_not() -> None:
     for share, enough in ((1.2, True), (0.5, False)):
         items = round(found.for_passing * share / 4)
         counts = even(0.9, items, k=4)
-        rates = lint(gate, ConfusionTable.dense(counts), names(4), replicates=600)
+        rates = lint(gate, tabled(counts), replicates=600)
         passed = 1 - rates.false_fail_rate - rates.inconclusive_rate
         assert (passed >= 0.9) == enough
 
@@ -52,7 +53,7 @@ def test_the_drop_is_found_with_the_planned_items() -> None:
     assert needed["0"] is not None
     for share, seen in ((1.2, True), (0.6, False)):
         counts = even(0.9, round(needed["0"] * share), k=3)
-        known = lint(gate, ConfusionTable.dense(counts), names(3), replicates=100).rules[0]
+        known = lint(gate, tabled(counts), replicates=100).rules[0]
         assert known.detectable_drop is not None
         assert (known.detectable_drop <= 0.1) == seen
 

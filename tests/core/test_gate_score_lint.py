@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rprime.core.comparison.alignment import Side
-from rprime.core.gates.lint import LintError
-from rprime.core.gates.score_lint import lint_scores
+from rprime.core.gates.lint import lint
+from rprime.core.gates.simulated_gate import LintError
 from tests.core.comparison_sides import names, side_of
 from tests.core.gate_cases import drop, gate_of
 from tests.core.score_values import drawn
@@ -23,7 +23,7 @@ def scored(n: int = 400, seed: int = 3) -> Side:
 
 @pytest.mark.parametrize("pairing", ["paired", "unpaired"])
 def test_unchanged_models_hardly_ever_fail(pairing: Literal["paired", "unpaired"]) -> None:
-    found = lint_scores(GATE, scored(), pairing=pairing, replicates=100)
+    found = lint(GATE, scored(), pairing=pairing, replicates=100)
     assert found.false_fail_rate <= 0.03
     assert [rule.class_ for rule in found.rules] == ["0", "1", "2", None]
     assert all(rule.detectable_drop is not None for rule in found.rules)
@@ -31,12 +31,12 @@ def test_unchanged_models_hardly_ever_fail(pairing: Literal["paired", "unpaired"
 
 def test_points_alone_fail_unchanged_models() -> None:
     gate = gate_of(drop(0.005, index="roc_auc", test="none"))
-    found = lint_scores(gate, scored(), pairing="unpaired", replicates=100)
+    found = lint(gate, scored(), pairing="unpaired", replicates=100)
     assert found.false_fail_rate > 0.3
-    assert lint_scores(gate, scored(), pairing="unpaired", replicates=100) == found
+    assert lint(gate, scored(), pairing="unpaired", replicates=100) == found
 
 
 def test_a_table_has_no_scores() -> None:
     side = scored()
     with pytest.raises(LintError, match="items with scores"):
-        lint_scores(GATE, Side(labels=side.labels, table=side.table))
+        lint(GATE, Side(labels=side.labels, table=side.table))

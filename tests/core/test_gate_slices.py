@@ -9,10 +9,11 @@ import pytest
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
-from rprime.core.gates.lint import GateLint, LintError, lint
+from rprime.core.gates.lint import GateLint, lint
 from rprime.core.gates.multiplicity import holm
 from rprime.core.gates.plan import plan_items
 from rprime.core.gates.rules import Rule, RuleError
+from rprime.core.gates.simulated_gate import LintError
 from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names, side_of
@@ -186,7 +187,7 @@ def even(slices: int, items: int, k: int = 3, accuracy: float = 0.9) -> Side:
 
 
 def linted(rule: Rule, side: Side, **fields: Any) -> GateLint:
-    return lint(gate_of(rule), side.table, side.labels, slices=side.slices, **fields)
+    return lint(gate_of(rule), side, **fields)
 
 
 def test_a_slice_that_is_the_whole_test_set_is_linted_like_it() -> None:
@@ -348,7 +349,7 @@ def test_the_gap_of_an_average_is_over_the_classes_that_all_slices_have(key: str
     (warning,) = (w for w in found.warnings if w.code == "classes_left_out")
     assert warning.detail.endswith("which do not have items in every slice: class `2`.")
     assert side.slices is not None
-    simulated = lint(gate_of(rule), side.table, side.labels, slices=side.slices, replicates=100)
+    simulated = lint(gate_of(rule), side, replicates=100)
     assert simulated.false_fail_rate == 0
     assert simulated.rules[0].detectable_drop == pytest.approx(result.min_detectable_drop, rel=0.2)
 

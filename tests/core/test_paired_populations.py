@@ -19,7 +19,7 @@ from rprime.core.populations.population import Population
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names
-from tests.core.gate_cases import gate_of
+from tests.core.gate_cases import gate_of, tabled
 
 Ints = NDArray[np.int64]
 SHARES = np.array([0.1, 0.2, 0.7])
@@ -165,8 +165,7 @@ def test_a_gate_on_a_population_rarely_fails_an_unchanged_model(pairing: str) ->
     for shares in (SHARES, np.array([0.8, 0.15, 0.05])):
         found = lint(
             drops(0.05, "accuracy", "macro_f1"),
-            ConfusionTable.dense(counts),
-            names(3),
+            tabled(counts),
             pairing=pairing,  # type: ignore[arg-type]  # a literal
             replicates=500,
             population=Population("true", shares),

@@ -10,10 +10,9 @@ from rprime import evidence
 from rprime.application.assessment import side_of
 from rprime.application.population import population_of
 from rprime.application.request import gate_of
-from rprime.core.gates.lint import GateLint, LintError, lint
+from rprime.core.gates.lint import GateLint, lint
 from rprime.core.gates.plan import ItemPlan, plan_items
-from rprime.core.gates.rules import Gate
-from rprime.core.gates.score_lint import lint_scores
+from rprime.core.gates.simulated_gate import LintError
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
 from rprime.evidence import Evidence
@@ -35,7 +34,7 @@ def lint_request(body: bytes, limits: Limits) -> bytes:
     Problem
         400 or 422.
     """
-    return _simulated(body, limits, LintRest, _lint)
+    return _simulated(body, limits, LintRest, lint)
 
 
 def plan_request(body: bytes, limits: Limits) -> bytes:
@@ -46,24 +45,14 @@ def plan_request(body: bytes, limits: Limits) -> bytes:
     Problem
         400 or 422.
     """
-    return _simulated(
-        body, limits, PlanRest, lambda e, g, more: plan_items(g, side_of(e, None), **more)
-    )
-
-
-# Any: the options of a simulation by name.
-def _lint(read: Evidence, gate: Gate, options: dict[str, Any]) -> GateLint:
-    if any(rule.target.scored for rule in gate.rules):
-        del options["population"]  # it cannot be combined with scores
-        return lint_scores(gate, side_of(read, None), **options)
-    return lint(gate, read.table, read.labels, slices=read.slices, **options)
+    return _simulated(body, limits, PlanRest, plan_items)
 
 
 def _simulated(
     body: bytes,
     limits: Limits,
     kind: type[LintRest | PlanRest],
-    simulate: Callable[[Evidence, Gate, dict[str, Any]], GateLint | ItemPlan],
+    simulate: Callable[..., GateLint | ItemPlan],
 ) -> bytes:
     """Read the evidence, the options and the gate of a request, and render the result as JSON."""
     document = parse(body, limits.json_depth)
@@ -79,7 +68,7 @@ def _simulated(
     assert gate is not None  # noqa: S101 (the request has gates)
     options = wanted.model_dump(include=OPTIONS) | {"population": _population(wanted, read)}
     try:
-        found = simulate(read, gate, options)
+        found = simulate(gate, side_of(read, None), **options)
     except LintError as error:
         place = pointer("gates", *error.place) if error.place else f"/{read.kind}"
         raise refuse(place, "not_for_lint", str(error)) from None

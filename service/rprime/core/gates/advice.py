@@ -24,8 +24,6 @@ class RuleLint:
     ----------
     slice
         Column and value of its slice; None: it is about all items.
-    items
-        Behind the value.
     false_fail_rate, inconclusive_rate
         Shares of the replicates; every fail counts, whatever its effect.
     detectable_drop
@@ -59,8 +57,6 @@ def advise(
 
     Parameters
     ----------
-    plan
-        Of the results.
     rules
         One for each result.
     gate_rates
@@ -69,9 +65,6 @@ def advise(
     total
         Items of the table.
     """
-    if not plan.rules:
-        yield "The gate has no rules: it never passes."
-        return
     fail, open_ = gate_rates[[GateVerdictCode.fail, GateVerdictCode.inconclusive]].tolist()
     yield (
         f"An unchanged model fails this gate in {_percent(fail[0])} of runs, and ends inconclusive "
@@ -120,7 +113,7 @@ def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str
     blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > most]
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
     for result in blind[:MOST_NAMED]:
-        subject = result.name or f"the test set of {rule.target.name}"
+        subject = result.name or f"the test set of {rule.target}"
         subject = subject[0].upper() + subject[1:]
         yield f"{subject} has {_items(result)}: {_undetected(rule, result)}."
     if (more := len(blind) - MOST_NAMED) > 0:

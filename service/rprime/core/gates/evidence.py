@@ -1,6 +1,6 @@
 """The evidence on each result of a rule, from an evaluation and its comparisons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
@@ -12,19 +12,18 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import METHODS, MOVER, REASONS, Difference
 from rprime.core.estimates import Estimates
-from rprime.core.gates.estimate import Estimate
+from rprime.core.gates.draft import Draft, Rows, draft_of
+from rprime.core.gates.estimate import Estimate, difference_of, estimate_of
 from rprime.core.gates.gap import GapLimits
-from rprime.core.gates.rows import Rows
-from rprime.core.gates.rule_tests import Draft, RuleTests, plan_of
+from rprime.core.gates.rule_tests import RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.sliced import Slice, compare_slice, missing_columns, side_of_slice, slices_of
-from rprime.core.gates.verdict import Against, Codes, VerdictCode
+from rprime.core.gates.verdict import Against, VerdictCode
 from rprime.core.options import Options
 from rprime.core.slices.evaluation import vague
 
 POINT = "point"
 """Method of `test: "none"`: the gate compares the values themselves."""
-CLASSES_DIFFER = REASONS.index("classes_differ")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,19 +70,21 @@ class GateCandidate:
 
     def estimate(self, rule: Rule, few: tuple[int, ...] | None = None) -> tuple[Estimate, Rows]:
         """Return the values that the rule bounds, without few classes, and its rows."""
-        few, known = small_classes(rule, self.side) if few is None else few, self.estimates
+        known = self.estimates
+        if few is None:
+            few = small_classes(rule, self.side.table.support)
         if few:
             options = replace(known.values.options, left_out=few)
             known = replace(known, values=replace(known.values, options=options))
-        found = rule.target.estimate(self.side, known)
+        found = estimate_of(rule, self.side, known)
         return found, Rows.of(rule, self.side.labels, found.items).without(self.side.labels, few)
 
     def difference(self, rule: Rule, comparison: Comparison) -> tuple[Difference, Rows]:
         """Return the differences that the rule bounds, and the rows that it is about."""
-        few = small_classes(rule, *comparison.sides)
+        few = small_classes(rule, *(side.table.support for side in comparison.sides))
         if few:
             comparison = self._without(rule, comparison, few)
-        known = rule.target.difference(comparison)
+        known = difference_of(rule, comparison)
         others = comparison.without_items + comparison.candidate_only + comparison.baseline_only
         rows = Rows.of(rule, comparison.classes, known.items, others)
         return known, rows.without(comparison.sides[0].labels, few)
@@ -96,7 +97,7 @@ class GateCandidate:
             factors = np.pad(factors, ((0, more), (0, more)), constant_values=1.0)
         options = replace(
             self.options,
-            indices=rule.target.keys,
+            indices=(rule.index,),
             left_out=few,
             cell_weights=factors,
             cost=None,
@@ -107,43 +108,35 @@ class GateCandidate:
 
 def gather_evidence(gate: Gate, candidate: GateCandidate) -> RuleTests:
     """Gather the evidence on rules: on values, or on the difference from each baseline."""
-    drafts = [
-        draft
-        for rule in gate.rules
-        for draft in (_drafts if rule.slices is None else _sliced_drafts)(rule, candidate)
-    ]
+    drafts = [draft for rule in gate.rules for draft in _drafts(rule, candidate)]
     return RuleTests(drafts, plan_of(gate, drafts))
 
 
 def _drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
-    if not rule.compares:
-        yield _of_values(rule, candidate)
-        return
-    for against, comparison in candidate.comparisons.items():
-        if comparison is None:
-            yield _without_baseline(rule, candidate, against)
-        else:
-            yield _of_difference(rule, candidate, against, comparison)
-
-
-def _sliced_drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
-    """Hold each slice against the same limit; one that a side lacks is not comparable."""
-    for against, comparison in candidate.comparisons.items() if rule.compares else _ALONE:
+    held: Iterable[tuple[Against | None, Comparison | None]] = [(None, None)]
+    if rule.compares:
+        held = candidate.comparisons.items()
+    for against, comparison in held:
         if against is not None and comparison is None:
             yield _without_baseline(rule, candidate, against)
-            continue
-        sides = (candidate.side,) if comparison is None else comparison.sides
-        found = slices_of(rule, *sides)
-        if rule.kind == "max_gap" and found:
-            yield _of_gap(rule, candidate, found)
-            continue
-        for one in found:
-            yield replace(_of_slice(rule, candidate, one, against), slice=one)
-        for name in missing_columns(rule, found):
-            yield _without_slice(rule, "slice_missing", against, nearest_column(name, *sides))
+        elif rule.slices is not None:
+            yield from _of_slices(rule, candidate, against)
+        else:
+            yield _of_all(rule, candidate, against, comparison)
 
 
-_ALONE: tuple[tuple[Against | None, Comparison | None], ...] = ((None, None),)
+def _of_slices(rule: Rule, candidate: GateCandidate, against: Against | None) -> Iterator[Draft]:
+    """Hold each slice against the same limit; one that a side lacks is not comparable."""
+    comparison = None if against is None else candidate.comparisons[against]
+    sides = (candidate.side,) if comparison is None else comparison.sides
+    found = slices_of(rule, *sides)
+    if rule.kind == "max_gap" and found:
+        yield _of_gap(rule, candidate, found)
+        return
+    for one in found:
+        yield replace(_of_slice(rule, candidate, one, against), slice=one)
+    for name in missing_columns(rule, found):
+        yield _without_slice(rule, "slice_missing", against, nearest_column(name, *sides))
 
 
 def _of_slice(rule: Rule, candidate: GateCandidate, one: Slice, against: Against | None) -> Draft:
@@ -152,14 +145,14 @@ def _of_slice(rule: Rule, candidate: GateCandidate, one: Slice, against: Against
         return _without_slice(rule, "slice_missing", against)
     own = replace(candidate, side=side)
     if against is None:
-        return without_vague(_of_values(rule, own), own.estimates)
+        return without_vague(_of_all(rule, own, None, None), own.estimates)
     part = candidate.sliced(against, one)
     if part is None:
         whole = candidate.comparisons[against]
         bare = whole is not None and whole.sides[1].slices is None
         which = "slices" if bare else "slice"
         return _without_slice(rule, f"{which}_missing_in_baseline", against)
-    return _of_difference(rule, own, against, part)
+    return _of_all(rule, own, against, part)
 
 
 def without_vague(found: Draft, known: Estimates) -> Draft:
@@ -178,39 +171,29 @@ def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> D
     few = not_in_all(rule, np.array([side.table.support for side in sides]))
     known = [replace(candidate, side=side).estimate(rule, few)[0] for side in sides]
     labels, items = candidate.side.labels, np.add.reduce([one.items for one in known])
-    limits = GapLimits.of(known, rule.min_items)
-    draft = draft_of_gap(rule, limits, items, labels, few)
+    limits, rows = GapLimits.of(known, rule.min_items), gap_rows(rule, labels, items, few)
     exists = np.isfinite(limits.candidate)
-    unlimited = exists & np.isnan(limits.standard_error)
+    unlimited = np.where(exists & np.isnan(limits.standard_error), "no_interval", "")
+    reasons = np.where(exists, unlimited, "fewer_than_two_slices").tolist()
     return replace(
-        draft,
-        methods=_methods(rule, draft.rows, [METHODS[MOVER] if there else None for there in exists]),
-        reasons=draft.rows.each(
-            np.where(
-                exists, np.where(unlimited, "no_interval", ""), "fewer_than_two_slices"
-            ).tolist(),
-            lambda label: _absent(rule, label, labels),
-        ),
+        draft_of(rule, rows, limits, items),
+        methods=_methods(rule, rows, [METHODS[MOVER] if there else None for there in exists]),
+        reasons=rows.each(reasons, lambda label: _absent(rule, label, labels)),
     )
 
 
 def not_in_all(rule: Rule, items: FloatArray) -> tuple[int, ...]:
     """Return the classes without enough items (s, k) in each slice: averages leave them out."""
-    if not rule.target.leaves_out or rule.classes is not None:
+    if not rule.leaves_out or rule.classes is not None:
         return ()
     least = max(rule.min_items, 1)
     fewest = np.min(items[items.sum(-1) >= least], axis=0, initial=np.inf)
     return tuple(np.flatnonzero(fewest < least).tolist())
 
 
-def draft_of_gap(
-    rule: Rule, limits: GapLimits, items: FloatArray, labels: tuple[str, ...], few: tuple[int, ...]
-) -> Draft:
-    """Hold the largest difference between slices, of so many items, against the largest allowed."""
-    exists = np.isfinite(limits.candidate)
-    fixed = np.where(exists, VerdictCode.undecided, VerdictCode.undefined).astype(np.uint8)
-    rows = Rows.of(rule, labels, items.reshape(-1, items.shape[-1])[0]).without(labels, few)
-    return Draft(rule=rule, rows=rows, statistic=limits, fixed=fixed, items=items)
+def gap_rows(rule: Rule, labels: tuple[str, ...], items: FloatArray, few: tuple[int, ...]) -> Rows:
+    """Return the results of a rule about slices of so many items together, (..., m)."""
+    return Rows.of(rule, labels, items.reshape(-1, items.shape[-1])[0]).without(labels, few)
 
 
 def nearest_column(column: str, *sides: Side) -> str:
@@ -224,7 +207,7 @@ def nearest_column(column: str, *sides: Side) -> str:
 def _without_slice(rule: Rule, reason: str, against: Against | None, hint: str = "") -> Draft:
     return Draft(
         rule=rule,
-        rows=Rows((None,), np.array([-1], dtype=np.intp)),
+        rows=Rows.single(exists=False),
         statistic=Difference.unknown(1),
         fixed=np.array([VerdictCode.not_comparable], dtype=np.uint8),
         against=against,
@@ -234,43 +217,10 @@ def _without_slice(rule: Rule, reason: str, against: Against | None, hint: str =
     )
 
 
-def _of_values(rule: Rule, candidate: GateCandidate) -> Draft:
-    """Hold the candidate's own values against a lower or upper bound."""
-    known, rows = candidate.estimate(rule)
-    return draft_of_values(
-        rule,
-        rows,
-        known,
-        methods=_methods(rule, rows, known.methods),
-        reasons=rows.each(known.reasons, lambda label: _absent(rule, label, candidate.side.labels)),
-    )
-
-
-def draft_of_values(
-    rule: Rule,
-    rows: Rows,
-    known: Estimate,
-    *,
-    methods: tuple[str | None, ...] = (),
-    reasons: tuple[str, ...] = (),
-) -> Draft:
-    """Hold values against a lower or upper bound; without a value the verdict is `undefined`."""
-    fixed = np.where(np.isfinite(known.value), VerdictCode.undecided, VerdictCode.undefined)
-    return Draft(
-        rule=rule,
-        rows=rows,
-        statistic=known.statistic,
-        fixed=fixed.astype(np.uint8),
-        items=known.items,
-        methods=methods,
-        reasons=reasons,
-    )
-
-
 def _without_baseline(rule: Rule, candidate: GateCandidate, against: Against) -> Draft:
     """Return `no_baseline` for the candidate's classes, `not_comparable` for others."""
     known, rows = candidate.estimate(rule)
-    count = len(known.value)
+    count, declared = len(known.value), candidate.side.labels
     statistic = Difference.unknown(count)
     statistic.candidate[...] = known.value
     return Draft(
@@ -280,41 +230,31 @@ def _without_baseline(rule: Rule, candidate: GateCandidate, against: Against) ->
         fixed=np.full(count, VerdictCode.no_baseline, dtype=np.uint8),
         against=against,
         items=known.items,
-        reasons=rows.each(
-            ("no_baseline",) * count, lambda label: _absent(rule, label, candidate.side.labels)
-        ),
+        reasons=rows.each(("no_baseline",) * count, lambda label: _absent(rule, label, declared)),
     )
 
 
-def _of_difference(
-    rule: Rule, candidate: GateCandidate, against: Against, comparison: Comparison
+def _of_all(
+    rule: Rule, candidate: GateCandidate, against: Against | None, comparison: Comparison | None
 ) -> Draft:
-    """Hold the difference from a baseline against the largest one allowed."""
+    """Hold the candidate's own values, or their difference from a baseline, against a limit."""
+    if comparison is None:
+        values, rows = candidate.estimate(rule)
+        declared = candidate.side.labels
+        return replace(
+            draft_of(rule, rows, values.statistic, values.items),
+            methods=_methods(rule, rows, values.methods),
+            reasons=rows.each(values.reasons, lambda label: _absent(rule, label, declared)),
+        )
     known, rows = candidate.difference(rule, comparison)
     comparable = comparison.comparability != "different"
-    reasons = tuple(
-        REASONS[code] if comparable else "different_test_sets" for code in known.reasons.tolist()
-    )
-    found = draft_of_difference(rule, rows, known, against=against, comparable=comparable)
+    codes, methods = known.reasons.tolist(), known.methods.tolist()
+    reasons = [REASONS[code] if comparable else "different_test_sets" for code in codes]
     return replace(
-        found,
+        draft_of(rule, rows, known, known.items, against=against, comparable=comparable),
         pairing=comparison.pairing,
-        methods=_methods(rule, rows, [METHODS[code] or None for code in known.methods.tolist()]),
+        methods=_methods(rule, rows, [METHODS[code] or None for code in methods]),
         reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
-    )
-
-
-def draft_of_difference(
-    rule: Rule, rows: Rows, known: Difference, *, against: Against, comparable: bool = True
-) -> Draft:
-    """Hold a difference against the largest or smallest one allowed."""
-    return Draft(
-        rule=rule,
-        rows=rows,
-        statistic=known,
-        fixed=_fixed_differences(known, comparable=comparable),
-        against=against,
-        items=known.items,
     )
 
 
@@ -324,30 +264,11 @@ def _methods(rule: Rule, rows: Rows, known: Sequence[str | None]) -> tuple[str |
     return tuple(of_rows[row] if row >= 0 else None for row in rows.positions)
 
 
-def _fixed_differences(known: Difference, *, comparable: bool = True) -> Codes:
-    """Return the verdicts on differences that no test decides, shape (..., m).
-
-    A value that only the candidate lacks is `undefined`; a value that the baseline lacks too is
-    no evidence.
-    """
-    if not comparable:
-        return np.full(known.shape, VerdictCode.not_comparable, dtype=np.uint8)
-    if np.isfinite(known.value).all() and not known.reasons.any():
-        return np.full(known.shape, VerdictCode.undecided, dtype=np.uint8)
-    missing = ~np.isfinite(known.value) | known.undefined
-    undefined_before = np.isnan(known.baseline) & ~known.undefined
-    code = np.where(undefined_before, VerdictCode.inconclusive, VerdictCode.undefined)
-    fixed = np.where(missing, code, VerdictCode.undecided)
-    differ = known.reasons == CLASSES_DIFFER
-    return np.where(differ, VerdictCode.not_comparable, fixed).astype(np.uint8)
-
-
-def small_classes(rule: Rule, *sides: Side) -> tuple[int, ...]:
+def small_classes(rule: Rule, *supports: FloatArray) -> tuple[int, ...]:
     """Return the positions of the classes that an average leaves out: few items on some side."""
     if not rule.min_items or rule.classes is not None:
         return ()
-    items = np.minimum.reduce([side.table.support for side in sides])
-    return tuple(np.flatnonzero(items < rule.min_items).tolist())
+    return tuple(np.flatnonzero(np.minimum.reduce(supports) < rule.min_items).tolist())
 
 
 def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
@@ -355,7 +276,7 @@ def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
         return "no_items" if label in declared else "class_missing"
     if rule.classes is not None or rule.min_items or rule.kind == "max_gap":
         return "no_class"
-    return "class_missing" if rule.target.lacks(declared) else "no_items"
+    return "class_missing" if rule.lacks(declared) else "no_items"
 
 
 def _missing_class(rule: Rule, label: str | None, comparison: Comparison) -> str:

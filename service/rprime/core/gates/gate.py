@@ -13,10 +13,11 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison
+from rprime.core.gates.draft import Draft
 from rprime.core.gates.evidence import GateCandidate, gather_evidence
 from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
-from rprime.core.gates.rule_tests import Draft, RuleTests, distance_found
+from rprime.core.gates.rule_tests import RuleTests, distance_found
 from rprime.core.gates.rules import Gate, Waiver, check_gate
 from rprime.core.gates.sentences import gate_sentence, named, number, sentence
 from rprime.core.gates.verdict import (
@@ -267,8 +268,8 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
     signs = np.where(plan.guards_below, -1.0, 1.0)
     numbers = [
         None
-        if rule.slices is not None or (rule.min_items and rule.classes is None)
-        else rule.target.correlated(label)
+        if rule.confusion or rule.slices or (rule.min_items and rule.classes is None)
+        else (rule.scope, rule.index, label)
         for rule, label in zip(plan.rules, plan.labels, strict=True)
     ]
     blocks = []

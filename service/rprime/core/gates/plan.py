@@ -9,12 +9,12 @@ import numpy as np
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
-from rprime.core.gates.lint import LintRun, checked_counts, fewer, wanted_slices
 from rprime.core.gates.rule_tests import POWER
 from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.score_lint import DRAWS, LEAST_SIZE, PASSES, STEP, NormalGate, ScoredModel
-from rprime.core.gates.simulated_gate import Run, SimulatedGate
+from rprime.core.gates.simulated_gate import SimulatedGate
 from rprime.core.gates.sliced import Slice, chosen
+from rprime.core.gates.table_lint import LintRun
 from rprime.core.gates.verdict import GateVerdictCode
 from rprime.core.populations.population import Population
 
@@ -27,31 +27,35 @@ FACTORS = LEAST_SIZE * STEP ** np.arange(57.0)
 class ClassPlan:
     """The items of a class: as they are, and as many as its rules need to find the drop.
 
-    Parameters
-    ----------
-    needed
-        None if even a thousand times as many do not suffice, or no rule is about the class.
+    `needed` is None if even a thousand times as many do not suffice, or no rule is about it.
     """
 
     class_: str
     items: int
     needed: int | None
 
+    @property
+    def name(self) -> str:
+        """The class, as the subject of a sentence."""
+        return f"Class `{self.class_}`"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SlicePlan:
     """The items of a slice: as they are, and as many as its rules need.
 
-    Parameters
-    ----------
-    needed
-        Until its rules find the drop in 80 % of runs and, if some must pass, an unchanged model
-        passes the gate in 90 %; None if a thousand times as many do not suffice.
+    `needed` until its rules find the drop in 80 % of runs and, if some must pass, an unchanged
+    model passes the gate in 90 %; None if a thousand times as many do not suffice.
     """
 
     slice: dict[str, str]
     items: int
     needed: int | None
+
+    @property
+    def name(self) -> str:
+        """The slice, as the subject of a sentence."""
+        return f"Slice `{', '.join(f'{column}={value}' for column, value in self.slice.items())}`"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +71,6 @@ class ItemPlan:
         drop in 80 %; None if a thousand times as many do not suffice.
     for_passing_interval, for_finding_interval
         The same as the tables of other test sets of this size would say.
-    classes
-        In the order of the labels.
     slices
         Those that rules are about.
     advice
@@ -100,10 +102,8 @@ def plan_items(
 
     Parameters
     ----------
-    gate, pairing, discordance, replicates, seed, population
-        As for `lint`, or for `lint_scores` if a rule is about scores.
-    side
-        The model's table, or its items with their scores.
+    gate, side, pairing, discordance, replicates, seed, population
+        As for `lint`.
     drop
         The drop to find; None: for each rule, twice its limit.
 
@@ -121,18 +121,18 @@ def plan_items(
     that it finds decide which one lets an unchanged model pass.
     """
     check_gate(gate)
-    if any(rule.target.scored for rule in gate.rules):
+    if gate.scored:
         model = ScoredModel.of(gate, side, pairing=pairing, discordance=discordance)
         normal = NormalGate.of(model, DRAWS, seed)
         return _planned(normal, drop, replicates, seed, partial(model.checked, seed=seed))
-    counts = checked_counts(gate, side.table, replicates)
-    names, sliced = wanted_slices(gate, side)
-    run = LintRun(gate, side.labels, counts, pairing, discordance, names, sliced, population)
-    return _planned(run, drop, fewer(replicates, len(names)), seed)
+    run = LintRun.of(
+        gate, side, replicates, pairing=pairing, discordance=discordance, population=population
+    )
+    return _planned(run, drop, run.fewer(replicates), seed)
 
 
 def _planned(
-    run: Run,
+    run: SimulatedGate,
     drop: float | None,
     replicates: int,
     seed: int,
@@ -171,24 +171,14 @@ class _Sizes:
 
     own: SimulatedGate
 
-    @property
-    def gate(self) -> Gate:
-        """The gate."""
-        return self.own.gate
-
     @cached_property
     def results(self) -> list[_Result]:
         """Rule, class and slice of each result on the largest test set."""
         return _results(self.own.of_size(FACTORS[-1]))
 
-    @cached_property
-    def runs(self) -> list[SimulatedGate]:
-        """The gate on all sizes."""
-        return [self.own.of_size(factor) for factor in FACTORS]
-
     def passing(self, replicates: int, seed: int) -> float:
         """Find the smallest size at which an unchanged model passes; NaN if none does."""
-        if not self.gate.rules:
+        if not self.own.gate.rules:
             return np.nan
         low, high = 0, len(FACTORS)
         while low < high:
@@ -202,17 +192,17 @@ class _Sizes:
         """Find the size at which each result finds its drop with power .8; NaN if none does."""
         if not self.results:
             return np.zeros(0)
-        limits = {rule.name: rule.limit for rule in self.gate.rules}
+        limits = {rule.name: rule.limit for rule in self.own.gate.rules}
         goals = np.array([drop or 2 * limits[result[0]] for result in self.results])
-        drops = np.stack([self._of_results(one, _drops(one), np.inf) for one in self.runs])
+        drops = np.full((len(FACTORS), len(goals)), np.inf)
+        for own, factor in zip(drops, FACTORS, strict=True):
+            run = self.own.of_size(factor)
+            if run.plan.rules:
+                known = dict(zip(_results(run), run.detectable().tolist(), strict=True))
+                own[...] = [known.get(result, np.inf) for result in self.results]
         reached = drops <= goals
         first = np.argmax(reached, axis=0)
         return np.where(reached.any(0), FACTORS[first], np.nan)
-
-    def _of_results(self, run: SimulatedGate, numbers: FloatArray, missing: float) -> FloatArray:
-        """Return the numbers of a run in the order of all results."""
-        known = dict(zip(_results(run), numbers.tolist(), strict=True))
-        return np.array([known.get(result, missing) for result in self.results])
 
     def slices(self, factors: FloatArray, passing: float) -> Iterator[SlicePlan]:
         """Yield the items that the results of each slice need; `passing`: all of the gate's."""
@@ -241,15 +231,7 @@ class _Sizes:
 
 def _results(run: SimulatedGate) -> list[_Result]:
     plan = run.plan
-    slices = plan.slices or (None,) * len(plan.rules)
-    names = (rule.name for rule in plan.rules)
-    return list(zip(names, plan.labels, slices, strict=True))
-
-
-def _drops(run: SimulatedGate) -> FloatArray:
-    """Return the detectable drop of each result, infinite where there is none."""
-    found = run.detectable() if run.plan.rules else np.zeros(0)
-    return np.nan_to_num(found, nan=np.inf)
+    return list(zip((rule.name for rule in plan.rules), plan.labels, plan.slices, strict=True))
 
 
 def _largest(factors: FloatArray) -> float:
@@ -292,13 +274,7 @@ def _advice(
             )
     lacking = [c for c in parts if c.needed is not None and c.needed > c.items]
     lacking.sort(key=lambda c: -(c.needed or 0) / max(c.items, 1))
-    texts.extend(f"{_name(c)} has {c.items:,} items and needs {c.needed:,}." for c in lacking[:5])
+    texts.extend(f"{c.name} has {c.items:,} items and needs {c.needed:,}." for c in lacking[:5])
     if len(lacking) > len(lacking[:5]):
         texts.append(f"{len(lacking) - 5} more need more items than they have.")
     return texts
-
-
-def _name(part: ClassPlan | SlicePlan) -> str:
-    if isinstance(part, ClassPlan):
-        return f"Class `{part.class_}`"
-    return f"Slice `{', '.join(f'{column}={value}' for column, value in part.slice.items())}`"

@@ -1,7 +1,7 @@
 """Test rules on values and differences, as many as possible in one pass."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -9,67 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
-from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.difference import Difference
-from rprime.core.comparison.mover import MoverLimits
-from rprime.core.gates.rows import Rows
-from rprime.core.gates.rules import Gate, Rule
-from rprime.core.gates.sliced import Slice
-from rprime.core.gates.verdict import Against, Codes, Plan, VerdictCode
+from rprime.core.gates.draft import Draft, Positions, Statistic
+from rprime.core.gates.rules import Gate
+from rprime.core.gates.verdict import Codes, Plan, VerdictCode
 from rprime.core.intervals.proportions import one_sided_quantile
 
 LimitPair = tuple[FloatArray, FloatArray]
-Statistic = Difference | MoverLimits
-"""Values or differences with limits and p-values, shape (..., n)."""
-Positions = NDArray[np.intp]
 POWER = 0.8
 FAR = 1e-3
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Draft:
-    """What is known of a rule before it is tested: a column for each row of its evidence.
-
-    Parameters
-    ----------
-    rows
-        The results of the rule among the rows.
-    statistic
-        To be tested.
-    fixed
-        Codes of `VerdictCode` where no test decides the verdict.
-    items
-        Behind each row.
-    against
-        What the differences are from; None for values.
-    reasons, methods
-        Of the results; a reason is empty where the evidence decides. Empty where nobody asks.
-    pairing
-        Of the comparison.
-    slice
-        The part of the items that it is about; None for all items.
-    hint
-        A sentence that its messages end with.
-    """
-
-    rule: Rule
-    rows: Rows
-    statistic: Statistic
-    fixed: Codes
-    items: FloatArray
-    against: Against | None = None
-    reasons: tuple[str, ...] = ()
-    methods: tuple[str | None, ...] = ()
-    pairing: Pairing | None = None
-    slice: Slice | None = None
-    hint: str = ""
-
-    def at(self, position: int) -> "Draft":
-        """Return one table of the last axis of a stack of these."""
-        here = (..., position, slice(None))
-        return replace(
-            self, statistic=self.statistic[here], fixed=self.fixed[here], items=self.items[here]
-        )
 
 
 def plan_of(gate: Gate, drafts: Sequence[Draft]) -> Plan:

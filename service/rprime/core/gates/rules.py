@@ -8,12 +8,15 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from rprime.core.gates.targets import UNKNOWN, Mistake, Target, target_of
+from rprime.core.catalog import find
+from rprime.core.index import Index, IndexScope
 from rprime.core.options import Options
 
 RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain", "min_gain", "max_gap"]
 Policy = Literal["all_must_pass", "suspects_undecided", "suspects_fail", "proven_only"]
 Effect = Literal["pass", "warn", "fail"]
+Mistake = tuple[str, str, str]
+"""The member of the rule, a stable code, and a sentence."""
 OpenVerdict = Literal["inconclusive", "no_baseline", "not_comparable", "undefined"]
 """Verdicts that are neither a pass nor a fail; `on` sets their effects."""
 
@@ -36,8 +39,6 @@ class RuleError(ValueError):
         Where in the gate, as the tokens of a JSON pointer: ("rules", 2, "max_drop").
     code
         Stable name of the mistake.
-    message
-        The mistake, and how to correct it.
     """
 
     def __init__(self, place: tuple[str | int, ...], code: str, message: str) -> None:
@@ -52,6 +53,9 @@ class Rule:
 
     Parameters
     ----------
+    kind, limit
+        The bounded quantity and its limit: of the value, of the difference from the baseline,
+        which is then the size of a change, or of the largest difference between slices.
     id
         Unique in its gate; empty for the default, `<index>.<kind>`.
     index
@@ -59,10 +63,8 @@ class Rule:
     classes
         None: the overall index; "all" or labels: the per-class one.
     confusion
-        True and predicted class of a cell: the rule bounds its share of the true class.
-    kind, limit
-        The bounded quantity and its limit: of the value, of the difference from the baseline,
-        which is then the size of a change, or of the largest difference between slices.
+        True and predicted class of a cell: the rule bounds its share of the true class, which is
+        the recall of a table of two classes, so it has the interval and the tests of every recall.
     test
         "auto" fails on evidence only; "none" compares point values.
     policy
@@ -90,16 +92,51 @@ class Rule:
     min_items: float = 0
     slices: str | tuple[str, ...] | None = None
 
+    @property
+    def scope(self) -> IndexScope:
+        """The scope of the index."""
+        return "overall" if self.classes is None and self.confusion is None else "class"
+
     @cached_property
-    def target(self) -> Target:
-        """What it bounds."""
-        return target_of(self.index, self.classes, self.confusion)
+    def entry(self) -> Index:
+        """The index in the catalog; every checked rule has one."""
+        found = find(self.scope, self.index if self.confusion is None else "recall")
+        if found is None:
+            raise KeyError(f"There is no {self.scope} index {self.index}.")
+        return found
+
+    @cached_property
+    def target(self) -> str:
+        """The key of the index, or both classes of the cell."""
+        if self.confusion is None:
+            return self.index
+        return "confusion({}, {})".format(*self.confusion)
+
+    @property
+    def best(self) -> float | None:
+        """The value of a perfect classifier."""
+        if self.confusion is None:
+            return self.entry.best
+        return float(self.confusion[0] == self.confusion[1])
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether classes with few items can be left out: it has classes or averages over them."""
+        return self.classes is not None or self.entry.reads in ("macro", "means")
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The names that `slices` gives; none for all items."""
+        return (self.slices,) if isinstance(self.slices, str) else self.slices or ()
 
     @cached_property
     def name(self) -> str:
         """The id, or the default one."""
-        given = (self.slices,) if isinstance(self.slices, str) else self.slices or ()
-        return self.id or ".".join((self.target.name, self.kind, *given))
+        return self.id or ".".join((self.target, self.kind, *self.columns))
+
+    def lacks(self, declared: tuple[str, ...]) -> bool:
+        """Whether one of the two classes of a cell is not declared."""
+        return self.confusion is not None and not set(self.confusion) <= set(declared)
 
     @property
     def decides_by(self) -> Policy:
@@ -139,16 +176,14 @@ class Waiver:
 
     Parameters
     ----------
-    rule
-        Id of the rule.
-    class_
-        The class it is for; None for every result of the rule.
+    rule, class_
+        Id of the rule, and the class it is for; None for every result of the rule.
     ceiling
         The worst value still waived, in the unit of the rule's limit: the largest drop or
         gain, the smallest gain under a `min_gain`, the lowest value under a `min_value`, the
         highest under a `max_value`.
-    reason, by
-        The reason, and the person who accepts the failure.
+    by
+        The person who accepts the failure.
     expires
         Last day on which the waiver applies.
     """
@@ -202,7 +237,12 @@ class Gate:
     @property
     def indices(self) -> tuple[str, ...]:
         """Keys of the indices that the gate needs."""
-        return tuple(dict.fromkeys(key for rule in self.rules for key in rule.target.keys))
+        return tuple(dict.fromkeys(rule.index for rule in self.rules if rule.index))
+
+    @property
+    def scored(self) -> bool:
+        """Whether a rule reads scores."""
+        return any(rule.entry.scored for rule in self.rules)
 
     @property
     def level(self) -> float:
@@ -213,24 +253,17 @@ class Gate:
 def check_gate(gate: Gate, options: Options | None = None) -> None:
     """Refuse an invalid gate, so that a typo never switches a rule off.
 
-    Parameters
-    ----------
-    gate
-        A gate with valid field types.
-    options
-        Of the evaluation; some indices need an option.
-
     Raises
     ------
     RuleError
-        With the first mistake and its place.
+        With the first of its `mistakes`.
     """
     if error := next(mistakes(gate, options), None):
         raise error
 
 
 def mistakes(gate: Gate, options: Options | None = None) -> Iterator[RuleError]:
-    """Yield every mistake of a gate, in the order of its members."""
+    """Yield every mistake of a gate, in the order of its members; some indices need an option."""
     if not 0 < gate.alpha < 0.5:  # from .5 on the two limits are swapped
         yield RuleError(("alpha",), "out_of_range", "alpha must be above 0 and below 0.5.")
     if gate.looks is not None and gate.looks < 1:
@@ -239,7 +272,11 @@ def mistakes(gate: Gate, options: Options | None = None) -> Iterator[RuleError]:
     for number, rule in enumerate(gate.rules):
         for field_name, code, message in _rule_mistakes(rule, options):
             yield RuleError(("rules", number, field_name), code, message)
-    yield from _duplicate_ids(gate)
+    names = [rule.name for rule in gate.rules]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            message = "An earlier rule has the same id: change one of them."
+            yield RuleError(("rules", number, "id"), "duplicate_id", message)
     for number, waiver in enumerate(gate.waivers):
         for field_name, code, message in _waiver_mistakes(waiver, gate):
             yield RuleError(("waivers", number, field_name), code, message)
@@ -262,14 +299,36 @@ def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
     if rule.kind not in KINDS:
         yield "kind", "unknown_kind", f"A rule needs one of {', '.join(KINDS)}."
         return
-    found = tuple(rule.target.mistakes(options))
-    yield from found
-    if found and found[0][1] in UNKNOWN:
-        return
+    if rule.confusion is None:
+        if find(rule.scope, rule.index) is None:
+            yield "index", "unknown_index", _missing_index(rule.scope, rule.index)
+            return
+        if (option := rule.entry.needs) and getattr(options, option, None) is None:
+            yield "index", "option_missing", f"{rule.index} needs the option {option}."
+        yield from _class_mistakes(rule)
     yield from _policy_mistakes(rule)
     yield from _slice_mistakes(rule)
     yield from _limit_mistakes(rule)
     yield from _min_items_mistakes(rule)
+
+
+def _missing_index(scope: IndexScope, key: str) -> str:
+    other: IndexScope = "class" if scope == "overall" else "overall"
+    if find(other, key) is None:
+        return f"The catalog has no index {key}."
+    if other == "overall":
+        return f"{key} has no per-class values: remove classes."
+    return f"{key} is a per-class index: add classes, or use macro_{key}."
+
+
+def _class_mistakes(rule: Rule) -> Iterator[Mistake]:
+    if rule.classes is None or rule.classes == "all":
+        return
+    if not rule.classes:
+        text = "A rule without classes checks nothing: name classes, or write all."
+        yield "classes", "empty", text
+    if len(set(rule.classes)) < len(rule.classes):
+        yield "classes", "duplicate", "A class appears twice."
 
 
 def _policy_mistakes(rule: Rule) -> Iterator[Mistake]:
@@ -298,18 +357,15 @@ def _slice_mistakes(rule: Rule) -> Iterator[Mistake]:
 def _min_items_mistakes(rule: Rule) -> Iterator[Mistake]:
     if not (np.isfinite(rule.min_items) and rule.min_items >= 0):
         yield "min_items", "out_of_range", "min_items is a number of items: 0 or more."
-    elif rule.min_items and not rule.target.leaves_out:
-        text = f"{rule.target.name} is no average over classes, so min_items leaves nothing out."
+    elif rule.min_items and not rule.leaves_out:
+        text = f"{rule.target} is no average over classes, so min_items leaves nothing out."
         yield "min_items", "no_classes", text
 
 
 def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
-    target = rule.target
-    name, (low, high) = target.name, target.range
-    if rule.kind in ("max_drop", "min_gain") and target.best == low:
-        other = "max_gain" if rule.kind == "max_drop" else "max_drop"
-        change = "a drop" if rule.kind == "max_drop" else "a gain"
-        better = "an improvement" if rule.kind == "max_drop" else "a loss"
+    name, (low, high) = rule.target, rule.entry.range
+    if rule.kind in TURNED and rule.best == low:
+        other, change, better = TURNED[rule.kind]
         text = f"{name} is best at {low:g}, so {change} is {better}: use {other}."
         yield rule.kind, f"use_{other}", text
     elif not np.isfinite(rule.limit):
@@ -321,7 +377,7 @@ def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
     elif not rule.compares and not low <= rule.limit <= high:
         yield rule.kind, "out_of_range", f"{name} lies between {low:g} and {high:g}."
     elif rule.knows_suspects and rule.limit == 0:
-        yield rule.kind, "needs_superiority", _needs_superiority(rule.kind)
+        yield rule.kind, "needs_superiority", NEEDS_SUPERIORITY[rule.kind]
     elif rule.compares and rule.limit < 0:
         smallest = "at least 0" if rule.kind == "min_gain" else "above 0"
         text = f"{rule.kind} is the size of a change: it must be {smallest}."
@@ -331,25 +387,17 @@ def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
         yield rule.kind, "out_of_range", text
 
 
-def _needs_superiority(kind: RuleKind) -> str:
-    if kind == "max_drop":
-        return (
-            "max_drop: 0 passes only a candidate that is proven better than the baseline: write "
-            "min_gain: 0 for that, or the largest drop that you accept, for example 0.02."
-        )
-    return (
-        "max_gain: 0 passes only a candidate that is proven lower than the baseline; set the "
-        "largest rise that you accept, for example 0.02."
-    )
-
-
-def _duplicate_ids(gate: Gate) -> Iterator[RuleError]:
-    seen: set[str] = set()
-    for number, rule in enumerate(gate.rules):
-        if rule.name in seen:
-            message = "An earlier rule has the same id: change one of them."
-            yield RuleError(("rules", number, "id"), "duplicate_id", message)
-        seen.add(rule.name)
+TURNED = {
+    "max_drop": ("max_gain", "a drop", "an improvement"),
+    "min_gain": ("max_drop", "a gain", "a loss"),
+}
+"""The kind for an index that is best at its lowest value, and what the given one would bound."""
+NEEDS_SUPERIORITY = {
+    "max_drop": "max_drop: 0 passes only a candidate that is proven better than the baseline: "
+    "write min_gain: 0 for that, or the largest drop that you accept, for example 0.02.",
+    "max_gain": "max_gain: 0 passes only a candidate that is proven lower than the baseline; set "
+    "the largest rise that you accept, for example 0.02.",
+}
 
 
 def _waiver_mistakes(waiver: Waiver, gate: Gate) -> Iterator[Mistake]:
@@ -358,11 +406,7 @@ def _waiver_mistakes(waiver: Waiver, gate: Gate) -> Iterator[Mistake]:
         yield "rule", "unknown_rule", "No rule of the gate has this id."
     elif waiver.class_ is not None and rule.classes is None:
         yield "class", "unknown_class", "The waived rule bounds an overall index, not classes."
-    elif (
-        waiver.class_ is not None
-        and waiver.class_ not in (rule.classes or ())
-        and (rule.classes != "all")
-    ):
+    elif rule.classes != "all" and waiver.class_ not in (None, *(rule.classes or ())):
         yield "class", "unknown_class", "The waived rule does not name this class."
     if not np.isfinite(waiver.ceiling):
         yield "ceiling", "not_finite", "The ceiling must be a finite number."

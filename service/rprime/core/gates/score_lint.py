@@ -13,16 +13,14 @@ from rprime.core.arrays import Array, FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing, compare
 from rprime.core.comparison.difference import INFLUENCE, Difference
-from rprime.core.gates.advice import advise
+from rprime.core.gates.draft import Draft, Rows
 from rprime.core.gates.evidence import GateCandidate, gather_evidence
 from rprime.core.gates.gate import joint_laws
-from rprime.core.gates.lint import GateLint, LintError
 from rprime.core.gates.multiplicity import Block, Blocks
 from rprime.core.gates.resampling import UnchangedModel
-from rprime.core.gates.rows import Rows
-from rprime.core.gates.rule_tests import Draft, RuleTests
-from rprime.core.gates.rules import Gate, check_gate
-from rprime.core.gates.simulated_gate import OtherSets, VerdictCounts, rule_lints
+from rprime.core.gates.rule_tests import RuleTests
+from rprime.core.gates.rules import Gate
+from rprime.core.gates.simulated_gate import LintError, OtherSets, VerdictCounts
 from rprime.core.gates.verdict import Codes, GateVerdictCode, Plan, decide
 from rprime.core.items import Items, table_of
 from rprime.core.options import Options
@@ -42,51 +40,6 @@ LEAST_SIZE = 1 / 16
 """Of a test set that is tried, relative to the own one."""
 STEP = 2**0.25
 """Between the sizes that are tried."""
-
-
-def lint_scores(
-    gate: Gate,
-    side: Side,
-    *,
-    pairing: Pairing = "paired",
-    discordance: float = 0.06,
-    replicates: int = MOST_REPLICATES,
-    seed: int = 0,
-) -> GateLint:
-    """Simulate a gate on an unchanged model: its items, drawn anew with their scores.
-
-    Parameters
-    ----------
-    gate, pairing, discordance, seed
-        As for `lint`. If paired, the new model gives as many items of a class the scores of other
-        items of it as make this share discordant.
-    side
-        The model's items with their scores.
-    replicates
-        Reduced to 200.
-
-    Raises
-    ------
-    RuleError
-        If the catalog cannot answer a rule.
-    LintError
-        If there are no items with scores, or too many.
-    """
-    check_gate(gate)
-    model = ScoredModel.of(gate, side, pairing=pairing, discordance=discordance)
-    found = NormalGate.of(model, min(replicates, MOST_REPLICATES), seed)
-    counted = found.drawn
-    rates = counted.rate(counted.gate)
-    rules = tuple(rule_lints(found, counted, found.others(seed), found.items[0]))
-    total = float(found.support.sum())
-    return GateLint(
-        false_fail_rate=rates[GateVerdictCode.fail],
-        inconclusive_rate=rates[GateVerdictCode.inconclusive],
-        false_fail_interval=None,
-        inconclusive_interval=None,
-        rules=rules,
-        advice=tuple(advise(found.plan, rules, np.array(rates)[:, None], total)),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,11 +79,6 @@ class ScoredModel:
         members = tuple(np.flatnonzero(items.true == own) for own in range(k))
         return cls(gate, side, items, scores, members, model.redrawn, pairing == "paired")
 
-    @property
-    def options(self) -> Options:
-        """The indices of the rules."""
-        return Options(indices=self.gate.indices)
-
     def checked(self, factor: float, seed: int) -> float:
         """Find the smallest size near a factor at which unchanged models pass, by real tests.
 
@@ -149,8 +97,9 @@ class ScoredModel:
     def tests(self, random: np.random.Generator, factor: float) -> tuple[RuleTests, Blocks]:
         """Test the rules on a drawn pair of sides; also return the joint laws of the tests."""
         candidate, baseline = self.draw(random, factor)
-        found = compare(candidate, baseline, self.options, attributed=())
-        known = GateCandidate(candidate, {"baseline": found}, self.options, self.gate.indices)
+        options = Options(indices=self.gate.indices)
+        found = compare(candidate, baseline, options, attributed=())
+        known = GateCandidate(candidate, {"baseline": found}, options, self.gate.indices)
         tests = gather_evidence(self.gate, known)
         return tests, cache(partial(joint_laws, tests, {"baseline": found.aligned}))
 
@@ -182,18 +131,17 @@ class NormalGate:
 
     Parameters
     ----------
-    labels, support
-        The classes and the items of each, shape (k,).
-    plan, blocks
-        The m results and their joint laws.
+    support
+        Items of each class, shape (k,).
+    blocks
+        The joint laws of the m results.
     centre
         What unchanged models differ by (0), or the value on the own test set, shape (m,).
     noise
         How far the drawn points are from it, shape (draws, m).
-    error, before, fixed
-        Standard errors, values of the baseline and codes of `VerdictCode`, shape (draws, m).
-    items
-        Behind each result, shape (draws, m).
+    error, before, fixed, items
+        Standard errors, values of the baseline, codes of `VerdictCode` and the numbers of items
+        behind each result, shape (draws, m).
     drawn
         The verdicts on the drawn test sets themselves.
 
@@ -253,21 +201,18 @@ class NormalGate:
         known.candidate[...] = np.where(self.plan.compares, self.before + value, value)
         known.influence_error[...], known.items[...] = self.error, self.items
         known.methods[...] = INFLUENCE
-        places, drafts = self.plan.starts, []
-        for start, end in zip(places, [*places[1:], len(self.plan.rules)], strict=True):
-            own = slice(start, end)
-            rows = Rows(self.plan.labels[own], np.arange(end - start))
-            found = known[:, own]
-            drafts.append(
-                Draft(
-                    rule=self.plan.rules[start],
-                    rows=rows,
-                    statistic=found,
-                    fixed=self.fixed[:, own],
-                    items=found.items,
-                    against=self.plan.against[start],
-                )
+        places = self.plan.starts
+        drafts = [
+            Draft(
+                rule=self.plan.rules[start],
+                rows=Rows(self.plan.labels[start:end], np.arange(end - start)),
+                statistic=known[:, start:end],
+                fixed=self.fixed[:, start:end],
+                items=known.items[:, start:end],
+                against=self.plan.against[start],
             )
+            for start, end in zip(places, [*places[1:], len(self.plan.rules)], strict=True)
+        ]
         return RuleTests(drafts, self.plan)
 
     def detectable(self) -> FloatArray:
@@ -298,7 +243,7 @@ class NormalGate:
             error=self.error / root,
         )
 
-    def others(self, seed: int) -> "OtherSets[NormalGate]":  # noqa: ARG002 (a protocol)
+    def others(self, seed: int) -> OtherSets:  # noqa: ARG002 (a protocol)
         """Take the drawn test sets as the own ones."""
         centres = np.where(self.plan.compares, 0.0, self.centre + self.noise)
         runs = [

@@ -1,13 +1,12 @@
-"""What the simulations of gates share: a simulated gate, counted verdicts, other test sets."""
+"""What the simulations of gates share: counted verdicts, and other test sets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
-from rprime.core.gates.advice import RuleLint
 from rprime.core.gates.verdict import (
     Decisions,
     GateVerdictCode,
@@ -18,18 +17,27 @@ from rprime.core.gates.verdict import (
 )
 
 if TYPE_CHECKING:
-    from rprime.core.gates.lint import LintRun
     from rprime.core.gates.score_lint import NormalGate
+    from rprime.core.gates.table_lint import LintRun
 
 ENDS = (0.025, 0.975)
-"""Quantiles over these tables."""
-Span = tuple[float | None, float | None]
-"""Ends of an interval; None where there is no such number."""
-
-
+"""Quantiles over other test sets."""
 SimulatedGate: TypeAlias = "LintRun | NormalGate"
 """A gate and the model that it is simulated on."""
-Run = TypeVar("Run", "LintRun", "NormalGate")
+
+
+class LintError(ValueError):
+    """A gate cannot be simulated.
+
+    Parameters
+    ----------
+    place
+        Where in the gate, as the tokens of a JSON pointer; empty: it is about the table.
+    """
+
+    def __init__(self, message: str, place: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +61,6 @@ class VerdictCounts:
             np.bincount(gate, minlength=len(GateVerdictCode)).astype(np.float64),
         )
 
-    @classmethod
-    def none(cls) -> "VerdictCounts":
-        """Return the counts of a gate without rules."""
-        return cls(1, np.zeros(0), np.zeros(0), np.zeros(len(GateVerdictCode)))
-
     def rate(self, counts: FloatArray) -> list[float]:
         """Return counts as shares of the replicates."""
         return [float(count) / self.replicates for count in counts]
@@ -72,7 +75,7 @@ class VerdictCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class OtherSets(Generic[Run]):
+class OtherSets:
     """Other test sets like that of a run, as the model might have behaved on them.
 
     Parameters
@@ -86,59 +89,11 @@ class OtherSets(Generic[Run]):
         independent, shape (runs,).
     """
 
-    runs: Sequence[Run]
+    runs: Sequence[SimulatedGate]
     drops: FloatArray
     chances: FloatArray
 
-    def ends(self, order: FloatArray) -> list[Run]:
+    def ends(self, order: FloatArray) -> list[SimulatedGate]:
         """Return the runs at both `ENDS` of an order, shape (runs,)."""
         places = np.argsort(order, kind="stable")
         return [self.runs[places[round(end * (len(places) - 1))]] for end in ENDS]
-
-
-def rule_lints(
-    run: Run, counted: VerdictCounts, others: OtherSets[Run], items: FloatArray
-) -> Iterator[RuleLint]:
-    """Yield the rates of every result, its items, shape (m,), and the drop that it detects."""
-    rates = zip(counted.rate(counted.failed), counted.rate(counted.inconclusive), strict=True)
-    own = run.detectable()
-    drops = zip(own, span(others.drops, own), strict=True)
-    slices = run.plan.slices or (None,) * len(run.plan.rules)
-    results = zip(run.plan.rules, run.plan.labels, slices, items.tolist(), strict=True)
-    for (rule, label, part, count), (failed, open_), (drop, interval) in zip(
-        results, rates, drops, strict=True
-    ):
-        yield RuleLint(
-            id=rule.name,
-            class_=label,
-            slice=None if part is None else dict(part),
-            items=round(count) if np.isfinite(count) else 0,
-            false_fail_rate=failed,
-            inconclusive_rate=open_,
-            detectable_drop=float(drop) if np.isfinite(drop) else None,
-            detectable_interval=interval,
-        )
-
-
-def span(values: FloatArray, own: FloatArray) -> list[Span]:
-    """Return intervals of numbers over tables, which contain those of the own table.
-
-    Parameters
-    ----------
-    values
-        Shape (tables, m); infinite for nothing.
-    own
-        Shape (m,): NaN for nothing. A table without errors lies outside of most that are drawn.
-
-    Returns
-    -------
-    The ends; None where they are infinite.
-    """
-    here = np.nan_to_num(own, nan=np.inf)
-    low, high = np.quantile(values, ENDS, axis=0, method="nearest")
-    ends = zip(np.minimum(low, here).tolist(), np.maximum(high, here).tolist(), strict=True)
-    return [(_finite(lowest), _finite(highest)) for lowest, highest in ends]
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

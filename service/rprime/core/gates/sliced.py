@@ -31,10 +31,9 @@ def slices_of(rule: Rule, *sides: Side) -> tuple[Slice, ...]:
 
 def chosen(rule: Rule, every: Iterable[Slice]) -> tuple[Slice, ...]:
     """Return those slices that a rule is about."""
-    wanted = (rule.slices,) if isinstance(rule.slices, str) else rule.slices
-    if rule.slices == "all" or wanted is None:
+    if rule.slices == "all":
         return tuple(every)
-    return tuple(one for one in every if len(one) == 1 and one[0][0] in wanted)
+    return tuple(one for one in every if len(one) == 1 and one[0][0] in rule.columns)
 
 
 def too_many(rules: Sequence[Rule], *sides: Side) -> int | None:
@@ -46,9 +45,8 @@ def too_many(rules: Sequence[Rule], *sides: Side) -> int | None:
 
 def missing_columns(rule: Rule, found: tuple[Slice, ...]) -> Iterator[str]:
     """Yield the columns that a rule names and no slice has; "all" without any slice."""
-    wanted = (rule.slices,) if isinstance(rule.slices, str) else rule.slices or ()
     known = {column for one in found for column, _ in one}
-    yield from (name for name in wanted if name not in known and not (found and name == "all"))
+    yield from (n for n in rule.columns if n not in known and not (found and n == "all"))
 
 
 def compare_slice(whole: Comparison, one: Slice, options: Options) -> Comparison | None:

@@ -63,21 +63,19 @@ class Plan:
 
     Parameters
     ----------
-    rules
-        The rule of each result.
     labels
         The class of each result, None for an overall one.
     against
-        What each difference is from; empty: all from the baseline.
+        What each difference is from, None for a value.
     slices
-        The slice of each result, None for all items; empty: None for each.
+        The slice of each result, None for all items.
     """
 
     gate: Gate
     rules: tuple[Rule, ...]
     labels: tuple[str | None, ...]
-    against: tuple[Against | None, ...] = ()
-    slices: tuple[Slice | None, ...] = ()
+    against: tuple[Against | None, ...]
+    slices: tuple[Slice | None, ...]
 
     # Any: a number, a pair of them or a flag.
     def _of_rules(self, read: Callable[[Rule], Any]) -> Any:  # noqa: ANN401 (an array of these)
@@ -103,7 +101,7 @@ class Plan:
     @cached_property
     def range(self) -> FloatArray:
         """Lowest and highest possible value, shape (2, m)."""
-        return self._of_rules(lambda rule: rule.target.range).T
+        return self._of_rules(lambda rule: rule.entry.range).T
 
     @cached_property
     def compares(self) -> NDArray[np.bool_]:
@@ -149,8 +147,7 @@ class Plan:
     @cached_property
     def starts(self) -> list[int]:
         """Position of the first result of each rule, for each side that it is held against."""
-        sides = self.against or (None,) * len(self.rules)
-        owners = list(zip(self.owners.tolist(), sides, strict=True))
+        owners = list(zip(self.owners.tolist(), self.against, strict=True))
         return [i for i, owner in enumerate(owners) if i == 0 or owner != owners[i - 1]]
 
     @cached_property

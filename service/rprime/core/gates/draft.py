@@ -1,0 +1,163 @@
+"""What is known of a rule before it is tested: its results among the rows of its evidence."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rprime.core.arrays import FloatArray
+from rprime.core.comparison.compare import Pairing
+from rprime.core.comparison.difference import REASONS, Difference
+from rprime.core.comparison.mover import MoverLimits
+from rprime.core.gates.rules import Rule
+from rprime.core.gates.sliced import Slice
+from rprime.core.gates.verdict import Against, Codes, VerdictCode
+
+Statistic = Difference | MoverLimits
+"""Values or differences with limits and p-values, shape (..., n)."""
+Positions = NDArray[np.intp]
+CLASSES_DIFFER = REASONS.index("classes_differ")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The results of a rule among the rows of its evidence: one for each class, or only one.
+
+    Parameters
+    ----------
+    labels
+        Of the results: the class, None for a single number.
+    positions
+        Row of each result, -1 where there is none.
+    left_out
+        Classes that the rule leaves out: they have too few items.
+    """
+
+    labels: tuple[str | None, ...]
+    positions: Positions
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls, rule: Rule, known: tuple[str, ...], items: FloatArray, others: tuple[str, ...] = ()
+    ) -> "Rows":
+        """Choose the classes that a rule is about; "all" means those with items.
+
+        Parameters
+        ----------
+        known
+            The classes that have a row each.
+        items
+            Of each row.
+        others
+            Further classes, which "all" leaves out.
+        """
+        if rule.classes is None:
+            return cls.single(exists=items.size > 0 and bool(items[0] > 0))
+        count = dict(zip(known, items.tolist(), strict=True))
+        everything = rule.classes == "all"
+        wanted = known if everything else rule.classes
+        out = {n for n in wanted if everything or count.get(n)}
+        out = {name for name in out if count[name] < max(rule.min_items, everything)}
+        kept = tuple(name for name in wanted if name not in out) or (None,)
+        row: dict[str | None, int] = {name: i for i, name in enumerate(known) if count[name]}
+        positions = np.array([row.get(name, -1) for name in kept], dtype=np.intp)
+        left_out = tuple(name for name in wanted if name in out)
+        return cls(kept, positions, left_out + (others if everything else ()))
+
+    @classmethod
+    def single(cls, *, exists: bool) -> "Rows":
+        """Return the single result of a rule about one number, which may have no row."""
+        return cls((None,), np.array([0 if exists else -1], dtype=np.intp))
+
+    def without(self, labels: tuple[str, ...], few: tuple[int, ...]) -> "Rows":
+        """Name the classes that an average leaves out; without any left there is no row."""
+        if not few:
+            return self
+        names = tuple(labels[i] for i in few)
+        positions = self.positions if len(few) < len(labels) else np.full_like(self.positions, -1)
+        return replace(self, positions=positions, left_out=names)
+
+    def each(self, of_rows: Sequence[str], absent: Callable[[str | None], str]) -> tuple[str, ...]:
+        """Return the word for each result."""
+        return tuple(
+            of_rows[i] if i >= 0 else absent(label)
+            for i, label in zip(self.positions, self.labels, strict=True)
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Draft:
+    """What is known of a rule before it is tested: a column for each row of its evidence.
+
+    Parameters
+    ----------
+    statistic
+        To be tested.
+    fixed
+        Codes of `VerdictCode` where no test decides the verdict.
+    items
+        Behind each row.
+    against
+        What the differences are from; None for values.
+    reasons, methods
+        Of the results; a reason is empty where the evidence decides. Empty where nobody asks.
+    slice
+        The part of the items that it is about; None for all items.
+    hint
+        A sentence that its messages end with.
+    """
+
+    rule: Rule
+    rows: Rows
+    statistic: Statistic
+    fixed: Codes
+    items: FloatArray
+    against: Against | None = None
+    reasons: tuple[str, ...] = ()
+    methods: tuple[str | None, ...] = ()
+    pairing: Pairing | None = None
+    slice: Slice | None = None
+    hint: str = ""
+
+    def at(self, position: int) -> "Draft":
+        """Return one table of the last axis of a stack of these."""
+        here = (..., position, slice(None))
+        return replace(
+            self, statistic=self.statistic[here], fixed=self.fixed[here], items=self.items[here]
+        )
+
+
+def draft_of(
+    rule: Rule,
+    rows: Rows,
+    statistic: Statistic,
+    items: FloatArray,
+    *,
+    against: Against | None = None,
+    comparable: bool = True,
+) -> Draft:
+    """Hold values or differences against the limit of a rule.
+
+    A value that only the candidate lacks is `undefined`; one that the baseline lacks too is no
+    evidence. Differences of sides that are not `comparable` decide nothing.
+    """
+    if isinstance(statistic, Difference):
+        fixed = _fixed_differences(statistic) if comparable else VerdictCode.not_comparable
+    else:
+        exists = np.isfinite(statistic.candidate)
+        fixed = np.where(exists, VerdictCode.undecided, VerdictCode.undefined)
+    codes = np.full(statistic.value.shape, fixed, dtype=np.uint8)
+    return Draft(
+        rule=rule, rows=rows, statistic=statistic, fixed=codes, items=items, against=against
+    )
+
+
+def _fixed_differences(known: Difference) -> Codes | VerdictCode:
+    """Return the verdicts on differences that no test decides, shape (..., m)."""
+    missing = ~np.isfinite(known.value) | known.undefined
+    undefined_before = np.isnan(known.baseline) & ~known.undefined
+    code = np.where(undefined_before, VerdictCode.inconclusive, VerdictCode.undefined)
+    fixed = np.where(missing, code, VerdictCode.undecided)
+    return np.where(known.reasons == CLASSES_DIFFER, VerdictCode.not_comparable, fixed)
