@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pydantic_core import PydanticCustomError
 
-from rprime.schemas.history import read_slice
+from rprime.schemas.population import read_slice
 from tests.history_service import ServeApp, keep, keeping
 
 Json = dict[str, Any]

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from rprime.client.values import Classes, ClassValues, Differences, Values
 from rprime.report.decimals import plural
+from rprime.schemas.report import CompareReport
 from rprime.schemas.report import Report as ReportModel
-from rprime.schemas.review import CompareReport, LintReport, PlanReport
+from rprime.schemas.simulation import LintReport, PlanReport
 from rprime.schemas.slice_search import SliceSearchReport
 
 if TYPE_CHECKING:

@@ -257,7 +257,7 @@ def slice_member(names: Sequence[str] | None) -> dict[str, dict[str, str]]:
     """Return the slice that `--slice` names as a member of a request; none without one."""
     from pydantic_core import PydanticCustomError
 
-    from rprime.schemas.history import read_slice
+    from rprime.schemas.population import read_slice
 
     try:
         return {"slice": dict(read_slice(names))} if names else {}

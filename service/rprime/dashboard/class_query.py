@@ -9,7 +9,8 @@ from fastapi import Request
 from pydantic import Field
 
 from rprime.report.class_selection import ClassSelection
-from rprime.schemas.history import Prevalence, Query, SliceWanted
+from rprime.schemas.history import Query
+from rprime.schemas.population import Prevalence, SliceWanted
 
 ROWS = 25
 """Classes of a page."""

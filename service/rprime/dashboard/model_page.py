@@ -40,7 +40,8 @@ from rprime.routes.aliases import point
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.fields import IndexKey
-from rprime.schemas.history import Narrowed, Prevalence
+from rprime.schemas.history import Narrowed
+from rprime.schemas.population import Prevalence
 from rprime.store import Alias, AliasChangedError, Expected, Filters, Store
 from rprime.store.ids import created_at
 

@@ -19,7 +19,7 @@ from rprime.report.figures.sheet import Canvas
 from rprime.report.figures.steps import MOST_PANELS
 from rprime.report.figures.trend import draw_trend
 from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of, union
-from rprime.schemas.figures import HistoryFigureQuery
+from rprime.schemas.history import HistoryFigureQuery
 from rprime.store import Filters, Store, ids
 
 TREND, _, BOXES = FIGURES = ("trend", "lines", "boxes")

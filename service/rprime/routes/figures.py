@@ -21,7 +21,7 @@ from rprime.routes.negotiation import PAGE_POLICY
 from rprime.routes.preconditions import etag_of, is_known
 from rprime.routes.services import get_services, get_store
 from rprime.routes.trend import require_some
-from rprime.schemas.figures import FigureQuery, HistoryFigureQuery
+from rprime.schemas.history import FigureQuery, HistoryFigureQuery
 from rprime.server.pools import ThreadPool
 from rprime.settings import Limits
 

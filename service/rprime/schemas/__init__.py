@@ -8,12 +8,10 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_jso
 from pydantic_core.core_schema import LiteralSchema, TaggedUnionSchema
 
 from rprime.schemas.history import ANSWERS, BODIES
-from rprime.schemas.members import all_member_names, member_names
-from rprime.schemas.report import BatchReport, Report
-from rprime.schemas.request import EVALUATE_REQUESTS, CompareRequest, ComparisonRest, RequestOptions
-from rprime.schemas.review import CompareReport, LintReport, PlanReport
-from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintRest, PlanRest
-from rprime.schemas.slice_search import SEARCH_REQUESTS, SearchRest, SliceSearchReport
+from rprime.schemas.report import BatchReport, CompareReport, Report
+from rprime.schemas.request import EVALUATE_REQUESTS, CompareRequest
+from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintReport, PlanReport
+from rprime.schemas.slice_search import SEARCH_REQUESTS, SliceSearchReport
 from rprime.schemas.studies import (
     AgreementReport,
     AgreementRequest,
@@ -22,7 +20,7 @@ from rprime.schemas.studies import (
     StoredAgreementRequest,
 )
 
-_REQUESTS: tuple[type[BaseModel], ...] = (
+REQUESTS: tuple[type[BaseModel], ...] = (
     *EVALUATE_REQUESTS,
     CompareRequest,
     *LINT_REQUESTS,
@@ -32,14 +30,6 @@ _REQUESTS: tuple[type[BaseModel], ...] = (
     StoredAgreementRequest,
     *SEARCH_REQUESTS,
 )
-_PUBLISHED: dict[type[BaseModel], tuple[type[BaseModel], ...]] = {
-    RequestOptions: EVALUATE_REQUESTS,
-    ComparisonRest: (CompareRequest,),
-    LintRest: LINT_REQUESTS,
-    PlanRest: PLAN_REQUESTS,
-    SearchRest: SEARCH_REQUESTS,
-}
-"""The published models of the requests whose arrays are read apart."""
 _ANSWERS: tuple[type[BaseModel], ...] = (
     Report,
     BatchReport,
@@ -57,7 +47,7 @@ _REFERENCE = "#/components/schemas/{model}"
 def components() -> dict[str, Any]:
     """Return the JSON schemas of requests and reports, for the OpenAPI document."""
     found: dict[str, Any] = {}
-    for models, mode in (((*_REQUESTS, *BODIES), "validation"), (_ANSWERS, "serialization")):
+    for models, mode in (((*REQUESTS, *BODIES), "validation"), (_ANSWERS, "serialization")):
         _, schema = models_json_schema(
             [(model, mode) for model in models],  # type: ignore[misc] # a literal, for mypy a str
             ref_template=_REFERENCE,
@@ -83,21 +73,3 @@ class _JsonSchema(GenerateJsonSchema):
 def one_of(models: Sequence[type[BaseModel]]) -> dict[str, Any]:
     """Return the JSON schema of a body with one of several kinds of evidence."""
     return {"oneOf": [{"$ref": _REFERENCE.format(model=model.__name__)} for model in models]}
-
-
-def request_fields() -> frozenset[str]:
-    """Return every field name of requests, nested ones included."""
-    return all_member_names(_REQUESTS)
-
-
-def fields_at(model: type[BaseModel], place: tuple[int | str, ...]) -> tuple[str, ...]:
-    """Return the names of the fields that an object of a request may have.
-
-    Parameters
-    ----------
-    model
-        The model of the request; those without arrays stand for the published ones.
-    place
-        Names and positions that lead to the object.
-    """
-    return member_names(_PUBLISHED.get(model, (model,)), place)

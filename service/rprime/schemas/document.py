@@ -40,9 +40,9 @@ class Document:
     rest
         The object without its arrays; small.
     arrays
-        The arrays by name, as parsed and unchecked.
+        As parsed and unchecked.
     names
-        Names of all its members, in their order.
+        Of all its members, in their order.
     pointer
         JSON pointer to the object in the body.
     inner
@@ -69,12 +69,10 @@ def parse(
     inner: tuple[str, ...] = ("baseline",),
     arrays: tuple[str, ...] = ARRAYS,
 ) -> Document:
-    """Parse a JSON object.
+    """Parse a JSON object in UTF-8.
 
     Parameters
     ----------
-    body
-        UTF-8.
     depth
         Deepest nesting allowed.
     inner
@@ -95,25 +93,10 @@ def parse(
 
 
 def parse_batch(body: bytes, most: int, depth: int = 8) -> list[Document]:
-    """Parse a JSON object with an array ``requests`` of objects.
+    """Parse a JSON object with an array ``requests`` of at most so many objects.
 
-    Parameters
-    ----------
-    body
-        UTF-8.
-    most
-        Largest number of objects.
-    depth
-        Deepest nesting allowed, the outer object included.
-
-    Returns
-    -------
-    The objects. Their pointers are empty, because each gets its own answer.
-
-    Raises
-    ------
-    Problem
-        400 or 422, if the batch as a whole is invalid.
+    The outer object counts for the depth. The pointers of the objects are empty, because each gets
+    its own answer. 400 or 422 if the batch as a whole is invalid.
     """
     content = loads(body)
     members = _requests(content, most)

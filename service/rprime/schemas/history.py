@@ -2,15 +2,13 @@
 
 import re
 from datetime import datetime
-from typing import Annotated, Any, Literal
-from unicodedata import normalize
+from typing import Annotated, Literal
 
-import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.core.gates.sliced import Slice
 from rprime.schemas.fields import Absent, Answer, IndexKey, NeverNull, Request, optional
+from rprime.schemas.population import Prevalence, SliceWanted
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -32,63 +30,6 @@ ClassWanted = Annotated[
         max_length=128,
         description="Per-class index of this class; absent: the overall index.",
     ),
-]
-Prevalence = Annotated[
-    Literal["uniform"] | None,
-    Field(description="`uniform`: at equal shares of the classes that have items."),
-]
-_MOST_COLUMNS = 3
-"""Columns of a crossing."""
-
-
-def read_slice(given: object) -> Slice:
-    """Read the name of a slice.
-
-    Parameters
-    ----------
-    given
-        The texts of a query, `region=EU` or JSON objects; or an object.
-
-    Raises
-    ------
-    PydanticCustomError
-        If it names no slice.
-    """
-    found: list[tuple[Any, Any]] = []
-    try:
-        parts: list[Any] = given if isinstance(given, list) else [given]
-        for part in parts:
-            if isinstance(part, str) and not part.startswith("{"):
-                found.append(part.partition("=")[::2])
-            else:
-                found += (orjson.loads(part) if isinstance(part, str) else part).items()
-        named = {normalize("NFC", c.strip()): normalize("NFC", v.strip()) for c, v in found}
-    except (AttributeError, orjson.JSONDecodeError):
-        raise PydanticCustomError("not_a_slice", _SLICE_RULE) from None
-    if len(named) < len(found) or len(named) > _MOST_COLUMNS or not all({*named, *named.values()}):
-        raise PydanticCustomError("not_a_slice", _SLICE_RULE)
-    return tuple(sorted(named.items()))
-
-
-_SLICE_RULE = (
-    "Name a slice by the value of each of its columns, one to three of them: `region=EU`, or as an "
-    'object `{"region": "EU"}`'
-)
-_READ = BeforeValidator(read_slice)
-SliceWanted = Annotated[
-    Slice,
-    _READ,
-    Field(
-        description="Only this slice, `region=EU`, of the evaluations that have it; a JSON object "
-        "where a name has an equals sign. Repeated: a crossing of columns."
-    ),
-    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
-]
-SliceNamed = Annotated[
-    Slice,
-    _READ,
-    Field(description='The value of each of its columns, as `{"region": "EU"}`.'),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
 ]
 
 
@@ -173,6 +114,54 @@ class BadgeQuery(Query):
     model: Wanted | None = optional("Name of the model; absent: any.")
     branch: Wanted | None = optional("Branch; absent: any.")
     slice: SliceWanted = ()
+
+
+_WIDTH = Field(
+    default=800, ge=320, le=1600, description="In CSS pixels: 96 are an inch, 363 are 96 mm."
+)
+_SCALE = Field(
+    default=2.0, ge=0.5, le=4, description="PNG pixels for each CSS pixel; 3.125 means 300 dpi."
+)
+_MOST_INDICES = 6
+
+
+class FigureQuery(SliceQuery):
+    """A figure of one evaluation."""
+
+    index: Annotated[
+        tuple[IndexKey, ...],
+        Field(
+            max_length=_MOST_INDICES,
+            description="Keys of per-class indices, of `radar` and `per_class`, and for `radar` of "
+            "overall ones beside them; can be repeated.",
+        ),
+    ] = ()
+    width: int = _WIDTH
+    scale: float = _SCALE
+
+
+class HistoryFigureQuery(Narrowed):
+    """A figure of a history."""
+
+    index: Annotated[
+        tuple[IndexKey, ...],
+        Field(
+            min_length=1,
+            max_length=_MOST_INDICES,
+            description="Keys of overall indices for `trend`, with `class` of per-class ones, too; "
+            "of per-class ones for `lines` and `boxes`, and of overall ones beside them; can be "
+            "repeated.",
+        ),
+    ] = ("r_prime",)
+    class_: ClassWanted = None
+    by: Literal["class", "evaluation"] = Field(
+        default="evaluation",
+        description="With `class`, `boxes` has a box for each class over the evaluations, and "
+        "`lines` a panel for each class with all indices.",
+    )
+    limit: int = Field(default=100, ge=1, le=1000, description="Most evaluations, from the newest.")
+    width: int = _WIDTH
+    scale: float = _SCALE
 
 
 class ExportQuery(Query):

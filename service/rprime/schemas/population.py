@@ -1,16 +1,73 @@
-"""The population that a report is about, in requests and in answers."""
+"""What the numbers of a report are about: a population, or a slice of the items."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+from unicodedata import normalize
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
+import orjson
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
+from rprime.core.gates.sliced import Slice
 from rprime.schemas.fields import Absent, Answer, IntegerLabel, Request, optional
 
 MOST_SHARES = 10_000
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = Annotated[dict[str, Share], Field(min_length=1, max_length=MOST_SHARES)]
 StratumName = Annotated[str, Field(min_length=1)]
+Prevalence = Annotated[
+    Literal["uniform"] | None,
+    Field(description="`uniform`: at equal shares of the classes that have items."),
+]
+_MOST_COLUMNS = 3
+"""Columns of a crossing."""
+
+
+def read_slice(given: object) -> Slice:
+    """Read the name of a slice: the texts of a query, `region=EU` or JSON objects; or an object."""
+    found: list[tuple[Any, Any]] = []
+    try:
+        parts: list[Any] = given if isinstance(given, list) else [given]
+        for part in parts:
+            if isinstance(part, str) and not part.startswith("{"):
+                found.append(part.partition("=")[::2])
+            else:
+                found += (orjson.loads(part) if isinstance(part, str) else part).items()
+        named = {normalize("NFC", c.strip()): normalize("NFC", v.strip()) for c, v in found}
+    except (AttributeError, orjson.JSONDecodeError):
+        raise PydanticCustomError("not_a_slice", _SLICE_RULE) from None
+    if len(named) < len(found) or len(named) > _MOST_COLUMNS or not all({*named, *named.values()}):
+        raise PydanticCustomError("not_a_slice", _SLICE_RULE)
+    return tuple(sorted(named.items()))
+
+
+_SLICE_RULE = (
+    "Name a slice by the value of each of its columns, one to three of them: `region=EU`, or as an "
+    'object `{"region": "EU"}`'
+)
+_READ = BeforeValidator(read_slice)
+SliceWanted = Annotated[
+    Slice,
+    _READ,
+    Field(
+        description="Only this slice, `region=EU`, of the evaluations that have it; a JSON object "
+        "where a name has an equals sign. Repeated: a crossing of columns."
+    ),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+]
+SliceNamed = Annotated[
+    Slice,
+    _READ,
+    Field(description='The value of each of its columns, as `{"region": "EU"}`.'),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
+]
 
 
 def _prevalence_kind(given: object) -> str:

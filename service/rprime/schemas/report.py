@@ -67,43 +67,33 @@ class Value(Answer):
     bins: list[dict[str, float]] | Absent = optional("The bins of a reliability diagram.")
 
 
-def described(entries: Iterable[Index], value: dict[str, Any]) -> dict[str, Any]:
-    """Return JSON schema properties for indices, with texts and ranges from the catalog.
-
-    Parameters
-    ----------
-    entries
-        Entries of the catalog.
-    value
-        The schema of each value.
-    """
-    return {
-        entry.key: {
+def _described(entries: Iterable[Index], value: dict[str, Any]) -> dict[str, Any]:
+    """Return JSON schema properties for indices, each of the schema of a value and the catalog."""
+    found = {}
+    for entry in entries:
+        low, high = entry.range
+        bounds = {"minimum": low, "maximum": high}
+        finite = {name: bound for name, bound in bounds.items() if np.isfinite(bound)}
+        found[entry.key] = {
             "allOf": [value],
             "title": entry.name,
             "description": entry.description,
-            "properties": {"value": _bounds(entry)},
+            "properties": {
+                "value": finite | {"description": f"In [{low:g}, {high:g}]; null if undefined."}
+            },
         }
-        for entry in entries
-    }
-
-
-def _bounds(entry: Index) -> dict[str, Any]:
-    low, high = entry.range
-    bounds = {"minimum": low, "maximum": high}
-    finite = {name: bound for name, bound in bounds.items() if np.isfinite(bound)}
-    return finite | {"description": f"In [{low:g}, {high:g}]; null if undefined."}
+    return found
 
 
 def _list_overall(schema: dict[str, Any]) -> None:
     value = schema.pop("additionalProperties")
-    schema["properties"] = described(OVERALL_INDICES.values(), value)
+    schema["properties"] = _described(OVERALL_INDICES.values(), value)
     schema["additionalProperties"] = False
 
 
 def _list_per_class(schema: dict[str, Any]) -> None:
     value = schema.pop("additionalProperties")
-    schema["properties"] |= described(CLASS_INDICES.values(), value)
+    schema["properties"] |= _described(CLASS_INDICES.values(), value)
     schema["properties"]["estimated_prevalence"] = {
         "allOf": [value],
         "description": "Instead of `prevalence` where the strata of a population have shares.",
@@ -338,6 +328,23 @@ class Report(Answer):
         "count these as wrong."
     )
     thresholds: dict[str, ThresholdView] | Absent = optional("With `thresholds`, by class.")
+
+
+class CompareReport(Answer):
+    """The answer of POST /v1/compare."""
+
+    engine_version: str = Field(description="The version of the formulas.")
+    slice: dict[str, str] | None = Field(
+        description="The slice that alone is compared, by the value of each of its columns."
+    )
+    population: str | None = Field(
+        description="What the values are about, in words, where it is not the items."
+    )
+    comparison: Comparison | None = Field(
+        description="Null if no such baseline is stored, with a warning."
+    )
+    gate: Gate | Absent = optional("If the request has `gates`.")
+    warnings: list[Warning] = Field(description="Where values mislead; often empty.")
 
 
 class BatchResult(Answer):

@@ -35,8 +35,7 @@ from rprime.schemas.fields import (
     optional,
 )
 from rprime.schemas.gate import Gates
-from rprime.schemas.history import Prevalence, SliceNamed
-from rprime.schemas.population import PopulationAsked
+from rprime.schemas.population import PopulationAsked, Prevalence, SliceNamed
 from rprime.schemas.provenance import PROJECT, PathName, Provenance, Reference, TestSet
 
 OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known at import
@@ -156,34 +155,20 @@ class MatrixOptions(EvaluateOptions):
     kappa_weights: Literal["linear", "quadratic"] | None = None
 
     def lacking(self, given: Collection[str]) -> list[tuple[int, str]]:
-        """Find indices that need a missing option.
+        """Return the positions in `indices` of those that need a missing option, and its name.
 
-        Parameters
-        ----------
-        given
-            Names of the matrix options in the request.
-
-        Returns
-        -------
-        Positions in `indices` and names of the missing options.
+        Given are the names of the matrix options in the request.
         """
         there = {*given, *(["kappa_weights"] if self.kappa_weights else [])}
-        needs = [
-            (i, entry.needs)
-            for i, key in enumerate(self.indices or ())
-            for entry in (OVERALL_INDICES.get(key) or CLASS_INDICES[key],)
+        entries = [OVERALL_INDICES.get(key) or CLASS_INDICES[key] for key in self.indices or ()]
+        return [
+            (i, one.needs) for i, one in enumerate(entries) if one.needs and one.needs not in there
         ]
-        return [(i, option) for i, option in needs if option is not None and option not in there]
 
     def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
         """Return the options of the core.
 
-        Parameters
-        ----------
-        matrices
-            `cost`, `cell_weights`, `kappa_weights`, if sent as matrices.
-        top_confusions
-            Most confusions in the report.
+        The matrices are `cost`, `cell_weights` and `kappa_weights`, those that were sent as such.
         """
         return Options(
             indices=None if self.indices is None else tuple(self.indices),

@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from rprime.core.index import Index
 from rprime.core.studies.properties import properties_of
 from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request, optional
-from rprime.schemas.history import EvaluatedVersion, Narrowed, SliceNamed, Wanted
+from rprime.schemas.history import EvaluatedVersion, Narrowed, Wanted
+from rprime.schemas.population import SliceNamed
 
 MOST_INDICES = 200
 MOST_CLASSES = 50

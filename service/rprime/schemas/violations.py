@@ -1,38 +1,69 @@
 """Validate the members of a document, and say where and how they break the contract."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from difflib import get_close_matches
+from functools import cache, lru_cache, reduce
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.json_schema import models_json_schema
 
 from rprime.problems.problem import MOST_VIOLATIONS, UnknownMember, Violation, pointer
 from rprime.problems.sentences import member, sentence
-from rprime.schemas import fields_at, request_fields
+from rprime.schemas import REQUESTS
 from rprime.schemas.document import OPTIONAL_ARRAYS, Document
-from rprime.schemas.members import hint
+from rprime.schemas.request import EVALUATE_REQUESTS, CompareRequest, ComparisonRest, RequestOptions
+from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintRest, PlanRest
+from rprime.schemas.slice_search import SEARCH_REQUESTS, SearchRest
 
+Model = type[BaseModel]
+Json = Mapping[str, Any]
 ModelT = TypeVar("ModelT", bound=BaseModel)
+
+LONGEST_NAME = 64
+"""Characters of an unknown name that are compared with the known ones."""
+MOST_LISTED = 16
+"""Most names that are listed where none is near."""
+_REFERENCE = "#/$defs/"
+_MEANT = {
+    "average": "indices",
+    "class_names": "labels",
+    "metric": "index",
+    "metrics": "indices",
+    "max": "max_value",
+    "min": "min_value",
+    "predictions": "y_pred",
+    "predict_proba": "y_score",
+    "proba": "y_score",
+    "probabilities": "y_score",
+    "probas": "y_score",
+    "target_names": "labels",
+    "weights": "sample_weight",
+    "y_prob": "y_score",
+    "y_proba": "y_score",
+    "y_probas": "y_score",
+    "zero_division": "undefined",
+}
+"""Names of other libraries, and what they are called here."""
+_PUBLISHED: dict[Model, tuple[Model, ...]] = {
+    RequestOptions: EVALUATE_REQUESTS,
+    ComparisonRest: (CompareRequest,),
+    LintRest: LINT_REQUESTS,
+    PlanRest: PLAN_REQUESTS,
+    SearchRest: SEARCH_REQUESTS,
+}
+"""The published models of the requests whose arrays are read apart."""
 
 
 def validated(
     model: type[ModelT], document: Document, violations: list[Violation]
 ) -> ModelT | None:
-    """Validate everything but the arrays of a document.
+    """Validate everything but the arrays of a document; None if it is invalid.
 
-    Parameters
-    ----------
-    model
-        The model of its members.
-    violations
-        Receives the violations, to report them together with those of the arrays.
-
-    Returns
-    -------
-    None if it is invalid.
+    The violations are added to those given, to be reported together with those of the arrays.
     """
     for part in (document, *document.inner.values()):
         for name in OPTIONAL_ARRAYS & part.arrays.keys():
@@ -98,7 +129,7 @@ def _unknown(
     detail = f"Member {number} of the object has a name that is not known here."
     known = fields_at(model, tuple(outer))
     place = pointer(*_named(tuple(outer)))
-    return UnknownMember(place, "unknown_field", f"{detail} {hint(str(name), known)}", str(name))
+    return UnknownMember(place, "unknown_field", f"{detail} {_hint(str(name), known)}", str(name))
 
 
 def _without_union_tags(found: Mapping[str, Any], document: Document) -> tuple[int | str, ...]:
@@ -121,3 +152,60 @@ def _member(content: Any, part: int | str) -> Any:  # noqa: ANN401 (any JSON val
     if isinstance(content, dict):
         return content.get(part)
     return content[part] if isinstance(content, list) and isinstance(part, int) else None
+
+
+def _hint(name: str, known: Sequence[str]) -> str:
+    """Say what an unknown member of an object, of a name of any length, may be."""
+    name = name[:LONGEST_NAME].lower()
+    meant = _MEANT.get(name)
+    near = [meant] if meant in known else get_close_matches(name, known, n=1)
+    near = near or [one for one in known if name and one.startswith(name)]
+    if near:
+        return f"Did you mean `{near[0]}`?"
+    if len(known) > MOST_LISTED:
+        return "Leave it out; /docs lists the names."
+    return f"Known here: {', '.join(f'`{one}`' for one in known)}."
+
+
+@lru_cache(maxsize=256)
+def fields_at(model: Model, place: tuple[int | str, ...]) -> tuple[str, ...]:
+    """Return the names that an object of a request may have, at the place of the object."""
+    models = _PUBLISHED.get(model, (model,))
+    references, schema = _schemas(models)
+    nodes = [references[model, "validation"] for model in models]
+    for part in place:
+        nodes = [child for node in _options(nodes, schema) for child in _children(node, part)]
+    names = (name for node in _options(nodes, schema) for name in node.get("properties", ()))
+    return tuple(dict.fromkeys(names))
+
+
+@cache
+def request_fields() -> frozenset[str]:
+    """Return every field name of requests, nested ones included."""
+    definitions = _schemas(REQUESTS)[1]
+    return frozenset(name for node in definitions.values() for name in node.get("properties", ()))
+
+
+@cache
+def _schemas(models: tuple[Model, ...]) -> tuple[Any, Json]:
+    references, schema = models_json_schema([(model, "validation") for model in models])
+    return references, schema["$defs"]
+
+
+def _options(nodes: Sequence[Json], definitions: Json) -> Iterator[Json]:
+    """Follow references and unions."""
+    for node in nodes:
+        if "$ref" in node:
+            yield from _options([definitions[node["$ref"].removeprefix(_REFERENCE)]], definitions)
+        yield node
+        for union in ("anyOf", "oneOf", "allOf"):
+            yield from _options(node.get(union, ()), definitions)
+
+
+def _children(node: Json, part: int | str) -> Iterator[Json]:
+    if isinstance(part, int):
+        found = node.get("items")
+    else:
+        found = node.get("properties", {}).get(part) or node.get("additionalProperties")
+    if isinstance(found, dict):
+        yield found
