@@ -29,18 +29,12 @@ class ResponseOptions:
 
     Parameters
     ----------
-    limits
-        The limits of a request.
     form
         The rendering of the answer; None means JSON.
-    with_table
-        Whether the report includes the table.
     kind
         The kind of columns; None means a JSON body.
-    encoding
-        The content encoding of columns.
-    request
-        The JSON members of the request that accompany columns.
+    encoding, request
+        The content encoding of columns, and the JSON members that accompany them.
     search
         Whether weak slices are searched, in place of a report.
     """
@@ -77,8 +71,6 @@ class UnstoredEvaluation:
 
     Parameters
     ----------
-    evaluation_request
-        The request.
     payload
         Identifies the body: the body itself or a digest of it.
     large
@@ -90,27 +82,26 @@ class UnstoredEvaluation:
     large: bool = True
 
 
-def evaluated_report(
-    evaluation_request: EvaluationRequest, options: ResponseOptions
-) -> RenderedReport:
-    """Evaluate and render a request that is not stored."""
-    found, evaluation = evaluation_request, evaluation_request.evaluate()
-    content = found.report(evaluation, options.form, with_table=options.with_table)
+Answer = RenderedReport | UnstoredEvaluation
+
+
+def answered(
+    evaluation_request: EvaluationRequest, payload: bytes, options: ResponseOptions
+) -> Answer:
+    """Evaluate and render a request, or leave it to be stored first."""
+    found = evaluation_request
+    if found.store_request is not None:
+        return UnstoredEvaluation(found, payload)
+    content = found.report(found.evaluate(), options.form, with_table=options.with_table)
     return RenderedReport(content, found.evidence.kind, found.verdict)
 
 
-def evaluate_body(body: bytes, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
-    """Answer a JSON body, or return its request if it must be stored first.
-
-    Raises
-    ------
-    Problem
-        400 or 422.
-    """
-    return _answered(read_request(body, options.limits), body, options)
+def evaluate_body(body: bytes, options: ResponseOptions) -> Answer:
+    """Answer a JSON body, or return its request if it must be stored first."""
+    return answered(read_request(body, options.limits), body, options)
 
 
-def evaluate_stream(body: Channel, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
+def evaluate_stream(body: Channel, options: ResponseOptions) -> Answer:
     """Answer a large request in a worker, or return it if it must be stored first.
 
     Raises
@@ -119,14 +110,17 @@ def evaluate_stream(body: Channel, options: ResponseOptions) -> RenderedReport |
         400, 413 or 422; 503 if the temporary folder is full.
     """
     try:
-        document, payload, limits = (_columns if options.kind else _json)(body, options)
+        if options.kind is None:
+            document, payload, limits = _json(body, options)
+        else:
+            document, payload, limits = _columns(body, options, kind=options.kind)
         if options.search:
             limits.lift()
             found = search_document(document, options.limits)
             return RenderedReport(found, "labels", None)
         evaluation_request = read_request(document, options.limits)
         limits.lift()
-        return _answered(evaluation_request, payload or _digests(evaluation_request), options)
+        return answered(evaluation_request, payload or _digests(evaluation_request), options)
     except MemoryError:
         pass
     # Only here the memory of the body has been freed, so that an answer fits.
@@ -139,14 +133,6 @@ _NO_MEMORY = (
 )
 
 
-def _answered(
-    evaluation_request: EvaluationRequest, payload: bytes, options: ResponseOptions
-) -> RenderedReport | UnstoredEvaluation:
-    if evaluation_request.store_request is not None:
-        return UnstoredEvaluation(evaluation_request, payload)
-    return evaluated_report(evaluation_request, options)
-
-
 def _json(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, WorkerLimits]:
     content = body.read()
     most = options.limits.worker_bytes
@@ -156,8 +142,9 @@ def _json(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, Wor
     return document, hashlib.sha256(content).digest() if stored else b"", limits
 
 
-def _columns(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, WorkerLimits]:
-    assert options.kind is not None  # noqa: S101 (None means JSON)
+def _columns(
+    body: Channel, options: ResponseOptions, *, kind: Kind
+) -> tuple[Document, bytes, WorkerLimits]:
     most = options.limits.other_body_bytes
     # The read buffer and the retained bytes are each within the limit of a body.
     limits = WorkerLimits(_SLACK + most, most=options.limits.worker_bytes)
@@ -177,7 +164,7 @@ def _columns(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, 
         stream = cast("IO[bytes]", Inflated(stream, options.encoding, bound))
     try:
         document = read_columns(
-            options.kind, stream, options.request, options.limits, hold, measured=options.search
+            kind, stream, options.request, options.limits, hold, measured=options.search
         )
     except OSError as error:
         if error.errno not in _NO_ROOM:

@@ -11,11 +11,19 @@ from starlette.concurrency import run_in_threadpool
 from rprime.auth.access import caller_of, requires
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.problems.root_path import rooted
-from rprime.routes.evaluate import json_answer, json_body, json_responses, schema_reference
-from rprime.routes.evaluations import PROBLEMS, require_project
+from rprime.routes.descriptions import (
+    CHANGE_PROBLEMS,
+    ETAG,
+    PROBLEMS,
+    TEXT,
+    json_answer,
+    json_body,
+    json_responses,
+)
+from rprime.routes.evaluations import require_project
 from rprime.routes.examples import EVALUATION
 from rprime.routes.negotiation import JSON
-from rprime.routes.preconditions import CHANGE_PROBLEMS, expected, read_model
+from rprime.routes.preconditions import expected, read_model
 from rprime.routes.services import get_store
 from rprime.schemas.history import AliasTarget
 from rprime.schemas.provenance import PathName
@@ -24,15 +32,13 @@ from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected
 router = APIRouter(tags=["History"], default_response_class=Response)
 
 _NAME: TypeAdapter[str] = TypeAdapter(PathName)
-_ETAG = {"ETag": {"schema": {"type": "string"}}}
-
-
-def _header(name: str, description: str) -> dict[str, Any]:
-    return {"name": name, "in": "header", "description": description, "schema": {"type": "string"}}
-
-
-_MATCH = _header("If-Match", "The current ETag of the alias; `*` if any alias will do.")
-_NONE_MATCH = _header("If-None-Match", "`*`: only if the alias does not exist.")
+_MATCH, _NONE_MATCH = (
+    {"name": name, "in": "header", "description": description, **TEXT}
+    for name, description in (
+        ("If-Match", "The current ETag of the alias; `*` if any alias will do."),
+        ("If-None-Match", "`*`: only if the alias does not exist."),
+    )
+)
 
 
 @router.get(
@@ -55,7 +61,7 @@ async def list_aliases(request: Request, project: str) -> Response:
     "/v1/projects/{project}/aliases/{alias}",
     summary="An alias",
     description="The evaluation it points at. A change must send the header ETag in If-Match.",
-    responses=json_responses("The alias.", "AliasEntry", "not_found", *PROBLEMS, headers=_ETAG),
+    responses=json_responses("The alias.", "AliasEntry", "not_found", *PROBLEMS, headers=ETAG),
 )
 @requires("read")
 async def get_alias(request: Request, project: str, alias: str) -> Response:
@@ -88,18 +94,16 @@ async def alias_history(request: Request, project: str, alias: str) -> Response:
         **json_responses(
             "The alias points at the evaluation.",
             "AliasEntry",
-            "not_found",
-            "precondition_failed",
-            "precondition_required",
+            *("not_found", "precondition_failed", "precondition_required"),
             *CHANGE_PROBLEMS,
             *PROBLEMS,
-            headers=_ETAG,
+            headers=ETAG,
         ),
-        201: json_answer("The alias is new.", "AliasEntry", headers=_ETAG),
+        201: json_answer("The alias is new.", "AliasEntry", headers=ETAG),
     },
     openapi_extra={
         "parameters": [_MATCH, _NONE_MATCH],
-        **json_body(schema_reference("AliasTarget"), example={"evaluation": EVALUATION}),
+        **json_body("AliasTarget", example={"evaluation": EVALUATION}),
     },
 )
 @requires("write")
@@ -120,10 +124,8 @@ async def point(
     ------
     Problem
         422 if the project has no such evaluation.
-    pydantic.ValidationError
-        If the name of the alias is invalid.
-    AliasChangedError
-        If the alias is not as expected.
+    pydantic.ValidationError, AliasChangedError
+        If the name of the alias is invalid, or the alias is not as expected.
     """
     _NAME.validate_python(name[1])
     put, by = get_store(request).put_alias, caller_of(request)

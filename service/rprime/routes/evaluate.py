@@ -10,11 +10,12 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.application import EvaluationRequest, read_request
 from rprime.application.evaluate import (
+    Answer,
     RenderedReport,
     ResponseOptions,
     UnstoredEvaluation,
+    answered,
     evaluate_body,
-    evaluated_report,
 )
 from rprime.auth.access import requires
 from rprime.core.evaluate import Evaluation
@@ -22,20 +23,29 @@ from rprime.evidence import MEDIA_TYPES
 from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.routes.batching import RequestBatcher, evaluate_together, stack_key
-from rprime.routes.columns import CONTENT, PARAMETER
+from rprime.routes.descriptions import (
+    BODY_PROBLEMS,
+    COLUMNS,
+    REPORT,
+    REQUEST_PARAMETER,
+    TEXT,
+    VERDICT,
+    json_answer,
+    json_body,
+    json_content,
+)
 from rprime.routes.examples import EXAMPLES
-from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
+from rprime.routes.negotiation import JSON, rendered, wanted_format
 from rprime.routes.query_parameters import check_repeated
 from rprime.routes.request_route import RequestRoute
 from rprime.routes.services import Services, get_services, get_store
 from rprime.routes.store_evaluation import (
     LONGEST_KEY,
     IdempotencyKey,
-    StoreOptions,
+    Storing,
     check_access,
     idempotency_key_of,
     store_and_respond,
-    store_in_thread,
 )
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
@@ -55,24 +65,10 @@ _ACCEPTED = (JSON, *MEDIA_TYPES)
 router = APIRouter(tags=["Evaluation"], route_class=RequestRoute, default_response_class=Response)
 
 _PROBLEMS = responses(
-    "unreadable_body",
-    "bad_request",
-    "not_found",
-    "baseline_not_found",
-    "not_acceptable",
-    "no_store",
-    "idempotency_key_running",
-    "evaluation_deleted",
-    "body_too_large",
-    "unsupported_media_type",
-    "unsupported_encoding",
-    "invalid_request",
-    "idempotency_key_reused",
-    "internal_error",
-    "overloaded",
-    "store_unavailable",
-    "store_full",
-    "project_quota_exceeded",
+    *BODY_PROBLEMS,
+    *("bad_request", "not_found", "baseline_not_found", "not_acceptable", "no_store"),
+    *("idempotency_key_running", "evaluation_deleted", "idempotency_key_reused"),
+    *("store_unavailable", "store_full", "project_quota_exceeded"),
 )
 _DESCRIPTION = """\
 Send exactly one kind of evidence, and any options. The report has every index that the evidence
@@ -87,43 +83,6 @@ and stripped of surrounding white space.
 """
 
 
-def json_content(schema: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
-    """Describe a JSON body in the OpenAPI document."""
-    return {JSON: {"schema": schema, **more}}
-
-
-def json_answer(description: str, model: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
-    """Describe a response with a JSON body in the OpenAPI document."""
-    return {"description": description, "content": json_content(schema_reference(model)), **more}
-
-
-def json_responses(
-    description: str,
-    model: str,
-    *problems: str,
-    **more: Any,  # noqa: ANN401 (JSON)
-) -> dict[int | str, dict[str, Any]]:
-    """Describe an answer with a JSON body, and the problems of a route, in the OpenAPI document."""
-    return {**responses(*problems), 200: json_answer(description, model, **more)}
-
-
-def json_body(schema: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
-    """Describe the JSON body of a request in the OpenAPI document."""
-    return {"requestBody": {"required": True, "content": json_content(schema, **more)}}
-
-
-def schema_reference(model: str) -> dict[str, str]:
-    """Refer to a schema of the OpenAPI document."""
-    return {"$ref": f"#/components/schemas/{model}"}
-
-
-VERDICT = {
-    "Evaluation-Verdict": {
-        "description": "The verdict of the gate, if the request has `gates`.",
-        "schema": {"type": "string", "enum": ["pass", "fail", "inconclusive", "no_rules"]},
-    }
-}
-"""The header of `verdict_header`, for the OpenAPI document."""
 _INCLUDE = {
     "name": "include",
     "in": "query",
@@ -146,20 +105,20 @@ _EVALUATE: dict[str, Any] = {
         200: {
             "description": "The report. With a project: the evaluation had been stored before.",
             "headers": VERDICT,
-            "content": {**json_content(schema_reference("Report")), **RENDERINGS},
+            "content": REPORT,
         },
         201: {
             "description": "The report on an evaluation that is now stored at Location.",
-            "headers": {"Location": {"schema": {"type": "string"}}, **VERDICT},
-            "content": {**json_content(schema_reference("Report")), **RENDERINGS},
+            "headers": {"Location": TEXT, **VERDICT},
+            "content": REPORT,
         },
     },
     "openapi_extra": {
         "requestBody": {
             "required": True,
-            "content": {**json_content(one_of(EVALUATE_REQUESTS), examples=EXAMPLES), **CONTENT},
+            "content": {**json_content(one_of(EVALUATE_REQUESTS), examples=EXAMPLES), **COLUMNS},
         },
-        "parameters": [_INCLUDE, PARAMETER, _KEY],
+        "parameters": [_INCLUDE, REQUEST_PARAMETER, _KEY],
     },
 }
 
@@ -182,7 +141,7 @@ async def evaluate(request: Request) -> Response:
     answer = await _evaluated(request, options, services.batcher)
     if isinstance(answer, RenderedReport):
         kind, verdict = answer.evidence, answer.verdict
-        headers = None if verdict is None else verdict_header(verdict)
+        headers = {"Evaluation-Verdict": verdict} if verdict else None
         response = rendered(answer.content, options.form, headers=headers)
     else:
         response = await store_and_respond(request, answer, options)
@@ -192,9 +151,7 @@ async def evaluate(request: Request) -> Response:
     return response
 
 
-async def _evaluated(
-    request: Request, options: ResponseOptions, batcher: RequestBatcher
-) -> RenderedReport | UnstoredEvaluation:
+async def _evaluated(request: Request, options: ResponseOptions, batcher: RequestBatcher) -> Answer:
     """Evaluate here, in a thread or in a worker process, whichever delays other requests least."""
     if options.kind is not None:
         return await answer_columns(request, options)
@@ -203,8 +160,8 @@ async def _evaluated(
         return await _evaluated_apart(request, chunks, options)
     body = b"".join(chunks)
     evaluation_request = read_request(body, options.limits)
-    evidence, asked = evaluation_request.evidence, evaluation_request.options
-    slow = evidence.slices is not None or asked.curves or asked.intervals == "all"
+    asked, sliced = evaluation_request.options, evaluation_request.evidence.slices is not None
+    slow = sliced or asked.curves or asked.intervals == "all"
     if slow and (
         _slices_of(evaluation_request) > MANY_SLICES or evaluation_request.resamples_scores
     ):
@@ -212,15 +169,15 @@ async def _evaluated(
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, body, large=slow)
     if slow:
-        return await run_in_threadpool(evaluated_report, evaluation_request, options)
+        return await run_in_threadpool(answered, evaluation_request, body, options)
     evaluation = await batcher.evaluate(evaluation_request)
     content = evaluation_request.report(evaluation, options.form, with_table=options.with_table)
-    return RenderedReport(content, evidence.kind, evaluation_request.verdict)
+    return RenderedReport(content, evaluation_request.evidence.kind, evaluation_request.verdict)
 
 
 async def _evaluated_apart(
     request: Request, chunks: list[bytes], options: ResponseOptions
-) -> RenderedReport | UnstoredEvaluation:
+) -> Answer:
     """Evaluate a larger JSON body in a thread, or in a worker if it is large or may take long."""
     if sum(map(len, chunks)) > min(LARGE, options.limits.json_body_bytes // 8):
         return await evaluate_json_in_worker(request, chunks, options)
@@ -228,11 +185,6 @@ async def _evaluated_apart(
     if b'slices"' in body or b'"all"' in body:
         return await evaluate_json_in_worker(request, [body], options)
     return await run_in_threadpool(evaluate_body, body, options)
-
-
-def verdict_header(verdict: str | None) -> dict[str, str]:
-    """Return the header with the verdict of a gate, if there is one."""
-    return {} if verdict is None else {"Evaluation-Verdict": verdict}
 
 
 @router.post(
@@ -301,7 +253,7 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     # Each evaluation is stored under a key of its own, so that a repetition of a batch that was
     # interrupted stores the rest of it.
     keys = {
-        i: replace(key, name=f"{key.name}\n{i}")
+        i: replace(key, key=f"{key.key}\n{i}")
         for i, found in evaluation_requests.items()
         if key is not None and found.store_request is not None
     }
@@ -341,7 +293,7 @@ def _earlier_answers(
         return answers
     for i, key in keys.items():
         try:
-            replay = get_store(request).replay(key.owner, key.name, key.payload)
+            replay = get_store(request).replay(key.owner, key.key, key.payload)
         except EvaluationDeletedError:
             answers[i] = Problem("evaluation_deleted")
         else:
@@ -353,8 +305,7 @@ def _earlier_answers(
 def _understood(request: Request, document: Document) -> EvaluationRequest | Problem:
     try:
         evaluation_request = read_request(document, get_services(request).limits)
-        if evaluation_request.store_request is not None:
-            check_access(request, evaluation_request.store_request)
+        check_access(request, evaluation_request)
     except Problem as problem:
         return problem
     return evaluation_request
@@ -375,14 +326,9 @@ def _reported(
         evaluations.labels(kind, evaluation_request.verdict or "none").inc()
         return HTTPStatus.OK, evaluation_request.report(evaluation, with_table=with_table)
     try:
-        options = StoreOptions(
-            store=get_store(request),
-            form=None,
-            with_table=with_table,
-            limits=get_services(request).limits,
-            key=key,
-        )
-        answer = store_in_thread(evaluation_request, evaluation, options)
+        options = ResponseOptions(get_services(request).limits, None, with_table=with_table)
+        storing = Storing(get_store(request), options, key)
+        answer = storing.in_thread(evaluation_request, evaluation)
     except Problem as problem:
         return problem
     except Exception as error:

@@ -17,14 +17,16 @@ from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import NO_PROJECT, Problem, refuse, responses
 from rprime.report.formats import BY_SUFFIX, Format
 from rprime.routes.compressed_route import CompressedRoute
-from rprime.routes.evaluate import (
+from rprime.routes.descriptions import (
+    ETAG,
+    PROBLEMS,
+    REPORT,
+    TEXT,
+    UNCHANGED,
     VERDICT,
-    json_content,
     json_responses,
-    schema_reference,
-    verdict_header,
 )
-from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
+from rprime.routes.negotiation import JSON, RENDERINGS, rendered, verdict_header, wanted_format
 from rprime.routes.preconditions import etag_of, is_known
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ListQuery, ReportQuery, SliceQuery
@@ -32,7 +34,6 @@ from rprime.store import EvaluationSummary, StoredEvaluation
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
 
-PROBLEMS = ("no_store", "invalid_request", "internal_error", "store_unavailable")
 PARTS = (
     *("overall", "averages", "per_class", "top_confusions", "slices", "comparison", "gate"),
     "warnings",
@@ -68,13 +69,7 @@ async def list_evaluations(
 
 
 async def require_project(request: Request, project: str) -> None:
-    """Fail if there is no such project.
-
-    Raises
-    ------
-    Problem
-        404.
-    """
+    """Answer 404 if there is no such project."""
     # Called only if nothing was found, so listing all projects may be slow.
     projects = await run_in_threadpool(get_store(request).projects)
     if all(found.name != project for found in projects):
@@ -88,12 +83,8 @@ async def require_project(request: Request, project: str) -> None:
     "comparison and the verdict are those of the first answer, and left out of a slice.",
     responses={
         **responses("not_found", "not_acceptable", *PROBLEMS),
-        200: {
-            "description": "The report.",
-            "content": {**json_content(schema_reference("Report")), **RENDERINGS},
-            "headers": {"ETag": {"schema": {"type": "string"}}, **VERDICT},
-        },
-        304: {"description": "The report equals the one that If-None-Match names."},
+        200: {"description": "The report.", "content": REPORT, "headers": ETAG | VERDICT},
+        304: {"description": UNCHANGED.format("report")},
     },
 )
 @requires("read")
@@ -112,7 +103,7 @@ async def get_evaluation(
     responses={
         **responses("not_found", *PROBLEMS),
         200: {"description": "The rendering.", "content": RENDERINGS},
-        304: {"description": "The report equals the one that If-None-Match names."},
+        304: {"description": UNCHANGED.format("report")},
     },
 )
 @requires("read")
@@ -146,15 +137,7 @@ async def _represented(
 
 
 async def find(request: Request, evaluation: str) -> StoredEvaluation:
-    """Read an evaluation.
-
-    Raises
-    ------
-    Problem
-        404 if the caller may not see it, as if it did not exist.
-    EvaluationMissingError
-        If it does not exist.
-    """
+    """Read an evaluation; 404 if the caller may not see it, as if it did not exist."""
     stored = await run_in_threadpool(get_store(request).get, evaluation)
     check_project(request, stored.project)
     return stored
@@ -205,10 +188,7 @@ async def delete_evaluation(request: Request, evaluation: str) -> None:
     "gates.",
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {
-            "description": "The verdict.",
-            "content": {"text/plain": {"schema": {"type": "string"}, "example": "pass"}},
-        },
+        200: {"description": "The verdict.", "content": {"text/plain": TEXT | {"example": "pass"}}},
     },
 )
 @requires("read")

@@ -16,7 +16,8 @@ from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
 from rprime.routes.compressed_route import CompressedRoute
-from rprime.routes.evaluations import PROBLEMS, find
+from rprime.routes.descriptions import ETAG, IMAGES, PROBLEMS, UNCHANGED
+from rprime.routes.evaluations import find
 from rprime.routes.negotiation import PAGE_POLICY
 from rprime.routes.preconditions import etag_of, is_known
 from rprime.routes.services import get_services, get_store
@@ -27,17 +28,10 @@ from rprime.settings import Limits
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
 
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
-CONTENT: dict[str, Any] = {"image/svg+xml": {"schema": {"type": "string"}}, "image/png": _BINARY}
-"""Media types of figures, for the OpenAPI document."""
 RESPONSES: dict[int | str, dict[str, Any]] = {
     **responses("not_found", "not_installed", "overloaded", "invalid_request", "internal_error"),
-    200: {
-        "description": "The image.",
-        "content": CONTENT,
-        "headers": {"ETag": {"schema": {"type": "string"}}},
-    },
-    304: {"description": "The image equals the one that If-None-Match names."},
+    200: {"description": "The image.", "content": IMAGES, "headers": ETAG},
+    304: {"description": UNCHANGED.format("image")},
 }
 _OF_STORED = RESPONSES | responses("not_found", "not_installed", "overloaded", *PROBLEMS)
 _SIZES = (
@@ -116,13 +110,7 @@ def _sheet(
 
 
 async def draw_in_pool(request: Request, work: Callable[[], bytes]) -> bytes:
-    """Draw in the pool for figures.
-
-    Raises
-    ------
-    Problem
-        503 if too many figures wait; what `work` raises.
-    """
+    """Draw in the pool for figures; 503 if too many wait."""
     threads = get_services(request).drawing
     async with threads.slots.place():
         return await threads.start(work)

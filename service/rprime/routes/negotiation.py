@@ -22,13 +22,7 @@ PAGE_POLICY = f"{_STYLE}form-action 'none'; frame-ancestors 'none'"
 
 
 def wanted_format(request: Request) -> Format | None:
-    """Return the preferred rendering of the request; None means JSON.
-
-    Raises
-    ------
-    Problem
-        406 if it accepts none of the renderings.
-    """
+    """Return the rendering that the request prefers, None for JSON; 406 if it accepts none."""
     accept = request.headers.get("accept", JSON)
     if accept in {"*/*", JSON}:
         return None
@@ -36,13 +30,7 @@ def wanted_format(request: Request) -> Format | None:
 
 
 def preferred(request: Request, offered: tuple[str, ...]) -> str:
-    """Return the preferred media type of the request; the first one without a preference.
-
-    Raises
-    ------
-    Problem
-        406 if it accepts none of them.
-    """
+    """Return the preferred media type, the first without a preference; 406 if none is accepted."""
     accept = request.headers.getlist("accept") or ["*/*"]
     return _chosen(",".join(accept)[:LONGEST], offered)
 
@@ -73,6 +61,11 @@ def _quality(offered: str, ranges: list[tuple[str, float]]) -> float:
         if found:
             return max(found)
     return 0.0
+
+
+def verdict_header(verdict: str | None) -> dict[str, str]:
+    """Return the header with the verdict of a gate, if there is one."""
+    return {} if verdict is None else {"Evaluation-Verdict": verdict}
 
 
 def rendered(

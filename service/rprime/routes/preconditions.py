@@ -15,28 +15,11 @@ from rprime.store import Expected
 Model = TypeVar("Model", bound=BaseModel)
 
 SMALL_BODY = 64 * 1024
-CHANGE_PROBLEMS = (
-    "unreadable_body",
-    "body_too_large",
-    "unsupported_media_type",
-    "unsupported_encoding",
-    "overloaded",
-    "store_full",
-)
-"""Problems of a small body that changes what is stored, for the OpenAPI document."""
 _TAG = re.compile(r'(W/)?"([^"]*)"')
 
 
 async def read_model(request: Request, model: type[Model]) -> Model:
-    """Read a small JSON body.
-
-    Raises
-    ------
-    Problem
-        400, 413 or 415.
-    ValidationError
-        If it does not fit the model.
-    """
+    """Read a small JSON body; a `ValidationError` if it does not fit the model."""
     media_type(request, [JSON])
     return model.model_validate_json(await read_body(request, SMALL_BODY))
 
@@ -54,13 +37,7 @@ def is_known(request: Request, etag: str) -> bool:
 
 
 def expected(request: Request, *, required: bool) -> Expected:
-    """Return the state of an alias that the request expects.
-
-    Raises
-    ------
-    Problem
-        428 if a required header is missing.
-    """
+    """Return the state of an alias that the request expects; 428 without a required header."""
     match = ",".join(request.headers.getlist("if-match")).strip()
     absent = ",".join(request.headers.getlist("if-none-match")).strip() == "*"
     if required and not match and not absent:

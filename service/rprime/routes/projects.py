@@ -9,10 +9,10 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import responses
-from rprime.routes.evaluate import json_body, json_responses, schema_reference
-from rprime.routes.evaluations import PROBLEMS, require_project
+from rprime.routes.descriptions import CHANGE_PROBLEMS, PROBLEMS, json_body, json_responses
+from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.preconditions import CHANGE_PROBLEMS, read_model
+from rprime.routes.preconditions import read_model
 from rprime.routes.services import get_store
 from rprime.schemas.history import ProjectSettings, PurgeRequest
 from rprime.store import Retention
@@ -44,7 +44,7 @@ async def list_projects(request: Request) -> Response:
     "else of the project, unless it is made public here. Without `keeps_slices` new evaluations "
     "are stored without their slices.",
     responses=responses(*CHANGE_PROBLEMS, *PROBLEMS),
-    openapi_extra=json_body(schema_reference("ProjectSettings"), example={"badge_public": True}),
+    openapi_extra=json_body("ProjectSettings", example={"badge_public": True}),
 )
 @requires("write")
 async def set_project(request: Request, project: str) -> None:
@@ -77,9 +77,7 @@ async def delete_project(request: Request, project: str) -> None:
     responses=json_responses(
         "What was deleted.", "PurgeReport", "not_found", *CHANGE_PROBLEMS, *PROBLEMS
     ),
-    openapi_extra=json_body(
-        schema_reference("PurgeRequest"), example={"keep_last": 500, "dry_run": True}
-    ),
+    openapi_extra=json_body("PurgeRequest", example={"keep_last": 500, "dry_run": True}),
 )
 @requires("write")
 async def purge_project(request: Request, project: str) -> Response:

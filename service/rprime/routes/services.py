@@ -6,26 +6,19 @@ from typing import cast
 
 from starlette.requests import Request
 
-from rprime.auth.access import check_scopes
+from rprime.auth.access import access_of, check_scopes
 from rprime.auth.services import AuthServices
+from rprime.history.visible_history import VisibleHistory
 from rprime.routes.batching import RequestBatcher
+from rprime.routes.negotiation import JSON
 from rprime.routes.store_lifespan import StoreHandle
+from rprime.server.body import media_type, read_body
 from rprime.store import Store
 
 
 @dataclass(frozen=True, kw_only=True)
 class Services(AuthServices):
-    """All services of the application.
-
-    Parameters
-    ----------
-    store
-        The store, if there is one.
-    batcher
-        Evaluates small requests that arrive together as one stack.
-    guide
-        The folder of the built documentation site, if there is one.
-    """
+    """All services of the application; the folder of the built guide is None without one."""
 
     store: StoreHandle
     batcher: RequestBatcher
@@ -48,13 +41,24 @@ def get_store(request: Request) -> Store:
     return get_services(request).store.store
 
 
-def readable_store(request: Request) -> Store:
-    """Return the open store to a caller who may read what is stored.
+def visible_history(request: Request) -> VisibleHistory:
+    """Return the stored evaluations that the caller may see; a key needs the scope `read`."""
+
+    def readable_store() -> Store:
+        check_scopes(request, "read")
+        return get_store(request)
+
+    return VisibleHistory(readable_store, access_of(request).may_use)
+
+
+async def read_json(request: Request, most: int | None = None) -> bytes:
+    """Read a JSON body, of at most `most` bytes where the limit of the service is larger.
 
     Raises
     ------
     Problem
-        403 for a key without the scope; else as of `get_store`.
+        400, 413 or 415; 503 if other requests leave no room for it.
     """
-    check_scopes(request, "read")
-    return get_store(request)
+    media_type(request, [JSON])
+    limit = get_services(request).limits.json_body_bytes
+    return await read_body(request, limit if most is None else min(limit, most))

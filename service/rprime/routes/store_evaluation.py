@@ -14,7 +14,6 @@ from starlette.responses import Response
 
 from rprime.application import EvaluationRequest
 from rprime.application.evaluate import ResponseOptions, UnstoredEvaluation
-from rprime.application.stored_options import StoreRequest
 from rprime.auth.access import access_of, check_project, check_scopes
 from rprime.core.evaluate import Evaluation
 from rprime.history.pending_evaluation import (
@@ -27,13 +26,13 @@ from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
 from rprime.problems.root_path import rooted
 from rprime.report.formats import Format
-from rprime.routes.group_commit import GroupCommit
-from rprime.routes.negotiation import rendered
+from rprime.routes.negotiation import rendered, verdict_header
 from rprime.routes.services import Services, get_services, get_store
 from rprime.store import (
     Idempotency,
     KeyRunningError,
     LookMovedError,
+    Packed,
     Replay,
     Store,
     Stored,
@@ -47,73 +46,13 @@ MOST_LOOKS = 50
 """How often a gate is judged again because of simultaneous looks at its test set."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class StoreOptions(ResponseOptions):
-    """How to answer a request whose evaluation is stored.
-
-    Parameters
-    ----------
-    store
-        The store.
-    key
-        The idempotency key, if the request has one.
-    """
-
-    store: Store
-    key: "IdempotencyKey | None" = None
-
-
 @dataclass(frozen=True)
 class IdempotencyKey:
     """An idempotency key: its caller, the key itself, and the digest of the request."""
 
     owner: str
-    name: str
+    key: str
     payload: bytes
-
-
-async def store_and_respond(
-    request: Request, unstored: UnstoredEvaluation, asked: ResponseOptions
-) -> Response:
-    """Store an evaluation, then answer the request.
-
-    Raises
-    ------
-    Problem
-        404 if the key may not use the project, 409 and 422 as the contract says.
-    """
-    evaluation_request = unstored.evaluation_request
-    assert evaluation_request.store_request is not None  # noqa: S101 (callers check it)
-    check_access(request, evaluation_request.store_request)
-    options = StoreOptions(
-        store=get_store(request),
-        form=asked.form,
-        with_table=asked.with_table,
-        limits=asked.limits,
-        key=idempotency_key_of(request, unstored.payload, asked.form),
-    )
-    services = get_services(request)
-    if unstored.large:
-        in_thread = partial(run_in_threadpool, store_in_thread, evaluation_request, None, options)
-        return _response(await _once(options, in_thread), options)
-    with services.store.group_commit.entered():
-        here = partial(store_evaluation, evaluation_request, options, services)
-        return _response(await _once(options, here), options)
-
-
-def check_access(request: Request, store_request: StoreRequest) -> None:
-    """Refuse a request whose key may not use the project, or not read an evaluation by its id.
-
-    Raises
-    ------
-    Problem
-        403 or 404.
-    """
-    check_project(request, store_request.project)
-    references = (store_request.reference, store_request.anchor)
-    by_id = any(query is not None and query.by == "evaluation" for query in references)
-    if by_id or store_request.prevalence_of is not None:
-        check_scopes(request, "read")
 
 
 @dataclass(frozen=True)
@@ -127,67 +66,161 @@ class StoredResponse:
     replayed: bool = False
 
 
-async def store_evaluation(
-    evaluation_request: EvaluationRequest, options: StoreOptions, services: Services
-) -> StoredResponse:
-    """Store a small evaluation together with others; return its report, or the earlier one."""
-    if needs_store(evaluation_request, options.store):
-        evaluation_request = await run_in_threadpool(
-            with_stored_baseline, evaluation_request, options.store
-        )
-    evaluation = await services.batcher.evaluate(evaluation_request)
-    pending = pending_evaluation(evaluation_request, evaluation)
-    for _ in range(MOST_LOOKS):
+async def store_and_respond(
+    request: Request, unstored: UnstoredEvaluation, options: ResponseOptions
+) -> Response:
+    """Store an evaluation, then answer the request.
+
+    Raises
+    ------
+    Problem
+        404 if the key may not use the project, 409 and 422 as the contract says.
+    """
+    found = unstored.evaluation_request
+    check_access(request, found)
+    key = idempotency_key_of(request, unstored.payload, options.form)
+    storing, services = Storing(get_store(request), options, key), get_services(request)
+    if unstored.large:
+        answer = await storing.once(partial(run_in_threadpool, storing.in_thread, found))
+    else:
+        with services.store.group_commit.entered():
+            answer = await storing.once(partial(storing.with_others, found, services))
+    headers = {"Location": rooted(f"/v1/evaluations/{answer.evaluation}")}
+    headers |= verdict_header(answer.verdict)
+    if answer.replayed:
+        headers["Idempotency-Replayed"] = "true"
+    return rendered(answer.content, options.form, answer.status, headers)
+
+
+def check_access(request: Request, evaluation_request: EvaluationRequest) -> None:
+    """Refuse a key that may not use the project, or not read an evaluation by its id: 403, 404."""
+    stored = evaluation_request.store_request
+    if stored is None:
+        return
+    check_project(request, stored.project)
+    by_id = any(query and query.by == "evaluation" for query in (stored.reference, stored.anchor))
+    if by_id or stored.prevalence_of is not None:
+        check_scopes(request, "read")
+
+
+@dataclass(frozen=True, eq=False)
+class Storing:
+    """Stores an evaluation and renders the answer to its request."""
+
+    store: Store
+    options: ResponseOptions
+    key: IdempotencyKey | None
+
+    async def once(self, work: Callable[[], Awaitable[StoredResponse]]) -> StoredResponse:
+        """Do the work once for each idempotency key; later requests get the first answer."""
+        key = self.key
+        if key is None:
+            return await work()
+
+        def earlier() -> Awaitable[Replay | None]:
+            return run_in_threadpool(self.store.replay, key.owner, key.key, key.payload)
+
         try:
-            answer, stored = await _put(pending, options, services.store.group_commit)
+            # Held before looking, so that no answer is stored in between.
+            with self.store.running(key.owner, key.key):
+                replay = await earlier()
+                return await work() if replay is None else self._replayed(replay)
+        except KeyRunningError:
+            # Others may hold it for as long as they read the answer.
+            replay = await earlier()
+            if replay is None:
+                raise
+            return self._replayed(replay)
+
+    async def with_others(
+        self, evaluation_request: EvaluationRequest, services: Services
+    ) -> StoredResponse:
+        """Evaluate and store a small request together with others."""
+        if needs_store(evaluation_request, self.store):
+            evaluation_request = await run_in_threadpool(
+                with_stored_baseline, evaluation_request, self.store
+            )
+        evaluation = await services.batcher.evaluate(evaluation_request)
+        pending = pending_evaluation(evaluation_request, evaluation)
+        answer = None if self.key is None else self._answer(pending)
+        put = services.store.group_commit.put(self.store, self._packed(pending, answer))
+        if answer is None:
+            # Rendered while the store writes: that takes the processor, writing waits for the disk.
+            await asyncio.sleep(0)
+            answer = self._answer(pending)
+        try:
+            with waiting():
+                stored = await put
         except LookMovedError as moved:
-            pending = pending.at_look(moved.look)
-            continue
-        if stored.created:
-            changed()
-            return answer
-        return await run_in_threadpool(_earlier, stored, options)
-    raise Problem("overloaded", headers={"Retry-After": "1"})
+            return await run_in_threadpool(self._put, pending.at_look(moved.look))
+        if not stored.created:
+            return await run_in_threadpool(self._earlier, stored)
+        changed()
+        return answer
 
+    def in_thread(
+        self, evaluation_request: EvaluationRequest, evaluation: Evaluation | None = None
+    ) -> StoredResponse:
+        """Store an evaluation in a thread that may block; None: it is computed here first."""
+        evaluation_request = with_stored_baseline(evaluation_request, self.store)
+        evaluation = evaluation or evaluation_request.evaluate()
+        return self._put(pending_evaluation(evaluation_request, evaluation))
 
-async def _put(
-    pending: PendingEvaluation, options: StoreOptions, group_commit: GroupCommit
-) -> tuple[StoredResponse, Stored]:
-    if options.key is not None:
-        answer = _answer(pending, options)
-        packed = options.store.pack(pending.record, idempotency=_idempotency(answer, options.key))
-        with waiting():
-            return answer, await group_commit.put(options.store, packed)
-    put = group_commit.put(options.store, options.store.pack(pending.record))
-    # Rendered while the store writes: rendering uses the processor, writing waits for the disk.
-    await asyncio.sleep(0)
-    answer = _answer(pending, options)
-    with waiting():
-        return answer, await put
+    def _put(self, pending: PendingEvaluation) -> StoredResponse:
+        """Store an evaluation in a thread; judge it again while others look at its test set."""
+        for _ in range(MOST_LOOKS):
+            answer = self._answer(pending)
+            with waiting():
+                (stored,) = self.store.put_many([self._packed(pending, answer)]).result()
+            if isinstance(stored, LookMovedError):
+                pending = pending.at_look(stored.look)
+            elif isinstance(stored, Exception):
+                raise stored
+            elif stored.created:
+                changed()
+                return answer
+            else:
+                return self._earlier(stored)
+        raise Problem("overloaded", headers={"Retry-After": "1"})
 
+    def _packed(self, pending: PendingEvaluation, answer: StoredResponse | None) -> Packed:
+        """Pack an evaluation, with the answer where there is an idempotency key."""
+        key = self.key
+        if key is None or answer is None:
+            return self.store.pack(pending.record)
+        kept = Idempotency(**vars(key), status=answer.status, body=answer.content)
+        return self.store.pack(pending.record, idempotency=kept)
 
-def store_in_thread(
-    evaluation_request: EvaluationRequest, evaluation: Evaluation | None, options: StoreOptions
-) -> StoredResponse:
-    """Store an evaluation in a thread that may block; `evaluation` None is computed here first."""
-    evaluation_request = with_stored_baseline(evaluation_request, options.store)
-    pending = pending_evaluation(evaluation_request, evaluation or evaluation_request.evaluate())
-    for _ in range(MOST_LOOKS):
-        answer = _answer(pending, options)
-        idempotency = _idempotency(answer, options.key)
-        packed = options.store.pack(pending.record, idempotency=idempotency)
-        with waiting():
-            (stored,) = options.store.put_many([packed]).result()
-        if isinstance(stored, LookMovedError):
-            pending = pending.at_look(stored.look)
-            continue
-        if isinstance(stored, Exception):
-            raise stored
-        if stored.created:
-            changed()
-            return answer
-        return _earlier(stored, options)
-    raise Problem("overloaded", headers={"Retry-After": "1"})
+    def _answer(self, pending: PendingEvaluation) -> StoredResponse:
+        """Render the answer before the commit, since it is stored with its idempotency key."""
+        found, form = pending.evaluation_request, self.options.form
+        if form is None:
+            content = pending.report(with_table=self.options.with_table)
+        else:
+            created_at = ids.created_at(pending.id)
+            subject = replace(
+                found.subject(pending.evaluation), id=pending.id, created_at=created_at
+            )
+            content = form.render(subject)
+        return StoredResponse(HTTPStatus.CREATED, content, pending.id, found.verdict)
+
+    def _earlier(self, stored: Stored) -> StoredResponse:
+        """Return the earlier answer: the replay of its key, or the stored report."""
+        if stored.replay is not None:
+            return self._replayed(stored.replay)
+        evaluation, form = self.store.get(stored.id), self.options.form
+        found = stored_report(evaluation, self.store, self.options.limits.top_confusions)
+        if form is None:
+            content = found.report(with_table=self.options.with_table)
+        else:
+            content = form.render(found.subject)
+        return StoredResponse(HTTPStatus.OK, content, stored.id, evaluation.verdict)
+
+    def _replayed(self, replay: Replay) -> StoredResponse:
+        verdict = None
+        if self.options.form is None:
+            verdict = (orjson.loads(replay.body).get("gate") or {}).get("verdict")
+        return StoredResponse(replay.status, replay.body, replay.evaluation, verdict, replayed=True)
 
 
 def pending_evaluation(
@@ -209,78 +242,6 @@ def pending_evaluation(
         evaluation=replace(evaluation, warnings=evaluation.warnings + added),
         id=store_request.id or new_id(),
     )
-
-
-def _answer(pending: PendingEvaluation, options: StoreOptions) -> StoredResponse:
-    """Render the answer before the commit, since it is stored with its idempotency key."""
-    if options.form is None:
-        content = pending.report(with_table=options.with_table)
-    else:
-        subject = replace(
-            pending.evaluation_request.subject(pending.evaluation),
-            id=pending.id,
-            created_at=ids.created_at(pending.id),
-        )
-        content = options.form.render(subject)
-    return StoredResponse(
-        HTTPStatus.CREATED, content, pending.id, pending.evaluation_request.verdict
-    )
-
-
-def _idempotency(answer: StoredResponse, key: IdempotencyKey | None) -> Idempotency | None:
-    if key is None:
-        return None
-    return Idempotency(
-        owner=key.owner,
-        key=key.name,
-        payload=key.payload,
-        status=answer.status,
-        body=answer.content,
-    )
-
-
-def _earlier(stored: Stored, options: StoreOptions) -> StoredResponse:
-    """Return the earlier answer: the replay of its key, or the stored report."""
-    if stored.replay is not None:
-        return _replayed(stored.replay, options)
-    evaluation = options.store.get(stored.id)
-    found = stored_report(evaluation, options.store, options.limits.top_confusions)
-    if options.form is None:
-        content = found.report(with_table=options.with_table)
-    else:
-        content = options.form.render(found.subject)
-    return StoredResponse(HTTPStatus.OK, content, stored.id, evaluation.verdict)
-
-
-def _replayed(replay: Replay, options: StoreOptions) -> StoredResponse:
-    verdict = None
-    if options.form is None:
-        verdict = (orjson.loads(replay.body).get("gate") or {}).get("verdict")
-    return StoredResponse(replay.status, replay.body, replay.evaluation, verdict, replayed=True)
-
-
-async def _once(
-    options: StoreOptions, work: Callable[[], Awaitable[StoredResponse]]
-) -> StoredResponse:
-    """Do the work once for each idempotency key; later requests get the first answer."""
-    key = options.key
-    if key is None:
-        return await work()
-
-    def earlier() -> Awaitable[Replay | None]:
-        return run_in_threadpool(options.store.replay, key.owner, key.name, key.payload)
-
-    try:
-        # Held before looking, so that no answer is stored in between.
-        with options.store.running(key.owner, key.name):
-            replay = await earlier()
-            return _replayed(replay, options) if replay is not None else await work()
-    except KeyRunningError:
-        # Others may hold it for as long as they read the answer.
-        replay = await earlier()
-        if replay is None:
-            raise
-        return _replayed(replay, options)
 
 
 def idempotency_key_of(
@@ -307,12 +268,3 @@ def idempotency_key_of(
     for part in (request.scope["query_string"], (form.name if form else "json").encode(), body):
         digest.update(len(part).to_bytes(8, "big") + part)
     return IdempotencyKey(access_of(request).key or "", name, digest.digest())
-
-
-def _response(answer: StoredResponse, options: StoreOptions) -> Response:
-    headers = {"Location": rooted(f"/v1/evaluations/{answer.evaluation}")}
-    if answer.verdict is not None:
-        headers["Evaluation-Verdict"] = answer.verdict
-    if answer.replayed:
-        headers["Idempotency-Replayed"] = "true"
-    return rendered(answer.content, options.form, answer.status, headers)

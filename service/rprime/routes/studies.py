@@ -10,28 +10,34 @@ from rprime import __version__
 from rprime.application import search_request
 from rprime.application.discrimination import FIGURES, discrimination_document, discrimination_lines
 from rprime.application.evaluate import RenderedReport, ResponseOptions
-from rprime.auth.access import access_of, requires
+from rprime.auth.access import requires
 from rprime.evidence import MEDIA_TYPES as COLUMN_KINDS
 from rprime.history.agreement import agreement_document
 from rprime.history.evaluation_figures import drawn
 from rprime.history.stored_models import stored_models
-from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures.discrimination import draw_discrimination
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, library
-from rprime.routes.columns import CONTENT as COLUMNS
-from rprime.routes.columns import PARAMETER
-from rprime.routes.compare import BODY_PROBLEMS
-from rprime.routes.evaluate import SMALL, json_body, json_content, json_responses, schema_reference
-from rprime.routes.figures import CONTENT, RESPONSES, answer_image, draw_in_pool, unchanged
+from rprime.routes.descriptions import (
+    BODY_PROBLEMS,
+    COLUMNS,
+    IMAGES,
+    REQUEST_PARAMETER,
+    TEXT,
+    json_body,
+    json_content,
+    json_responses,
+)
+from rprime.routes.evaluate import SMALL
+from rprime.routes.figures import RESPONSES, answer_image, draw_in_pool, unchanged
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
 from rprime.routes.preconditions import etag_of, is_known
-from rprime.routes.services import get_services, readable_store
+from rprime.routes.services import get_services, read_json, visible_history
 from rprime.routes.workers import answer_columns, evaluate_json_in_worker
 from rprime.schemas import one_of
 from rprime.schemas.slice_search import SEARCH_REQUESTS
 from rprime.schemas.studies import AgreementRequest, StoredAgreementRequest
-from rprime.server.body import media_type, read_body, read_chunks
+from rprime.server.body import media_type, read_chunks
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a body; no study needs more, and reading more would delay other requests."""
@@ -92,10 +98,10 @@ _SEARCHED = {
             "content": {
                 **json_content(one_of(SEARCH_REQUESTS), example=_SEARCHED),
                 **{media: {"schema": one["schema"]} for media, one in COLUMNS.items()},
-                "text/csv": {"schema": {"type": "string"}, "example": _CSV},
+                "text/csv": TEXT | {"example": _CSV},
             },
         },
-        "parameters": [PARAMETER],
+        "parameters": [REQUEST_PARAMETER],
     },
 )
 @requires("evaluate")
@@ -131,11 +137,11 @@ async def study_slices(request: Request) -> Response:
         **responses("not_acceptable", "not_installed", *BODY_PROBLEMS),
         200: {
             "description": "The lines, each point exact to 1e-9.",
-            "content": json_content(schema_reference("DiscriminationReport")) | CONTENT,
+            "content": json_content("DiscriminationReport") | IMAGES,
         },
     },
     openapi_extra=json_body(
-        schema_reference("DiscriminationRequest"),
+        "DiscriminationRequest",
         example={"indices": [*_MULTICLASS, {"index": "f1", "class": 1}], "k": [3], "p": [0, 1]},
     ),
 )
@@ -143,18 +149,15 @@ async def study_slices(request: Request) -> Response:
 async def study_discrimination(request: Request) -> Response:
     """Return discrimination lines, or a figure of them."""
     media = preferred(request, (JSON, *MEDIA_TYPES.values()))
-    media_type(request, [JSON])
-    limits = get_services(request).limits
-    body = await read_body(request, min(limits.json_body_bytes, LARGEST))
+    body, limits = await read_json(request, LARGEST), get_services(request).limits
     lines = await run_in_threadpool(discrimination_lines, body, limits)
-    if media != JSON:
-        form: Form = "svg" if media == MEDIA_TYPES["svg"] else "png"
-        image = await draw_in_pool(
-            request, lambda: drawn(lambda: draw_discrimination(lines, form=form))
-        )
-        headers = {"Content-Security-Policy": PAGE_POLICY}
-        return Response(image, headers=headers, media_type=media)
-    return Response(await run_in_threadpool(discrimination_document, lines), media_type=media)
+    if media == JSON:
+        return Response(await run_in_threadpool(discrimination_document, lines), media_type=JSON)
+    form: Form = "svg" if media == MEDIA_TYPES["svg"] else "png"
+    draw = partial(draw_discrimination, lines, form=form)
+    image = await draw_in_pool(request, partial(drawn, draw))
+    headers = {"Content-Security-Policy": PAGE_POLICY}
+    return Response(image, headers=headers, media_type=media)
 
 
 @router.get(
@@ -174,12 +177,10 @@ async def get_printed_figure(request: Request, number: int, form: str) -> Respon
         return unchanged(etag)
     plan, limits = FIGURES[number], get_services(request).limits
     lines = await run_in_threadpool(discrimination_lines, orjson.dumps(plan.request), limits)
-    image = await draw_in_pool(
-        request,
-        lambda: drawn(
-            lambda: draw_discrimination(lines, title=plan.title, by=plan.by, columns=1, form=form)
-        ),
+    draw = partial(
+        draw_discrimination, lines, title=plan.title, by=plan.by, columns=1, form=canvas.form
     )
+    image = await draw_in_pool(request, partial(drawn, draw))
     return answer_image(image, etag, canvas)
 
 
@@ -195,9 +196,7 @@ async def get_printed_figure(request: Request, number: int, form: str) -> Respon
     responses=json_responses(
         "The agreement.",
         "AgreementReport",
-        "not_found",
-        "no_store",
-        "store_unavailable",
+        *("not_found", "no_store", "store_unavailable"),
         *BODY_PROBLEMS,
     ),
     openapi_extra=json_body(
@@ -207,10 +206,7 @@ async def get_printed_figure(request: Request, number: int, form: str) -> Respon
 @requires("evaluate")
 async def study_agreement(request: Request) -> Response:
     """Return the agreement of indices."""
-    media_type(request, [JSON])
-    limits = get_services(request).limits
-    body = await read_body(request, min(limits.json_body_bytes, LARGEST))
-    visible_history = VisibleHistory(lambda: readable_store(request), access_of(request).may_use)
-    stored = partial(stored_models, visible_history=visible_history)
+    body, limits = await read_json(request, LARGEST), get_services(request).limits
+    stored = partial(stored_models, visible_history=visible_history(request))
     document = await run_in_threadpool(agreement_document, body, limits, stored)
     return Response(document, media_type=JSON)

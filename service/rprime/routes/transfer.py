@@ -14,8 +14,7 @@ from starlette.responses import StreamingResponse
 
 from rprime.auth.access import requires
 from rprime.problems.problem import Problem, responses
-from rprime.routes.evaluate import json_responses
-from rprime.routes.evaluations import PROBLEMS
+from rprime.routes.descriptions import PROBLEMS, TEXT, json_responses
 from rprime.routes.examples import HISTORY
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, get_store
@@ -31,7 +30,6 @@ NDJSON = "application/x-ndjson"
 PIECE = 256 * 1024
 WAITING = 8
 """Pieces of a body that may wait to be imported, so that a fast client does not fill the memory."""
-_LINES = {NDJSON: {"schema": {"type": "string"}}}
 
 
 @router.get(
@@ -39,7 +37,10 @@ _LINES = {NDJSON: {"schema": {"type": "string"}}}
     summary="The whole history",
     description="One line of JSON for each evaluation, alias and count of looks; the first one "
     "names the version of the format. Evaluations stored during the export are left out.",
-    responses={**responses(*PROBLEMS), 200: {"description": "The lines.", "content": _LINES}},
+    responses={
+        **responses(*PROBLEMS),
+        200: {"description": "The lines.", "content": {NDJSON: TEXT}},
+    },
 )
 @requires("admin")
 async def export_evaluations(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
@@ -69,17 +70,11 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
     responses=json_responses(
         "What was added.",
         "ImportReport",
-        "body_too_large",
-        "unsupported_media_type",
-        "unsupported_encoding",
-        "store_full",
+        *("body_too_large", "unsupported_media_type", "unsupported_encoding", "store_full"),
         *PROBLEMS,
     ),
     openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {NDJSON: _LINES[NDJSON] | {"example": HISTORY}},
-        }
+        "requestBody": {"required": True, "content": {NDJSON: TEXT | {"example": HISTORY}}}
     },
 )
 @requires("admin")

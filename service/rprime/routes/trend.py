@@ -13,8 +13,8 @@ from rprime.problems.problem import refuse, responses
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
 from rprime.report.slices import named
 from rprime.routes.compressed_route import CompressedRoute
-from rprime.routes.evaluate import json_responses
-from rprime.routes.evaluations import PROBLEMS, require_project
+from rprime.routes.descriptions import PROBLEMS, TEXT, json_responses
+from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
@@ -70,13 +70,7 @@ async def get_leaderboard(
 
 
 async def require_some(request: Request, project: str) -> None:
-    """Fail if a project has no evaluation and does not exist.
-
-    Raises
-    ------
-    Problem
-        404.
-    """
+    """Answer 404 if a project has no evaluation and does not exist."""
     page = await run_in_threadpool(get_store(request).page, project, limit=1)
     if not page.items:
         await require_project(request, project)
@@ -98,10 +92,7 @@ async def has_public_badge(request: Request) -> bool:
     "project has `badge_public`.",
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {
-            "description": "The image.",
-            "content": {"image/svg+xml": {"schema": {"type": "string"}}},
-        },
+        200: {"description": "The image.", "content": {"image/svg+xml": TEXT}},
     },
 )
 @requires("read", unless=has_public_badge)
