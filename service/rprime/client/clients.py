@@ -7,10 +7,9 @@ from typing import Generic, Self, TypeVar
 import anyio
 import httpx
 
-from rprime.client.address import address, timeouts
 from rprime.client.calls import READY, Call
 from rprime.client.errors import ProblemError, ServiceUnavailableError
-from rprime.client.exchange import Attempts, Patience
+from rprime.client.exchange import Address, Attempts, Patience, timeouts
 from rprime.client.methods import Methods
 
 Result = TypeVar("Result")
@@ -34,7 +33,7 @@ class _HttpMethods(Methods, Generic[Connections, Transport]):
         transport: Transport | None = None,
         http: Connections | None = None,
     ) -> None:
-        self._address = address(base_url or (http.base_url if http else ""), key)
+        self._address = Address.of(base_url or (http.base_url if http else ""), key)
         self._patience = Patience(retries=retries, backoff=backoff)
         self._owned = http is None
         self._http: Connections = http or self._connections(
@@ -106,16 +105,13 @@ class Client(_HttpMethods[httpx.Client, httpx.BaseTransport]):
         arguments = self._address.arguments(call)
         attempts = Attempts(patience or self._patience)
         while True:
-            outcome: httpx.Response | httpx.RequestError
             try:
-                outcome = self._http.request(**arguments)
+                judged = attempts.judge(self._http.request(**arguments))
             except httpx.RequestError as error:
-                outcome = error
-            pause = attempts.pause(outcome)
-            if pause is None:
-                assert isinstance(outcome, httpx.Response)  # noqa: S101 (check refused all else)
-                return call.read(outcome)
-            time.sleep(pause)
+                judged = attempts.judge(error)
+            if isinstance(judged, httpx.Response):
+                return call.read(judged)
+            time.sleep(judged)
 
 
 class AsyncClient(_HttpMethods[httpx.AsyncClient, httpx.AsyncBaseTransport]):
@@ -155,13 +151,10 @@ class AsyncClient(_HttpMethods[httpx.AsyncClient, httpx.AsyncBaseTransport]):
         arguments = self._address.arguments(call)
         attempts = Attempts(patience or self._patience)
         while True:
-            outcome: httpx.Response | httpx.RequestError
             try:
-                outcome = await self._http.request(**arguments)
+                judged = attempts.judge(await self._http.request(**arguments))
             except httpx.RequestError as error:
-                outcome = error
-            pause = attempts.pause(outcome)
-            if pause is None:
-                assert isinstance(outcome, httpx.Response)  # noqa: S101 (check refused all else)
-                return call.read(outcome)
-            await anyio.sleep(pause)
+                judged = attempts.judge(error)
+            if isinstance(judged, httpx.Response):
+                return call.read(judged)
+            await anyio.sleep(judged)

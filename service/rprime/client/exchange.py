@@ -1,16 +1,19 @@
-"""The rules of retries and errors that both clients share, without a connection."""
+"""The rules of requests, retries and errors that both clients share, without a connection."""
 
+import gzip
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from secrets import SystemRandom
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 import orjson
 
+from rprime import __version__
+from rprime.client.calls import JSON, Call
 from rprime.client.errors import ProblemError, ServiceUnavailableError
 
 PROBLEM = "application/problem+json"
@@ -19,36 +22,76 @@ BUSY = frozenset({429, 502, 503, 504})
 # Errors that are safe to retry: the service cannot have answered, or repeats its answer to the key.
 # Other retries, such as after a read timeout, would only add to the load.
 _PASSING = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_CONNECT_SECONDS = 5.0
+"""A reachable service accepts sooner."""
+_LARGE = 64 * 1024
+"""Larger JSON bodies, in bytes, are compressed."""
+
+
+class Address(NamedTuple):
+    """The address of a service and the headers of every request to it."""
+
+    url: str
+    headers: dict[str, str]
+
+    @classmethod
+    def of(cls, base_url: str | httpx.URL, key: str | None) -> "Address":
+        """Check an address and a key.
+
+        Raises
+        ------
+        ValueError
+            If one of them is malformed; the message does not repeat the key.
+        """
+        try:
+            url = httpx.URL(base_url)
+        except httpx.InvalidURL as error:
+            raise ValueError(f"{base_url!r} is not an address of a service: {error}") from None
+        if url.scheme not in ("http", "https") or not url.host:
+            named = str(base_url) and "://" not in str(base_url)
+            meant = f"http://{base_url}" if named else "https://rprime.example"
+            raise ValueError(f"{str(base_url)!r} is not an address such as {meant}")
+        if url.query or url.fragment:
+            raise ValueError(f"{str(base_url)!r} must end with the path, without ? and #")
+        headers = {"Accept": JSON, "User-Agent": f"rprime/{__version__}"}
+        if key is not None:
+            key = key.strip()
+            if not key or not key.isascii() or not key.isprintable() or " " in key:
+                raise ValueError("The key is empty or has characters that no key has")
+            headers["Authorization"] = f"Bearer {key}"
+        return cls(str(url).rstrip("/"), headers)
+
+    def arguments(self, call: Call[Any]) -> dict[str, Any]:
+        """Return the arguments of httpx for every attempt at a call."""
+        headers, content = {**self.headers, **call.headers}, call.content
+        if content and len(content) >= _LARGE and headers["Content-Type"] == JSON:
+            headers["Content-Encoding"] = "gzip"
+            content = gzip.compress(content, 1)
+        url = f"{self.url}{call.path}"
+        return {"method": call.method, "url": url, "content": content, "headers": headers}
+
+
+def timeouts(seconds: float) -> httpx.Timeout:
+    """Return the timeouts for a connection and for each part of an answer."""
+    return httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How often to repeat a call, and how long to wait before each retry.
-
-    Parameters
-    ----------
-    retries
-        After the first attempt.
-    backoff
-        Seconds before the first retry, doubled for each further one; the wait is random between
-        half and all of it, so that clients do not return simultaneously.
-    longest
-        Most seconds to wait. If a service asks for more, the call is not repeated.
-    """
+    """How often to repeat a call, and how long to wait before each retry."""
 
     retries: int = 3
+    """After the first attempt."""
     backoff: float = 0.5
+    """Seconds before the first retry, doubled for each further one; the wait is random between
+    half and all of it, so that clients do not return simultaneously."""
     longest: float = 60.0
+    """Most seconds to wait. If a service asks for more, the call is not repeated."""
 
     def pause(self, retry: int, asked: float | None) -> float | None:
-        """Return the seconds to wait before a retry; None means no retry.
+        """Return the seconds to wait before this retry; None means no retry.
 
-        Parameters
-        ----------
-        retry
-            Which one.
-        asked
-            The seconds in Retry-After.
+        `asked` are the seconds in Retry-After.
         """
         if retry >= self.retries or (asked is not None and asked > self.longest):
             return None
@@ -59,23 +102,13 @@ class Patience:
 
 @dataclass
 class Attempts:
-    """The attempts at one call.
-
-    Parameters
-    ----------
-    patience
-        The retry settings of the client.
-    """
+    """The attempts at one call."""
 
     patience: Patience
     made: int = field(default=0, init=False)
 
-    def pause(self, outcome: httpx.Response | httpx.RequestError) -> float | None:
-        """Judge the outcome of an attempt.
-
-        Returns
-        -------
-        Seconds to wait before the next one; None if the outcome is an answer.
+    def judge(self, outcome: httpx.Response | httpx.RequestError) -> httpx.Response | float:
+        """Return the answer, or the seconds to wait before the next attempt.
 
         Raises
         ------
@@ -84,18 +117,17 @@ class Attempts:
         ServiceUnavailableError
             If there is no answer and no further attempt.
         """
-        if isinstance(outcome, httpx.Response) and outcome.status_code not in BUSY:
-            check(outcome)
-            return None
-        asked = retry_after(outcome) if isinstance(outcome, httpx.Response) else None
-        lasting = isinstance(outcome, httpx.RequestError) and not isinstance(outcome, _PASSING)
-        pause = None if lasting else self.patience.pause(self.made, asked)
+        asked = None
+        if isinstance(outcome, httpx.Response):
+            if outcome.status_code not in BUSY:
+                check(outcome)
+                return outcome
+            asked = retry_after(outcome)
+        passing = isinstance(outcome, (httpx.Response, *_PASSING))
+        pause = self.patience.pause(self.made, asked) if passing else None
         self.made += 1
-        if pause is None:
-            self._give_up(outcome)
-        return pause
-
-    def _give_up(self, outcome: httpx.Response | httpx.RequestError) -> None:
+        if pause is not None:
+            return pause
         tried = "" if self.made == 1 else f" after {self.made} attempts"
         if isinstance(outcome, httpx.RequestError):
             said = f"{_words(outcome)}{tried}"
@@ -154,11 +186,10 @@ def retry_after(response: httpx.Response) -> float | None:
 
 def _stand_in(response: httpx.Response) -> dict[str, Any]:
     """Make a problem of a status, for an answer of a proxy."""
-    phrase = _phrase(response.status_code)
     return {
         "status": response.status_code,
         "code": f"http_{response.status_code}",
-        "title": phrase,
+        "title": _phrase(response.status_code),
         "detail": f"{response.url} answers so.",
         "request_id": response.headers.get("x-request-id"),
     }
@@ -182,8 +213,5 @@ def _words(error: httpx.RequestError) -> str:
         return "no answer in time"
     if "WRONG_VERSION_NUMBER" in f"{error}":
         return "the server does not speak TLS; is its address http:// in place of https://?"
-    return _NUMBER.sub("", f"{error}") or type(error).__name__
-
-
-_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
-"""The prefix of a system error message."""
+    # A system error message has its number first.
+    return re.sub(r"^\[Errno -?\d+\] ", "", f"{error}") or type(error).__name__

@@ -15,7 +15,6 @@ from typing import (
     get_args,
     overload,
 )
-from urllib.parse import quote
 
 from pydantic import BaseModel
 
@@ -136,7 +135,7 @@ class Methods:
         A report or, not raised, a problem for each.
         """
         asked = encode({"requests": [document(request) for request in requests]})
-        path = "/v1/evaluate/batch?include=table" if table else "/v1/evaluate/batch"
+        path = calls.path_of("evaluate", "batch", query={"include": "table" if table else None})
         return calls.post(path, asked, calls.batch_results, idempotency_key)
 
     @method
@@ -158,11 +157,6 @@ class Methods:
             the same items, `{"y_pred": ...}`.
         **of
             `slice`, the value of each column of a slice that both sides have.
-
-        Raises
-        ------
-        ProblemError
-            If the request is wrong.
         """
         asked = body(candidate=candidate, baseline=baseline, options=options, gates=gates, **of)
         return calls.comparison(asked)
@@ -190,11 +184,6 @@ class Methods:
             The number of simulated comparisons, and the seed.
         **model
             Evidence about the unchanged model, such as `confusion_matrix`.
-
-        Raises
-        ------
-        ProblemError
-            If the request is wrong.
         """
         simulation = {"discordance": discordance, "replicates": replicates, "seed": seed}
         return calls.gate_lint(body(gates=gates, pairing=pairing, **simulation, **model))
@@ -218,11 +207,6 @@ class Methods:
             As in `lint`.
         drop
             The drop to find; default: twice the limit of each rule.
-
-        Raises
-        ------
-        ProblemError
-            If the request is wrong.
         """
         simulation = {"discordance": discordance, "drop": drop, "seed": seed}
         return calls.gate_plan(body(gates=gates, pairing=pairing, **simulation, **model))
@@ -250,11 +234,6 @@ class Methods:
             A mean over items, or `recall` or `precision` of a class.
         **more
             Scores and options, as `rprime.client.request.SearchFields` lists them.
-
-        Raises
-        ------
-        ProblemError
-            If the request is wrong.
         """
         asked = {"y_true": y_true, "y_pred": y_pred, "index": index, "class": class_}
         return calls.slice_search(body(slices=slices, **asked, **more))
@@ -280,16 +259,16 @@ class Methods:
             What an evaluation must match, such as `model`, `commit` or `branch`.
         """
         query = {**filters, "limit": limit, "cursor": cursor}
-        return calls.of_project(project, "evaluations", EvaluationPage, query)
+        path = calls.path_of("projects", project, "evaluations", query=query)
+        return calls.document(EvaluationPage, path)
 
     @method
     def evaluation(
         self, evaluation: str, *, table: bool = False, **of: Unpack[SliceField]
     ) -> Call[Report]:
         """Return the report on a stored evaluation, by its id, or on its `slice`, as in `trend`."""
-        query = calls.query_of({"include": "table" if table else None, **of})
-        path = f"/v1/evaluations/{quote(evaluation, safe='')}{query}"
-        return Call("GET", path, partial(calls.received, Report))
+        query = {"include": "table" if table else None, **of}
+        return Call("GET", calls.path_of("evaluations", evaluation, query=query), Report.of)
 
     @method
     def trend(
@@ -315,7 +294,7 @@ class Methods:
             As in `evaluations`; and `slice`, the value of each column of a slice.
         """
         query = {**filters, "index": index, "class": class_, "limit": limit}
-        return calls.of_project(project, "trend", Trend, query)
+        return calls.document(Trend, calls.path_of("projects", project, "trend", query=query))
 
     @method
     def leaderboard(
@@ -349,7 +328,8 @@ class Methods:
         """
         narrowed = {"test_set": test_set, "model": model, "branch": branch}
         query = {**narrowed, **of, "index": index, "class": class_, "limit": limit}
-        return calls.of_project(project, "leaderboard", Leaderboard, query)
+        path = calls.path_of("projects", project, "leaderboard", query=query)
+        return calls.document(Leaderboard, path)
 
     @method
     def purge(
@@ -374,7 +354,7 @@ class Methods:
             Only count.
         """
         kept = body(keep_last=keep_last, newer_than_days=newer_than_days, dry_run=dry_run)
-        path = f"/v1/projects/{quote(project, safe='')}/purge"
+        path = calls.path_of("projects", project, "purge")
         return calls.post(path, kept, partial(calls.validated, PurgeReport))
 
     @method
@@ -385,8 +365,7 @@ class Methods:
     @method
     def index(self, scope: Literal["overall", "class"], key: str) -> Call[IndexEntry]:
         """Describe one index."""
-        path = f"/v1/indices/{quote(scope, safe='')}/{quote(key, safe='')}"
-        return calls.document(IndexEntry, path)
+        return calls.document(IndexEntry, calls.path_of("indices", scope, key))
 
     @method
     def version(self) -> Call[Version]:

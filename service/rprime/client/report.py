@@ -1,11 +1,11 @@
 """Answers of the service: the JSON document, and a typed model of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from html import escape
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
 import orjson
 from pydantic import BaseModel
@@ -41,6 +41,18 @@ Model = TypeVar("Model", bound=BaseModel)
 JudgedModel = TypeVar("JudgedModel", ReportModel, CompareReport)
 
 
+class Answered(Protocol):
+    """An answer: a response of httpx, or one from this process."""
+
+    @property
+    def content(self) -> bytes:
+        """The body."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers."""
+
+
 class Answer(Generic[Model]):
     """An answer as JSON, validated on first access.
 
@@ -57,6 +69,11 @@ class Answer(Generic[Model]):
     def __init__(self, content: bytes, request_id: str | None = None) -> None:
         self.content = content
         self.request_id = request_id
+
+    @classmethod
+    def of(cls, answered: Answered) -> Self:
+        """Read what was answered."""
+        return cls(answered.content, answered.headers.get("x-request-id"))
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}={value!r}" for name, value in self.model.__repr_args__())

@@ -4,7 +4,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
 
 import orjson
 import typer
@@ -100,7 +99,7 @@ def compare(
 
 def _identified(client: "Client", project: str | None, reference: Json) -> str:
     """Return the id of a stored evaluation."""
-    from rprime.client.calls import Call
+    from rprime.client.calls import Call, path_of
 
     (by, name), *_ = reference.items()
     if by == "evaluation":
@@ -108,7 +107,7 @@ def _identified(client: "Client", project: str | None, reference: Json) -> str:
     if project is None:
         refuse(f"{by}={name} is looked up in a project: name it by --project")
     if by == "alias":
-        path = f"/v1/projects/{quote(project, safe='')}/aliases/{quote(name, safe='')}"
+        path = path_of("projects", project, "aliases", name)
         with absent(f"{project} has no alias {name}, or the key may not see it"):
             return client.ask(
                 Call("GET", path, lambda answer: str(orjson.loads(answer.content)["evaluation"]))

@@ -65,9 +65,9 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
     """Connect to a service; what it refuses, and no answer, end the command."""
     import httpx
 
-    from rprime.client.address import timeouts
     from rprime.client.clients import Client
     from rprime.client.errors import ProblemError, ServiceUnavailableError
+    from rprime.client.exchange import timeouts
 
     try:
         http = httpx.Client(

@@ -5,7 +5,6 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import quote, urlencode
 
 import typer
 
@@ -85,17 +84,16 @@ def plot(
     """Draw a figure: of evidence or a report here, of what is stored here or by a service."""
     output = output or Path(f"{figure}.svg")
     form = known_form(output)
-    query: dict[str, Any] = {"width": width, "scale": scale}
     with defects():
         from rprime.core.aliases import canonical
 
-        keys = query["index"] = tuple(map(canonical, index or ()))
+        keys = tuple(map(canonical, index or ()))
+        query: dict[str, Any] = {"index": keys, "width": width, "scale": scale}
         if figure in _OF_HISTORY:
             if project is None or source is not None:
                 refuse(f"{figure} is of a history: name its --project, and no file")
-            place = f"projects/{quote(project, safe='')}"
-            narrowed = {"model": model, "branch": branch, "class": label, "limit": limit, "by": by}
-            query |= {name: value for name, value in narrowed.items() if value is not None}
+            place: tuple[str, ...] = ("projects", project)
+            query |= {"model": model, "branch": branch, "class": label, "limit": limit, "by": by}
         elif source is None:
             refuse(f"{figure} is of an evaluation: name a file, or its id")
         elif Path(source).exists():
@@ -103,9 +101,9 @@ def plot(
             write_image(output, lambda: _of_file(source, baseline, figure, keys)(sheet))
             return
         else:
-            place = f"evaluations/{quote(source, safe='')}"
-        path = f"/v1/{place}/figures/{figure}.{form}?{urlencode(query, doseq=True)}"
-        write_image(output, lambda: _of_history(history, path, MEDIA_TYPES[form]))
+            place = ("evaluations", source)
+        place = (*place, "figures", f"{figure}.{form}")
+        write_image(output, lambda: _of_history(history, place, query, MEDIA_TYPES[form]))
 
 
 def _of_file(
@@ -121,11 +119,13 @@ def _of_file(
         refuse(str(error))
 
 
-def _of_history(history: HistorySource, path: str, media_type: str) -> bytes:
-    from rprime.client.calls import Call
+def _of_history(
+    history: HistorySource, place: tuple[str, ...], query: dict[str, Any], media_type: str
+) -> bytes:
+    from rprime.client.calls import Call, path_of
 
+    path, headers = path_of(*place, query=query), {"Accept": media_type}
     with history.client() as client:
-        headers = {"Accept": media_type}
         return client.ask(Call("GET", path, lambda answer: answer.content, headers=headers))
 
 

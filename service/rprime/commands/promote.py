@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import quote
 
 import typer
 
@@ -66,10 +65,10 @@ def _id_of(evaluation: str) -> str:
 
 def point(client: "Client", project: str, alias: str, evaluation: str, *, if_absent: bool) -> bool:
     """Set an alias; return False where it is set already and must not be moved."""
-    from rprime.client.calls import JSON, Call
+    from rprime.client.calls import JSON, Call, path_of
     from rprime.client.errors import ProblemError
 
-    path = f"/v1/projects/{quote(project, safe='')}/aliases/{quote(alias, safe='')}"
+    path = path_of("projects", project, "aliases", alias)
     expected = {"If-None-Match": "*"} if if_absent else _etag(client, path)
     body = json.dumps({"evaluation": evaluation}).encode()
     try:

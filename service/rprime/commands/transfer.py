@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
-from urllib.parse import urlencode
 
 import typer
 
@@ -39,9 +38,9 @@ def export(
         with opened(history.store, read_only=True) as found:
             _write(found.export(project), output)
     else:
-        from rprime.client.calls import Call
+        from rprime.client.calls import Call, path_of
 
-        path = "/v1/export" if project is None else f"/v1/export?{urlencode({'project': project})}"
+        path = path_of("export", query={"project": project})
         lines = Call("GET", path, lambda response: response.content, headers={"Accept": _LINES})
         with history.client() as client:
             with working("Exporting ..."):
