@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rprime.core.slices.slices import SliceColumn
-from rprime.tally.errors import TallyError
-from rprime.tally.table import Array, Tally, is_missing, slice_column, tables, typed
+from rprime.tally.table import Array, Tally, TallyError, is_missing, slice_column, tables, typed
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -54,9 +53,8 @@ def tally(
     frame
         A frame of pandas, Polars, Arrow, DuckDB, Dask or Spark with the columns `y_true` and
         `y_pred`, optionally `y_pred_baseline`, `sample_weight` and `slice:<name>`. Without
-        `y_pred`, the class
-        of the highest column `score:<label>` is predicted, the first of equal ones. Other
-        columns are not read.
+        `y_pred`, the class of the highest column `score:<label>` is predicted, the first of equal
+        ones. Other columns are not read.
     labels
         The classes in their order; default: those of the scores, else those that occur.
     reject_below
@@ -89,12 +87,20 @@ def tally(
     counted = counted.with_columns(**parts) if parts else counted
     keys += parts
     found = _counted(counted, keys, weighted=WEIGHT in names).head(MOST_GROUPS + 1).collect()
-    _check_number(len(found))
+    if not len(found):
+        raise TallyError("there are no items, so there is nothing to evaluate")
+    if len(found) > MOST_GROUPS:
+        raise TallyError(
+            f"there are more than {MOST_GROUPS:,} distinct combinations of labels and slices: "
+            "the columns do not hold classes, or slices have too many values"
+        )
     columns = {name: found[name].to_list() for name in keys}
     divided = {name: columns.pop(f"{SLICE}{name}") for name in sources}
     columns = typed(columns, labels) if untyped else columns
     items = np.array(found[_COUNT].to_list(), np.float64)
-    _check_truth(columns[TRUE], items)
+    missing = np.array(list(map(is_missing, columns[TRUE])))
+    if missing.any():
+        raise TallyError(f"{items[missing].sum():,.0f} items have no {TRUE}; each needs a class")
     if scores:
         classes = [name.removeprefix(SCORE) for name in scores]
         columns[PREDICTED] = _predicted(columns, classes, items)
@@ -230,22 +236,6 @@ def _counted(
             weight.max().alias(_LARGEST),
         )
     )
-
-
-def _check_number(groups: int) -> None:
-    if not groups:
-        raise TallyError("there are no items, so there is nothing to evaluate")
-    if groups > MOST_GROUPS:
-        raise TallyError(
-            f"there are more than {MOST_GROUPS:,} distinct combinations of labels and slices: "
-            "the columns do not hold classes, or slices have too many values"
-        )
-
-
-def _check_truth(column: Sequence[Any], items: Array) -> None:
-    missing = np.array(list(map(is_missing, column)))
-    if missing.any():
-        raise TallyError(f"{items[missing].sum():,.0f} items have no {TRUE}; each needs a class")
 
 
 def _predicted(columns: dict[str, list[Any]], classes: Sequence[str], items: Array) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import re
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
@@ -14,7 +15,7 @@ from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from rprime.core.progress import WATCH
-from rprime.tally.errors import TallyError, UnreachableEngineError
+from rprime.tally.table import TallyError
 
 Format = Literal["csv", "parquet"]
 
@@ -36,33 +37,22 @@ _SUFFIXES: Mapping[str, Format] = {
 }
 
 
+class UnreachableEngineError(TallyError):
+    """No cluster answers at the address."""
+
+
 @dataclass(frozen=True)
 class Engine:
-    """An engine, as the option `--engine` names it.
-
-    Parameters
-    ----------
-    name
-        `duckdb`, `dask` or `spark`.
-    address
-        host:port of a cluster; None: this machine.
-    settings
-        Settings of the engine itself.
-    """
+    """An engine with its own settings: `duckdb`, `dask` or `spark`."""
 
     name: str
     address: str | None
+    """host:port of a cluster; None: this machine."""
     settings: dict[str, str]
 
     @classmethod
     def of(cls, text: str) -> "Engine":
-        """Parse the value of `--engine`.
-
-        Raises
-        ------
-        TallyError
-            If it does not name an engine.
-        """
+        """Parse the value of `--engine`; a `TallyError` says what an engine is."""
         found = _ENGINE.fullmatch(text)
         if found is None:
             raise TallyError(f"an engine is {ENGINES}; not {text[:64]!r}")
@@ -78,15 +68,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Files:
-    """The files with the predictions.
-
-    Parameters
-    ----------
-    paths
-        Files, globs, folders or URIs.
-    format
-        Format of all of them.
-    """
+    """The files with the predictions: paths, globs, folders or URIs of one format."""
 
     paths: tuple[str, ...]
     format: Format
@@ -103,16 +85,14 @@ class Files:
         formats = {_format(path) for path in given}
         if len(formats) != 1:
             raise TallyError("the files must be all CSV or all Parquet")
-        return cls(tuple(map(_absolute, given)), formats.pop())
+        # A cluster with the same file system finds an absolute path.
+        paths = (path if "://" in path else str(Path(path).absolute()) for path in given)
+        return cls(tuple(paths), formats.pop())
 
 
 @contextmanager
 def opened(engine: Engine, files: Files) -> Iterator[Any]:
-    """Open files with an engine, which reads them, and may fail, within the context.
-
-    Yields
-    ------
-    A frame of the engine.
+    """Open files as a frame of an engine, which reads them, and may fail, within the context.
 
     Raises
     ------
@@ -160,11 +140,6 @@ def _format(path: str) -> Format:
     if path.endswith("/") or Path(path).is_dir():
         return "parquet"
     raise TallyError(f"{path}: an engine reads .parquet, .csv and .csv.gz, or a folder of Parquet")
-
-
-def _absolute(path: str) -> str:
-    """Make a path absolute, so that a cluster with the same file system finds it."""
-    return path if "://" in path else str(Path(path).absolute())
 
 
 def _check_reachable(address: str) -> None:
@@ -232,15 +207,11 @@ def _share_done(client: Any) -> float:  # noqa: ANN401 (dask's own)
     groups = client.run_on_scheduler(
         lambda dask_scheduler: [dict(group.states) for group in dask_scheduler.task_groups.values()]
     )
-    tasks: list[tuple[str, int]] = [
-        (state, number) for group in groups for state, number in group.items()
-    ]
-    left: int = sum(number for state, number in tasks if state in _LEFT)
-    return 1 - left / max(sum(number for _, number in tasks), 1)
-
-
-_LEFT = {"waiting", "queued", "no-worker", "processing"}
-"""States of tasks of Dask that are not done."""
+    tasks: Counter[str] = Counter()
+    for group in groups:
+        tasks.update(group)
+    left = sum(tasks[state] for state in ("waiting", "queued", "no-worker", "processing"))
+    return 1 - left / max(tasks.total(), 1)
 
 
 def _dask_frame(files: Files) -> Any:  # noqa: ANN401 (dask's own)
@@ -271,15 +242,13 @@ def _spark(engine: Engine, files: Files) -> Iterator[Any]:
         builder = builder.master(f"spark://{engine.address}")
     try:
         with builder.getOrCreate() as session:
-            yield _spark_frame(session, files)
+            if files.format == "parquet":
+                yield session.read.parquet(*files.paths)
+            else:
+                reader = session.read.option("header", "true").option("escape", '"')
+                yield reader.csv(list(files.paths))
     except (PySparkException, Py4JError) as error:
         raise TallyError(f"Spark: {_message(error)}") from None
-
-
-def _spark_frame(session: Any, files: Files) -> Any:  # noqa: ANN401 (pyspark's own)
-    if files.format == "parquet":
-        return session.read.parquet(*files.paths)
-    return session.read.option("header", "true").option("escape", '"').csv(list(files.paths))
 
 
 def _message(error: BaseException) -> str:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from rprime.core.cells import DenseCells
 from rprime.core.label_texts import read_texts
 from rprime.core.slices.slices import SliceColumn, Slices
-from rprime.tally.errors import TallyError
 
 Array = NDArray[Any]
 Label = str | None
@@ -19,29 +18,22 @@ _MOST_NAMED = 5
 _MISSING = {"NAType", "NaTType"}
 
 
+class TallyError(ValueError):
+    """The predictions cannot be read or counted; the message says why, for people."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The non-empty cells of a confusion table.
-
-    Parameters
-    ----------
-    labels
-        The declared classes, else those that occur, integers by value and other names by code
-        point.
-    cells
-        Shape (c, 3): numbers of the true and the predicted class, and items.
-    unclassified
-        Shape (k,): items of each class without a prediction.
-    weighted
-        Whether the counts are sums of weights other than 1.
-    slices
-        Of the items, if they have some.
-    """
+    """The non-empty cells of a confusion table."""
 
     labels: tuple[str, ...]
+    """The declared classes, else those that occur: integers by value, other names by code point."""
     cells: Array
+    """Shape (c, 3): numbers of the true and the predicted class, and items."""
     unclassified: Array
+    """Shape (k,): items of each class without a prediction."""
     weighted: bool
+    """Whether the counts are sums of weights other than 1."""
     slices: Slices | None = None
 
     def evidence(self) -> dict[str, Any]:
@@ -86,9 +78,7 @@ def tables(
     columns
         The labels of the groups as Python values, by column, that of the true classes first.
     counts
-        Items of each group, or their weight.
-    weighted
-        Whether the counts are weights.
+        Items of each group, or their weight if they are `weighted`.
     labels
         The declared classes in their order; None if not declared.
     slices, crossings
@@ -113,7 +103,12 @@ def tables(
         names = {label for label in (*true, *predicted) if label is not None}
         ordered = sorted(names, key=int if kinds == {int} else str)
         classes = tuple(ordered if labels is None else labels)
-        _check_declared(names.difference(classes))
+        if undeclared := names.difference(classes):
+            named = ", ".join(sorted(map(repr, undeclared))[:_MOST_NAMED])
+            raise TallyError(
+                f"{len(undeclared):,} of the labels that occur are not among the declared ones: "
+                f"{named}{', ...' if len(undeclared) > _MOST_NAMED else ''}"
+            )
         k = len(classes)
         cells = _codes(true, classes)[rows] * (k + 1) + _codes(predicted, classes)[places]
         one = _table(cells, classes, counts, weighted=weighted)
@@ -127,15 +122,6 @@ def _codes(column: list[Label], labels: tuple[str, ...]) -> Array:
     """Return the positions of labels; behind all of them for no label."""
     codes: dict[Label, int] = {label: code for code, label in enumerate((*labels, None))}
     return np.fromiter(map(codes.__getitem__, column), np.int64, len(column))
-
-
-def _check_declared(undeclared: set[str]) -> None:
-    if undeclared:
-        named = ", ".join(sorted(map(repr, undeclared))[:_MOST_NAMED])
-        raise TallyError(
-            f"{len(undeclared):,} of the labels that occur are not among the declared ones: "
-            f"{named}{', ...' if len(undeclared) > _MOST_NAMED else ''}"
-        )
 
 
 def _table(cells: Array, labels: tuple[str, ...], counts: Array, *, weighted: bool) -> Tally:
