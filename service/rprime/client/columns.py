@@ -32,7 +32,7 @@ def labels(values: object, name: str) -> list[Label]:
     Raises
     ------
     TypeError, ValueError
-        If a value is neither a string nor an integer nor a boolean, with its place.
+        If a value is something else, with its place; so do the other functions here.
     """
     items = column(values, name)
     if not set(map(type, items)) <= {str, int, bool, type(None)}:
@@ -41,13 +41,7 @@ def labels(values: object, name: str) -> list[Label]:
 
 
 def weights(values: object, name: str) -> list[float]:
-    """Return numbers.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a value is not a finite number, with its place.
-    """
+    """Return finite numbers."""
     items = column(values, name)
     kinds = set(map(type, items))
     if kinds <= {int} or (kinds <= {int, float} and all(map(math.isfinite, items))):
@@ -56,29 +50,13 @@ def weights(values: object, name: str) -> list[float]:
 
 
 def rows(values: object, name: str) -> list[list[float]]:
-    """Return the numbers of a table, row by row.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is not a table of finite numbers, with the place.
-    """
+    """Return the finite numbers of a table, row by row."""
     found = _listed(_array_of(values), name)
     return [weights(row, f"{name}[{place}]") for place, row in enumerate(found)]
 
 
 def scores(values: object, name: str) -> object:
-    """Return the scores of items: a row or a number for each.
-
-    Returns
-    -------
-    Returns lists, or an array of floating-point numbers unchanged.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a value is not a finite number, with its place.
-    """
+    """Return the finite scores of items, a row or a number for each: lists, or an array."""
     found = _array_of(values)
     if getattr(getattr(found, "dtype", None), "kind", "") == "f" and hasattr(found, "astype"):
         array = np.ascontiguousarray(found, dtype=np.float64)
@@ -94,9 +72,8 @@ def score_labels(values: object, name: str, true: list[Label] | None) -> list[La
 
     Numbered columns name classes only if the labels are integers.
     """
-    if not _is_frame(values):
+    if (columns := _frame_columns(values, name)) is None:
         return None
-    columns = labels(getattr(values, "columns", ()), f"{name}.columns")
     numbered = columns == list(range(len(columns)))
     return None if numbered and any(isinstance(label, str) for label in true or ()) else columns
 
@@ -109,11 +86,8 @@ def frame_labels(values: object, name: str) -> list[Label] | None:
     ValueError
         If the names of its rows differ from those of its columns.
     """
-    if not _is_frame(values):
-        return None
-    columns = labels(getattr(values, "columns", ()), f"{name}.columns")
-    index = getattr(values, "index", None)
-    if index is None:
+    columns, index = _frame_columns(values, name), getattr(values, "index", None)
+    if columns is None or index is None:
         return columns
     named = labels(index, f"{name}.index")
     if named in (columns, list(range(len(named)))):
@@ -125,13 +99,7 @@ def frame_labels(values: object, name: str) -> list[Label] | None:
 
 
 def column(values: object, name: str) -> list[Any]:
-    """Return the values of a column as a list.
-
-    Raises
-    ------
-    TypeError
-        If it is not a column.
-    """
+    """Return the values of a column as a list."""
     if _is_frame(values):
         raise TypeError(f"`{name}` is a whole table; give one of its columns")
     items = _listed(values, name)
@@ -152,25 +120,23 @@ _MATRICES = {
 def _listed(values: object, name: str) -> list[Any]:
     if isinstance(values, list):
         return values
-    for method in _LISTS:
-        convert = getattr(values, method, None)
-        if callable(convert):
-            return _checked(convert(), values, name)
-    if any(hasattr(values, method) for method in _ARROW):
-        return _through_arrow(values, name)
-    if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | AbstractSet):
-        return list(values)
-    raise _no_column(values, name)
-
-
-def _checked(found: object, values: object, name: str) -> list[Any]:
+    found: object = None
+    methods = (getattr(values, method, None) for method in _LISTS)
+    if (convert := next(filter(callable, methods), None)) is not None:
+        found = convert()
+    elif any(hasattr(values, method) for method in _ARROW):
+        found = _through_arrow(values, name)
+    elif isinstance(values, Iterable) and not isinstance(
+        values, str | bytes | Mapping | AbstractSet
+    ):
+        found = list(values)
     # An array without dimensions returns a number.
-    if isinstance(found, list):
-        return found
-    raise _no_column(values, name)
+    if not isinstance(found, list):
+        raise TypeError(f"`{name}` is a {type(values).__name__}; it needs one value for each item")
+    return found
 
 
-def _through_arrow(values: object, name: str) -> list[Any]:
+def _through_arrow(values: object, name: str) -> object:
     """Read an object that offers only the Arrow interface."""
     if find_spec("pyarrow") is None:
         raise TypeError(
@@ -180,7 +146,7 @@ def _through_arrow(values: object, name: str) -> list[Any]:
     import pyarrow as pa  # noqa: PLC0415 - only Arrow data need it
 
     read = pa.array if hasattr(values, "__arrow_c_array__") else pa.chunked_array
-    return _checked(read(values).to_pylist(), values, name)
+    return read(values).to_pylist()
 
 
 def _array_of(values: object) -> object:
@@ -193,8 +159,10 @@ def _is_frame(values: object) -> bool:
     return hasattr(values, "columns") and hasattr(values, "shape")
 
 
-def _no_column(values: object, name: str) -> TypeError:
-    return TypeError(f"`{name}` is a {type(values).__name__}; it needs one value for each item")
+def _frame_columns(values: object, name: str) -> list[Label] | None:
+    """Return the names of the columns of a data frame; None for everything else."""
+    columns = getattr(values, "columns", ())
+    return labels(columns, f"{name}.columns") if _is_frame(values) else None
 
 
 def _label(value: object, name: str, place: int) -> Label:
@@ -207,17 +175,15 @@ def _label(value: object, name: str, place: int) -> Label:
         return str.__str__(value)
     if isinstance(value, Integral):
         return int(value)
-    if isinstance(value, Real):
-        return _whole(float(value), name, place)
-    raise TypeError(f"`{name}[{place}]` is a {kind.__name__}; a label is a string or an integer")
-
-
-def _whole(value: float, name: str, place: int) -> int | None:
-    if math.isnan(value):
+    if not isinstance(value, Real):
+        said = f"a {kind.__name__}; a label is a string or an integer"
+        raise TypeError(f"`{name}[{place}]` is {said}")
+    number = float(value)
+    if math.isnan(number):
         return None
-    if value.is_integer():
-        return int(value)
-    raise ValueError(f"`{name}[{place}]` is {value}; a label is a string or an integer")
+    if number.is_integer():
+        return int(number)
+    raise ValueError(f"`{name}[{place}]` is {number}; a label is a string or an integer")
 
 
 def _number(value: object, where: str) -> float:

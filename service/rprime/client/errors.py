@@ -15,11 +15,6 @@ class Violation(NamedTuple):
 class ProblemError(Exception):
     """The answer is a problem (RFC 9457): 4xx means the request is wrong, 5xx the service is.
 
-    Parameters
-    ----------
-    document
-        The problem.
-
     Attributes
     ----------
     status, code, title, detail

@@ -8,19 +8,11 @@ from rprime.report.figures.sheet import Canvas, form_of
 
 
 class Figure:
-    """A figure: a notebook shows it, `save` writes it.
-
-    Parameters
-    ----------
-    draw
-        Returns the bytes of the image on a canvas.
-    width
-        In pixels of CSS, 96 to an inch.
-    """
+    """A figure: a notebook shows it, `save` writes it."""
 
     def __init__(self, draw: Callable[[Canvas], bytes], width: int) -> None:
         self._draw = draw
-        self._width = width
+        self._width = width  # in pixels of CSS, 96 to an inch
 
     @cached_property
     def svg(self) -> str:
@@ -28,19 +20,12 @@ class Figure:
         return self._draw(Canvas("svg", self._width)).decode()
 
     def save(self, path: str | Path, *, scale: float = 2.0) -> None:
-        """Write a file.
+        """Write a file whose path ends in .svg or .png.
 
         Parameters
         ----------
-        path
-            Ends in .svg or .png.
         scale
             Pixels of a PNG for each pixel of the width.
-
-        Raises
-        ------
-        ValueError
-            If the path ends otherwise.
         """
         file = Path(path)
         file.write_bytes(self._draw(Canvas(form_of(file), self._width, scale)))

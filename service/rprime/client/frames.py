@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -21,23 +21,16 @@ LIBRARIES = ("pandas", "polars")
 def frame(
     overall: "Values[Value]", per_class: "Classes", library: str | ModuleType | None, of: str
 ) -> Any:  # noqa: ANN401 (a frame of the library)
-    """Return values of a report as a data frame.
-
-    Parameters
-    ----------
-    overall, per_class
-        The values of the report.
-    library
-        pandas or polars, by name or as module; None means the imported one, else the installed one.
-    of
-        The rows: a key of `CONTENTS`.
-    """
+    """Return values of a report as a data frame, as `Report.to_frame` describes it."""
     if of not in CONTENTS:
         raise ValueError(f"`of` must be one of: {', '.join(CONTENTS)}")
     module = _library(library)
     columns = CONTENTS[of](overall, per_class)
     if module.__name__ == "pandas":
-        columns = {name: _with_nan(values) for name, values in columns.items()}
+        for name, values in columns.items():
+            # Otherwise pandas gives a column of only None the type object.
+            if not any(isinstance(value, str) for value in values):
+                columns[name] = [math.nan if value is None else value for value in values]
     return module.DataFrame(columns)
 
 
@@ -57,13 +50,6 @@ def _library(wanted: str | ModuleType | None) -> ModuleType:
     )
 
 
-def _with_nan(values: list[Any]) -> list[Any]:
-    # Otherwise pandas gives a column of only None the type object.
-    if any(isinstance(value, str) for value in values):
-        return values
-    return [math.nan if value is None else value for value in values]
-
-
 def _per_class(_overall: "Values[Value]", per_class: "Classes") -> "Columns":
     classes = per_class.values()
     columns: Columns = {"class": list(per_class)}
@@ -75,24 +61,19 @@ def _per_class(_overall: "Values[Value]", per_class: "Classes") -> "Columns":
 
 
 def _overall(overall: "Values[Value]", _per_class: "Classes") -> "Columns":
-    return _columns(("index", "value", "low", "high", "reason"), _rows(overall))
+    columns = _values(overall, {})
+    del columns["class"]
+    return columns
 
 
 def _values(overall: "Values[Value]", per_class: "Classes") -> "Columns":
-    rows = [(None, *row) for row in _rows(overall)]
-    for label, values in per_class.items():
-        rows += [(label, *row) for row in _rows(values)]
-    return _columns(("class", "index", "value", "low", "high", "reason"), rows)
-
-
-def _rows(values: "Values[Value]") -> Iterator[tuple[Any, ...]]:
-    for key, found in values.items():
-        low, high = found.interval or (None, None)
-        yield key, found.value, low, high, found.reason
-
-
-def _columns(names: tuple[str, ...], rows: Any) -> "Columns":  # noqa: ANN401 (rows of any values)
-    return {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+    columns: Columns = {name: [] for name in ("class", "index", "value", "low", "high", "reason")}
+    for label, values in ((None, overall), *per_class.items()):
+        for key, found in values.items():
+            row = (label, key, found.value, *(found.interval or (None, None)), found.reason)
+            for column, cell in zip(columns.values(), row, strict=True):
+                column.append(cell)
+    return columns
 
 
 CONTENTS: Mapping[str, "Callable[[Values[Value], Classes], Columns]"] = {

@@ -32,25 +32,13 @@ class Answer(NamedTuple):
 
 
 class InProcess(Methods):
-    """Answers the calls that need no history.
-
-    Parameters
-    ----------
-    limits
-        The limits of a request.
-    """
+    """Answers the calls that need no history, within the limits of a request."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
     def ask(self, call: Call[Result]) -> Result:
-        """Answer a call here.
-
-        Raises
-        ------
-        ProblemError
-            The problem that the service would answer.
-        """
+        """Answer a call here, or raise the problem that the service would answer."""
         try:
             answer = _ANSWERS[call.path](call.content or b"", self._limits)
         except Problem as problem:

@@ -56,12 +56,7 @@ class Answered(Protocol):
 class Answer(Generic[Model]):
     """An answer as JSON, validated on first access.
 
-    Parameters
-    ----------
-    content
-        JSON.
-    request_id
-        The id of the request in the log of the service; None in-process.
+    `request_id` is that of the request in the log of the service; None in-process.
     """
 
     kind: type[Model]
@@ -251,12 +246,7 @@ class Report(Judged[ReportModel]):
         return Figure(drawn(figure, self.subject, tuple(indices), compared=compared), width)
 
     def subject(self, indices: tuple[str, ...] | None = None) -> "ReportSubject":
-        """Return what the renderings of `rprime.report` show.
-
-        Parameters
-        ----------
-        indices
-            Keys of indices in place of its own.
+        """Return what the renderings of `rprime.report` show, with other indices by their keys.
 
         Raises
         ------

@@ -165,12 +165,7 @@ class TrendFilters(HistoryFilters, SliceField, total=False):
 
 
 def document(given: Mapping[str, Any]) -> Json:
-    """Return a request as its JSON object.
-
-    Parameters
-    ----------
-    given
-        Arguments by name; None means absent.
+    """Return a request as its JSON object, from arguments by name; None means absent.
 
     Raises
     ------
@@ -193,24 +188,12 @@ def document(given: Mapping[str, Any]) -> Json:
 
 
 def body(**given: object) -> bytes:
-    """Return the bytes of a request.
-
-    Raises
-    ------
-    TypeError, ValueError
-        The errors of `document` and `encode`.
-    """
+    """Return the bytes of a request; its errors are those of `document` and `encode`."""
     return encode(document(given))
 
 
 def encode(content: object) -> bytes:
-    """Write JSON.
-
-    Raises
-    ------
-    TypeError
-        If a value has no JSON form.
-    """
+    """Write JSON; a `TypeError` says which value has no JSON form."""
     return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
 
 

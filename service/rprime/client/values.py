@@ -91,13 +91,7 @@ def _line(found: "Value | Delta") -> str:
 
 
 class ClassValues(Values["Value"]):
-    """The values of one class, and its counts.
-
-    Attributes
-    ----------
-    support, predicted, correct
-        Items of the class, predictions of it, and correct predictions.
-    """
+    """The values of one class, and its counts: items, predictions, and correct predictions."""
 
     def __init__(self, found: "ClassReport") -> None:
         super().__init__(found.model_extra or {})
@@ -125,13 +119,7 @@ class Classes(_Named[Member]):
 
 
 class Differences:
-    """A comparison in an answer: `found.overall["accuracy"].interval`, `found.moves`.
-
-    Parameters
-    ----------
-    model
-        The member `comparison` of the answer; all of its members are attributes here.
-    """
+    """A comparison in an answer: `found.overall["accuracy"].interval`, `found.moves`."""
 
     def __init__(self, model: "Comparison") -> None:
         self.model = model
