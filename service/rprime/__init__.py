@@ -27,28 +27,23 @@ __all__ = [
 __version__ = "0.2.0"
 
 # Imported when they are first used, so that `import rprime` and every command start at once.
-_HOMES = {
-    "AsyncClient": "clients",
-    "Client": "clients",
-    "ProblemError": "errors",
-    "Report": "report",
-    "ServiceUnavailableError": "errors",
-    "compare": "in_process",
-    "evaluate": "in_process",
-    "lint": "in_process",
-    "plan": "in_process",
-    "tallied": "tallies",
-    "weak_slices": "in_process",
+_CONTENTS = {
+    "clients": ("AsyncClient", "Client"),
+    "errors": ("ProblemError", "ServiceUnavailableError"),
+    "in_process": ("compare", "evaluate", "lint", "plan", "weak_slices"),
+    "report": ("Report",),
+    "tallies": ("tallied",),
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found: object = getattr(import_module(f"rprime.client.{_HOMES[name]}"), name)
-    globals()[name] = found
-    return found
+    for module, names in _CONTENTS.items():
+        if name in names:
+            found: object = getattr(import_module(f"rprime.client.{module}"), name)
+            globals()[name] = found
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *__all__})

@@ -31,7 +31,7 @@ def log(
     prefix: str = "rprime",
     model_id: str | None = None,
 ) -> dict[str, float]:
-    """Log a report to a run of MLflow.
+    """Log a report to a run of MLflow, and return the metrics.
 
     Metrics are named as `rprime/r_prime` overall and as `rprime/class/cat/recall` for a class, with
     `_lower` and `_upper` for the limits of their intervals. MLflow has no undefined metrics, so
@@ -49,10 +49,6 @@ def log(
     model_id
         The logged model that the metrics are about; None: the active one, if there is one.
 
-    Returns
-    -------
-    The metrics.
-
     Raises
     ------
     ValueError
@@ -62,7 +58,11 @@ def log(
     metrics = {f"{prefix}/{name}": value for name, value in found.items() if value is not None}
     undefined = [name for name, value in found.items() if value is None]
     tags = [RunTag(f"{prefix}.{key}", value) for key, value in _tags(report, undefined).items()]
-    texts = dict(_artifacts(report))
+    texts = {
+        "report.json": report.content.decode(),
+        "report.html": BY_NAME["html"].render(report.subject()).decode(),
+        **{f"{name}.svg": report.plot(name).svg for name in get_args(_Figure)},
+    }
     run = run_id or (mlflow.active_run() or mlflow.start_run()).info.run_id
     mlflow.log_metrics(metrics, run_id=run, model_id=model_id)
     mlflow.MlflowClient().log_batch(run, tags=tags)
@@ -102,13 +102,6 @@ def _tags(report: Report, undefined: Collection[str]) -> dict[str, str]:
         more = ", ..." if len(undefined) > _MOST_NAMED else ""
         tags["undefined"] = f"{plural(len(undefined), 'value')}: {named}{more}"
     return tags
-
-
-def _artifacts(report: Report) -> Iterator[tuple[str, str]]:
-    yield "report.json", report.content.decode()
-    yield "report.html", BY_NAME["html"].render(report.subject()).decode()
-    for name in get_args(_Figure):
-        yield f"{name}.svg", report.plot(name).svg
 
 
 class Evaluator(ModelEvaluator):

@@ -47,13 +47,7 @@ def rprime_gate(request: pytest.FixtureRequest) -> "GateFixture":
 
 
 class GateFixture:
-    """The fixture `rprime_gate` of one test.
-
-    Parameters
-    ----------
-    item
-        The test.
-    """
+    """The fixture `rprime_gate` of one test."""
 
     def __init__(self, item: pytest.Item) -> None:
         self._item = item
@@ -94,7 +88,14 @@ class GateFixture:
             If the request is wrong, or the service does not answer: neither is a verdict.
         """
         given = {**request, "y_true": y_true, "y_pred": y_pred, "gates": self._rules(gates)}
-        report = self._evaluate({**given, "baseline": self._read(baseline)})
+        asked = {**given, "baseline": self._read(baseline)}
+        if "project" in asked:
+            with self._client() as client:
+                report = client.evaluate(table=True, **asked)
+        else:
+            from rprime.client.in_process import evaluate
+
+            report = evaluate(**asked)
         self._attach(report)
         gate = report.gate
         assert gate is not None  # noqa: S101 (the request has gates)
@@ -104,11 +105,9 @@ class GateFixture:
         if report.verdict == "fail" and not updated:
             pytest.fail(_described(gate), pytrace=False)
         if report.verdict != "pass":
-            needed = (
-                "The baseline is updated."
-                if updated
-                else self._needed(given, gate, report.comparison)
-            )
+            needed = "The baseline is updated."
+            if not updated:
+                needed = self._needed(given, gate, report.comparison)
             warnings.warn(GateWarning(f"{_described(gate)}\n{needed}"), stacklevel=2)
         return report
 
@@ -148,14 +147,6 @@ class GateFixture:
         with self._client() as client:
             point(client, given["project"], baseline["alias"], str(evaluation), if_absent=False)
         return True
-
-    def _evaluate(self, asked: Mapping[str, Any]) -> "Report":
-        if "project" not in asked:
-            from rprime.client.in_process import evaluate
-
-            return evaluate(**asked)
-        with self._client() as client:
-            return client.evaluate(table=True, **asked)
 
     def _client(self) -> "Client":
         from rprime.client.clients import Client

@@ -88,8 +88,6 @@ def report_from_estimator(
     ----------
     estimator
         A classifier or a pipeline that ends in one, fitted.
-    X, y
-        The features and the true labels of the test set.
     response_method
         "predict_proba" also evaluates the scores, and predicts what scores most.
     **request
@@ -122,8 +120,6 @@ def cross_validated(
         What `sklearn.model_selection.cross_validate` returns with `return_indices=True`.
     baseline
         The results of another model on the same splits: the means are differences from it.
-    confidence
-        Of the intervals, between 0 and 1.
 
     Returns
     -------

@@ -226,8 +226,6 @@ class Methods:
 
         Parameters
         ----------
-        y_true, y_pred
-            As in `evaluate`.
         slices
             By name, a column with a value for each item; numbers are cut.
         index, class_
@@ -251,8 +249,6 @@ class Methods:
 
         Parameters
         ----------
-        project
-            Its name.
         limit, cursor
             The length of a page, and `next_cursor` of the previous one.
         **filters
@@ -284,8 +280,6 @@ class Methods:
 
         Parameters
         ----------
-        project
-            Its name.
         index, class_
             The key of an overall index, or of a per-class one and the class.
         limit
@@ -313,9 +307,7 @@ class Methods:
 
         Parameters
         ----------
-        project
-            Its name.
-        index, class_
+        index, class_, **of
             As in `trend`.
         test_set
             Its id or fingerprint; default: that of the newest evaluation.
@@ -323,8 +315,6 @@ class Methods:
             Only versions of them.
         limit
             Most versions, from the best.
-        **of
-            `slice`, as in `trend`.
         """
         narrowed = {"test_set": test_set, "model": model, "branch": branch}
         query = {**narrowed, **of, "index": index, "class": class_, "limit": limit}
@@ -344,8 +334,6 @@ class Methods:
 
         Parameters
         ----------
-        project
-            Its name.
         keep_last
             How many of each model to keep, from the newest.
         newer_than_days

@@ -60,17 +60,7 @@ def refuse(why: str) -> NoReturn:
 
 
 def refuse_problem(problem: "ProblemError", source: str = "", hint: str = "") -> NoReturn:
-    """End because the request is wrong, and say where.
-
-    Parameters
-    ----------
-    problem
-        What is wrong.
-    source
-        The files that it was found in.
-    hint
-        What to try.
-    """
+    """End because the request is wrong; say where, in which files (`source`), and what to try."""
     say(f"{source}{': ' if source else ''}{problem.title}. {problem.detail}")
     for violation in problem.errors:
         put_error(f"  {violation.pointer or '/'}: {violation.detail}\n")
@@ -82,15 +72,7 @@ def refuse_problem(problem: "ProblemError", source: str = "", hint: str = "") ->
 
 
 def refuse_here(problem: "Problem", files: str = "") -> NoReturn:
-    """End because of a problem that was found here.
-
-    Parameters
-    ----------
-    problem
-        What is wrong.
-    files
-        The files of columns that it was found in.
-    """
+    """End because of a problem that was found here, in these files of columns."""
     from rprime.client.errors import ProblemError
 
     hint = _COLUMNS if any(error.code in _OF_COLUMNS for error in problem.errors) else ""

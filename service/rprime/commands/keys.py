@@ -2,6 +2,8 @@
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -56,10 +58,8 @@ def create(
     if "admin" in scopes and project is not None:
         refuse("--scope admin is for all projects; leave --project out")
     logs.configure()
-    try:
+    with _readable():
         key, token = keys.create(file, scopes, project=project, lasts=lasts, name=name)
-    except keys.KeyFileError as exc:
-        refuse(str(exc))
     typer.echo(token)
     structlog.get_logger().info("key_created", **_described(file, key))
 
@@ -70,11 +70,17 @@ def list_keys(*, file: File) -> None:
     from rprime.auth import keys
     from rprime.commands.history import print_rows
 
-    try:
+    with _readable():
         found = keys.read(file)
-    except keys.KeyFileError as exc:
-        refuse(str(exc))
-    print_rows(_COLUMNS, map(_row, found))
+    rows = (
+        (
+            *(key.id, key.state, ",".join(key.scopes), key.project or "*"),
+            "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M}Z",
+            key.name,
+        )
+        for key in found
+    )
+    print_rows(_COLUMNS, rows)
 
 
 @app.command()
@@ -91,15 +97,25 @@ def revoke(
 
     logs.configure()
     try:
-        revoked = keys.revoke(file, key_id)
-    except keys.KeyFileError as exc:
-        refuse(str(exc))
+        with _readable():
+            revoked = keys.revoke(file, key_id)
     except keys.UnknownKeyError:
         refuse("no key has this id; rprime keys list shows them")
     if revoked is None:
         say(f"key {key_id} was revoked before")
     else:
         structlog.get_logger().info("key_revoked", **_described(file, revoked))
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """End and say what is wrong with the file of keys."""
+    from rprime.auth.keys import KeyFileError
+
+    try:
+        yield
+    except KeyFileError as exc:
+        refuse(str(exc))
 
 
 def _described(file: Path, key: "ApiKey") -> dict[str, Any]:
@@ -127,8 +143,3 @@ def _duration(text: str) -> timedelta | None:
     if found is None:
         refuse("--expires is a number of hours, days or weeks, such as 12h, 90d or 4w; or never")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
-
-
-def _row(key: "ApiKey") -> tuple[str, ...]:
-    expires = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M}Z"
-    return key.id, key.state, ",".join(key.scopes), key.project or "*", expires, key.name

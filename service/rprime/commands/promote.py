@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from rprime.client.clients import Client
 
 _NOT_FOUND = 404
-_NO_GATE = "no_gate"
-"""The verdict of an evaluation without a gate."""
 
 
 @with_history
@@ -39,7 +37,7 @@ def promote(
     """
     identifier = _id_of(evaluation)
     with history.client(read_only=False) as client:
-        verdict = client.evaluation(identifier).verdict or _NO_GATE if if_passed else "pass"
+        verdict = client.evaluation(identifier).verdict or "no_gate" if if_passed else "pass"
         if verdict != "pass":
             say(f"{alias} of {project} stays as it is: the verdict is {verdict}")
         elif point(client, project, alias, identifier, if_absent=if_absent):
@@ -69,7 +67,15 @@ def point(client: "Client", project: str, alias: str, evaluation: str, *, if_abs
     from rprime.client.errors import ProblemError
 
     path = path_of("projects", project, "aliases", alias)
-    expected = {"If-None-Match": "*"} if if_absent else _etag(client, path)
+    expected = {"If-None-Match": "*"}
+    if not if_absent:
+        try:
+            expected = client.ask(
+                Call("GET", path, lambda answer: {"If-Match": answer.headers["etag"]})
+            )
+        except ProblemError as problem:
+            if problem.status != _NOT_FOUND:
+                raise
     body = json.dumps({"evaluation": evaluation}).encode()
     try:
         client.ask(Call("PUT", path, lambda _: None, body, {"Content-Type": JSON, **expected}))
@@ -78,16 +84,3 @@ def point(client: "Client", project: str, alias: str, evaluation: str, *, if_abs
             raise
         return False
     return True
-
-
-def _etag(client: "Client", path: str) -> dict[str, Any]:
-    """Return the header that expects an alias as it is now."""
-    from rprime.client.calls import Call
-    from rprime.client.errors import ProblemError
-
-    try:
-        return client.ask(Call("GET", path, lambda answer: {"If-Match": answer.headers["etag"]}))
-    except ProblemError as problem:
-        if problem.status != _NOT_FOUND:
-            raise
-        return {"If-None-Match": "*"}

@@ -43,14 +43,17 @@ def serve(
     """Start the service. Every option has a variable, too: RPRIME_HOST, RPRIME_PORT, ..."""
     settings = _settings(host=host, port=port, insecure=insecure)
     _refuse_unsafe(settings, workers)
-    _refuse_damaged(settings.keys_file)
     if workers > 1:
-        _share_metrics()
+        # They share their metrics through a folder for as long as they run.
+        folder = tempfile.mkdtemp(prefix="rprime-metrics-")
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
     from rprime.server import logs
 
     logs.configure()
     _refuse_unusable(settings)
-    listener = _listen(settings)
+    listener = _listen(settings) if settings.uds is None else _listen_at(settings.uds)
+    listener.set_inheritable(True)
     # uvicorn ends itself by the signal that it has handled: a service that was asked to stop
     # and did so has not failed.
     for wanted in _ENDING:
@@ -67,13 +70,6 @@ def serve(
     finally:
         if settings.uds is not None:
             settings.uds.unlink(missing_ok=True)
-
-
-def _share_metrics() -> None:
-    """Make the folder through which workers share their metrics, for as long as they run."""
-    folder = tempfile.mkdtemp(prefix="rprime-metrics-")
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def _settings(**options: Any) -> "Settings":  # noqa: ANN401 - Pydantic types them
@@ -99,20 +95,15 @@ def _refuse_unsafe(settings: "Settings", workers: int) -> None:
             "SQLite belongs to one process; for several workers set RPRIME_STORE to a "
             "PostgreSQL URL, or to none"
         )
+    if settings.keys_file is not None:
+        from rprime.auth import keys
 
-
-def _refuse_damaged(keys_file: Path | None) -> None:
-    from rprime.auth import keys
-
-    if keys_file is None:
-        return
-    try:
-        keys.read(keys_file)
-    except keys.MissingKeyFileError:
-        # The first key may be made while the service runs; until then it is closed.
-        pass
-    except keys.KeyFileError as exc:
-        refuse(str(exc))
+        try:
+            # The first key may be made while the service runs; until then it is closed.
+            with suppress(keys.MissingKeyFileError):
+                keys.read(settings.keys_file)
+        except keys.KeyFileError as exc:
+            refuse(str(exc))
 
 
 def _refuse_unusable(settings: "Settings") -> None:
@@ -123,17 +114,14 @@ def _refuse_unusable(settings: "Settings") -> None:
     if settings.store == "none":
         return
     try:
-        open_store(settings.store, options=database_options(settings)).close()
-    except (StoreUnavailableError, StoreFullError):
         # It may come later: until then the service is not ready.
-        pass
+        with suppress(StoreUnavailableError, StoreFullError):
+            open_store(settings.store, options=database_options(settings)).close()
     except StoreError as exc:
         refuse(str(exc))
 
 
 def _listen(settings: "Settings") -> socket.socket:
-    if settings.uds is not None:
-        return _listen_at(settings.uds)
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         listener = socket.create_server(
@@ -141,7 +129,6 @@ def _listen(settings: "Settings") -> socket.socket:
         )
     except OSError as exc:
         refuse(f"cannot listen on {settings.host}:{settings.port}: {exc.strerror}")
-    listener.set_inheritable(True)
     return listener
 
 
@@ -159,7 +146,6 @@ def _listen_at(path: Path) -> socket.socket:
         listener.listen(_BACKLOG)
     except OSError as exc:
         refuse(f"cannot listen on {path}: {exc.strerror or exc}")
-    listener.set_inheritable(True)
     return listener
 
 

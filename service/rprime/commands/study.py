@@ -14,8 +14,6 @@ from rprime.commands.plot import known_form, write_image
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rprime.application.discrimination import PrintedFigure
-    from rprime.core.studies.discrimination import Line
     from rprime.settings import Limits
 
 Result = TypeVar("Result")
@@ -60,7 +58,12 @@ def discrimination(
             refuse("name an index, or a figure by --figure 1 to --figure 5")
         lines = _studied(discrimination_lines, orjson.dumps(asked))
         if output is not None or figure is not None:
-            _draw(lines, plan._replace(by=by or plan.by), output or Path(f"figure-{figure}.svg"))
+            from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
+
+            output = output or Path(f"figure-{figure}.svg")
+            look: dict[str, Any] = {"title": plan.title, "by": by or plan.by}
+            look |= {"columns": 1 if plan.title else COLUMNS, "form": known_form(output)}
+            write_image(output, lambda: draw_discrimination(lines, **look))
         else:
             put(discrimination_document(lines) + b"\n")
 
@@ -97,11 +100,3 @@ def _entry(name: str) -> Any:  # noqa: ANN401 (JSON)
     if colon and not number.isdecimal():
         refuse("a class is a number from 1 on, as in f1:1")
     return {"index": key, "class": int(number)} if colon else key
-
-
-def _draw(lines: "list[Line]", plan: "PrintedFigure", output: Path) -> None:
-    from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
-
-    form, columns = known_form(output), 1 if plan.title else COLUMNS
-    look: dict[str, Any] = {"title": plan.title, "by": plan.by, "columns": columns, "form": form}
-    write_image(output, lambda: draw_discrimination(lines, **look))
