@@ -2,7 +2,6 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
@@ -70,6 +69,7 @@ def compare(
         from rprime.commands.ci_request import assemble, reference_of
         from rprime.commands.evaluation import run
         from rprime.commands.history import slice_member
+        from rprime.commands.mappings import read_gates, read_mapping
         from rprime.commands.renderings import conclude, publish
 
         new, old = reference_of(candidate), reference_of(baseline)
@@ -90,8 +90,11 @@ def compare(
         else:
             client = connections.enter_context(history.client())
             new = {"evaluation": _identified(client, project, new)}
-            asked = {"candidate": new, "baseline": old, **_members(gates, request)}
-            asked |= slice_member(slice_)
+            asked = {"candidate": new, "baseline": old, **slice_member(slice_)}
+            if gates is not None:
+                asked["gates"] = read_gates(gates)
+            if request is not None:
+                asked["options"] = read_mapping(request, "members of a request")
             outcome = _stored(client, asked, baseline)
         publish(outcome, output, gates)
         conclude(outcome, strict=strict)
@@ -114,14 +117,6 @@ def _identified(client: "Client", project: str | None, reference: Json) -> str:
             )
     names = {} if by == "latest" else {by: name}
     return newest(client, project, names | {"model": reference.get("model")})
-
-
-def _members(gates: Path | None, request: Path | None) -> Json:
-    """Return the rules and the options of a comparison from files."""
-    from rprime.commands.mappings import read_gates, read_mapping
-
-    members: Json = {"gates": read_gates(gates)} if gates else {}
-    return members | ({"options": read_mapping(request, "members of a request")} if request else {})
 
 
 def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome":

@@ -76,20 +76,17 @@ def list_(
         for one in found:
             own = {index: values[one.id].value if one.id in values else None}
             put(orjson.dumps({**one.model_dump(mode="json"), "values": own}) + b"\n")
-    elif found:
-        head = ("CREATED", "MODEL", "VERSION", "BRANCH", "COMMIT", index.upper(), "VERDICT", "ID")
-        rows = (
-            (
-                *(_moment(one), one.model, one.version, one.branch, (one.commit or "")[:_SHORT]),
-                _value(values.get(one.id)),
-                f"{one.verdict or '-'}{' (waived)' if one.waived else ''}",
-                one.id,
-            )
-            for one in found
-        )
-        print_rows(head, rows)
-    else:
+        return
+    if not found:
         say(f"{project} has no such evaluation")
+        return
+    head = ("CREATED", "MODEL", "VERSION", "BRANCH", "COMMIT", index.upper(), "VERDICT", "ID")
+    rows = []
+    for one in found:
+        names = (one.model, one.version, one.branch, (one.commit or "")[:_SHORT])
+        verdict = f"{one.verdict or '-'}{' (waived)' if one.waived else ''}"
+        rows.append((_moment(one), *names, _value(values.get(one.id)), verdict, one.id))
+    print_rows(head, rows)
 
 
 @app.command()
@@ -150,7 +147,14 @@ def trend(
             _put(found)
             return
         head = ("CREATED", "MODEL", "VERSION", "VALUE", "INTERVAL", "SINCE ANCHOR", "VERDICT", "ID")
-        print_rows(head, map(_step, found.items))
+        rows = (
+            (
+                *(_moment(one), one.model, one.version, _value(one), _span(one)),
+                *(signed(one.since_anchor), one.verdict, one.evaluation),
+            )
+            for one in found.items
+        )
+        print_rows(head, rows)
         _explain(client, found, of)
 
 
@@ -205,12 +209,6 @@ def purge(
         found = client.purge(project, dry_run=dry_run, **kept)
     what = "would be deleted" if dry_run else "deleted"
     say(f"{found.deleted} {what}, {found.kept} kept, {found.aliased} of them for an alias alone")
-
-
-def _step(item: "TrendItem") -> tuple[str | None, ...]:
-    since = signed(item.since_anchor)
-    names = (_moment(item), item.model, item.version)
-    return (*names, _value(item), _span(item), since, item.verdict, item.evaluation)
 
 
 def _explain(client: "Client", found: "Trend", of: Any) -> None:  # noqa: ANN401 (a slice)

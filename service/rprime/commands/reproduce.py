@@ -25,22 +25,17 @@ def reproduce(
         raise typer.Exit(Status.DEFECT)
 
 
-def _rows(found: "Reproduction", table: str) -> Iterator[tuple[str, str, str, str]]:
-    for result in found.results:
-        if result.table == table:
-            mark = "" if result.reproduced else result.mark
-            name = result.index if result.class_ is None else f"{result.index} of {result.class_}"
-            yield name, f"{result.published:.4f}", f"{result.computed:.4f}", mark
-
-
 def _document(found: "Reproduction") -> Iterator[str]:
     yield from ("# Published and computed", "")
     yield from (f"{found.source}.", "")
     yield from (f"{found.summary} This document is what `rprime reproduce` prints.", "")
     for table in found.tables:
         yield from (f"## {table}", "", "| | published | computed | |", "|---|---|---|---|")
-        for row in _rows(found, table):
-            yield f"| {' | '.join(row)} |"
+        for one in found.results:
+            if one.table == table:
+                name = one.index if one.class_ is None else f"{one.index} of {one.class_}"
+                mark = "" if one.reproduced else one.mark
+                yield f"| {name} | {one.published:.4f} | {one.computed:.4f} | {mark} |"
         yield ""
     yield from ("## Claims", "", "| claim | result | numbers |", "|---|---|---|")
     for claim in found.claims:

@@ -12,8 +12,6 @@ from rprime.report.decimals import count, decimal, percent, plural, signed, span
 from rprime.report.names import shown
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from rprime.client.report import SliceSearch
 
 _TITLES = ("Slice", "Items", "", "Rest", "Difference", "Interval", "Adjusted p")
@@ -54,10 +52,13 @@ def slices(
         asked = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
         chosen = chosen_members(columns, column or [], option="--column")
         found = _found(file, asked, chosen, request, service)
-        if markdown and not as_json:
-            put(_markdown(found).encode())
+        said, rows = _said(found), _rows(found)
+        if as_json:
+            put(found.content + b"\n")
+        elif markdown:
+            put(_markdown(found, said, rows).encode())
         else:
-            show(found.content if as_json else _overview(found))
+            show(overview(said[:1], _titles(found) if rows else (), rows, said[1:]))
 
 
 def _found(
@@ -133,15 +134,10 @@ def _titles(found: "SliceSearch") -> tuple[str, ...]:
     return tuple(title or found.model.index for title in _TITLES)
 
 
-def _overview(found: "SliceSearch") -> "RenderableType":
-    said, rows = _said(found), _rows(found)
-    return overview(said[:1], _titles(found) if rows else (), rows, said[1:])
-
-
-def _markdown(found: "SliceSearch") -> str:
+def _markdown(found: "SliceSearch", said: list[str], rows: list[tuple[str, ...]]) -> str:
     from rprime.report.markdown import MOST_OF_LIST, code, draw_table, prose
 
-    first, last = map(prose, _said(found))
-    rows = [(code(name), *numbers) for name, *numbers in _rows(found)]
+    first, last = map(prose, said)
+    rows = [(code(name), *numbers) for name, *numbers in rows]
     drawn = draw_table(_titles(found), "lrrrrrr", rows, MOST_OF_LIST, "slice") if rows else ""
     return "\n\n".join(filter(None, (first, drawn, last))) + "\n"

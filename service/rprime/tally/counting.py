@@ -86,14 +86,7 @@ def tally(
     parts = {f"{SLICE}{name}": _part(source, cuts.get(name)) for name, source in sources.items()}
     counted = counted.with_columns(**parts) if parts else counted
     keys += parts
-    found = _counted(counted, keys, weighted=WEIGHT in names).head(MOST_GROUPS + 1).collect()
-    if not len(found):
-        raise TallyError("there are no items, so there is nothing to evaluate")
-    if len(found) > MOST_GROUPS:
-        raise TallyError(
-            f"there are more than {MOST_GROUPS:,} distinct combinations of labels and slices: "
-            "the columns do not hold classes, or slices have too many values"
-        )
+    found = _counted(counted, keys, weighted=WEIGHT in names)
     columns = {name: found[name].to_list() for name in keys}
     divided = {name: columns.pop(f"{SLICE}{name}") for name in sources}
     columns = typed(columns, labels) if untyped else columns
@@ -218,24 +211,30 @@ def _top(scores: Sequence[str], reject_below: float | None) -> "nw.Expr":
 
 def _counted(
     lazy: "nw.LazyFrame[Any]", keys: Sequence[str], *, weighted: bool
-) -> "nw.LazyFrame[Any]":
+) -> "nw.DataFrame[Any]":
     """Group by the labels and count; null forms a group, too."""
     import narwhals as nw
 
-    if not weighted:
-        return lazy.select(*keys).group_by(*keys).agg(nw.len().alias(_COUNT))
     weight = nw.col(WEIGHT)
-    return (
-        lazy.select(*keys, weight.cast(nw.Float64))
-        .group_by(*keys)
-        .agg(
-            nw.len().alias(_COUNT),
+    read, counts = [*keys], [nw.len().alias(_COUNT)]
+    if weighted:
+        lazy = lazy.with_columns(weight.cast(nw.Float64))
+        read.append(WEIGHT)
+        counts += [
             weight.count().alias(_PRESENT),
             weight.sum().alias(_SUM),
             weight.min().alias(_LEAST),
             weight.max().alias(_LARGEST),
+        ]
+    found = lazy.select(*read).group_by(*keys).agg(*counts).head(MOST_GROUPS + 1).collect()
+    if not len(found):
+        raise TallyError("there are no items, so there is nothing to evaluate")
+    if len(found) > MOST_GROUPS:
+        raise TallyError(
+            f"there are more than {MOST_GROUPS:,} distinct combinations of labels and slices: "
+            "the columns do not hold classes, or slices have too many values"
         )
-    )
+    return found
 
 
 def _predicted(columns: dict[str, list[Any]], classes: Sequence[str], items: Array) -> list[Any]:
