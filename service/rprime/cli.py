@@ -21,7 +21,6 @@ from rprime.commands import (
     lint,
     plot,
     promote,
-    reproduce,
     serve,
     slices,
     study,
@@ -44,7 +43,7 @@ app.command()(slices.slices)
 app.command()(documents.gates_schema)
 app.command()(documents.indices)
 app.command()(plot.plot)
-app.command()(reproduce.reproduce)
+app.command()(study.reproduce)
 app.command()(documents.openapi)
 app.command()(promote.promote)
 app.command()(transfer.export)

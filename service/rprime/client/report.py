@@ -1,9 +1,10 @@
 """Answers of the service: the JSON document, and a typed model of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
 
@@ -12,6 +13,7 @@ from pydantic import BaseModel
 
 from rprime.client.values import Classes, ClassValues, Differences, Values
 from rprime.report.decimals import plural
+from rprime.report.figures.sheet import Canvas, form_of
 from rprime.schemas.report import CompareReport
 from rprime.schemas.report import Report as ReportModel
 from rprime.schemas.simulation import LintReport, PlanReport
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from rich.console import ConsoleRenderable
 
     from rprime.application import EvaluationRequest
-    from rprime.client.figure import Figure
     from rprime.report.subject import ReportSubject
     from rprime.schemas.gate import Gate
     from rprime.schemas.report import (
@@ -132,6 +133,33 @@ class Judged(Answer[JudgedModel]):
         return None if found is None else Differences(found)
 
 
+class Figure:
+    """A figure: a notebook shows it, `save` writes it."""
+
+    def __init__(self, draw: Callable[[Canvas], bytes], width: int) -> None:
+        self._draw = draw
+        self._width = width  # in pixels of CSS, 96 to an inch
+
+    @cached_property
+    def svg(self) -> str:
+        """The figure as SVG."""
+        return self._draw(Canvas("svg", self._width)).decode()
+
+    def save(self, path: str | Path, *, scale: float = 2.0) -> None:
+        """Write a file whose path ends in .svg or .png.
+
+        Parameters
+        ----------
+        scale
+            Pixels of a PNG for each pixel of the width.
+        """
+        file = Path(path)
+        file.write_bytes(self._draw(Canvas(form_of(file), self._width, scale)))
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
 class Report(Judged[ReportModel]):
     """A report: `report.overall["r_prime"].value`, `report.per_class["cat"].recall.interval`."""
 
@@ -220,7 +248,7 @@ class Report(Judged[ReportModel]):
         *,
         indices: Sequence[str] = (),
         width: int = 800,
-    ) -> "Figure":
+    ) -> Figure:
         """Draw a figure, which a notebook shows and `save` writes.
 
         Parameters
@@ -237,8 +265,7 @@ class Report(Judged[ReportModel]):
         ValueError
             If there is no such figure or index, or a service gave the report without its table.
         """
-        from rprime.client.figure import Figure  # noqa: PLC0415 - few reports are drawn
-        from rprime.report.figures.evaluation import FIGURES, drawn  # noqa: PLC0415 - as above
+        from rprime.report.figures.evaluation import FIGURES, drawn  # noqa: PLC0415 - few reports are drawn
 
         if figure not in FIGURES:
             raise ValueError(f"there is no figure {figure!r}; there are {', '.join(FIGURES)}")

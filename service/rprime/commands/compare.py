@@ -65,8 +65,7 @@ def compare(
     Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
     """
     with defects(), ExitStack() as connections:
-        from rprime.commands.chosen import chosen_members
-        from rprime.commands.ci_request import assemble, reference_of
+        from rprime.commands.ci_request import assemble, chosen_members, reference_of
         from rprime.commands.evaluation import run
         from rprime.commands.history import slice_member
         from rprime.commands.mappings import read_gates, read_mapping

@@ -93,8 +93,7 @@ def evaluate(
         "keep_items": keep_items,
     }
     with defects():
-        from rprime.commands.chosen import chosen_members
-        from rprime.commands.ci_request import assemble
+        from rprime.commands.ci_request import assemble, chosen_members
         from rprime.commands.evaluation import run
         from rprime.commands.renderings import conclude, publish
 

@@ -47,7 +47,7 @@ def slices(
 ) -> None:
     """Find slices in which a model is weak: one half of the items finds them, the other tests."""
     with defects():
-        from rprime.commands.chosen import chosen_members
+        from rprime.commands.ci_request import chosen_members
 
         asked = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
         chosen = chosen_members(columns, column or [], option="--column")

@@ -1,19 +1,20 @@
-"""Studies of indices, on this machine."""
+"""Studies of indices on this machine, and the results of the R' papers computed again."""
 
 import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import orjson
 import typer
 
-from rprime.commands.exit_status import defects, put, refuse, refuse_here
+from rprime.commands.exit_status import Status, defects, put, refuse, refuse_here
 from rprime.commands.options import settings
 from rprime.commands.plot import known_form, write_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from rprime.application.reproduction import Reproduction
     from rprime.settings import Limits
 
 Result = TypeVar("Result")
@@ -85,7 +86,7 @@ def agreement(
         put(_studied(agreement_document, body) + b"\n")
 
 
-def _studied(study: "Callable[[bytes, Limits], Result]", body: bytes) -> Result:
+def _studied(study: Callable[[bytes, "Limits"], Result], body: bytes) -> Result:
     """Do what a request asks for, or end and say what is wrong with it."""
     from rprime.problems.problem import Problem
 
@@ -100,3 +101,61 @@ def _entry(name: str) -> Any:  # noqa: ANN401 (JSON)
     if colon and not number.isdecimal():
         refuse("a class is a number from 1 on, as in f1:1")
     return {"index": key, "class": int(number)} if colon else key
+
+
+def reproduce(
+    *, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, numbers in full.")] = False
+) -> None:
+    """Print what the R' papers published against what is computed here, with errata and claims."""
+    from rprime.application.reproduction import reproduce as run
+
+    found = run()
+    put(_json(found) if as_json else "\n".join((*_document(found), "")).encode())
+    if not found.sound:
+        raise typer.Exit(Status.DEFECT)
+
+
+def _document(found: "Reproduction") -> Iterator[str]:
+    yield from ("# Published and computed", "")
+    yield from (f"{found.source}.", "")
+    yield from (f"{found.summary} This document is what `rprime reproduce` prints.", "")
+    for table in found.tables:
+        yield from (f"## {table}", "", "| | published | computed | |", "|---|---|---|---|")
+        for one in found.results:
+            if one.table == table:
+                name = one.index if one.class_ is None else f"{one.index} of {one.class_}"
+                mark = "" if one.reproduced else one.mark
+                yield f"| {name} | {one.published:.4f} | {one.computed:.4f} | {mark} |"
+        yield ""
+    yield from ("## Claims", "", "| claim | result | numbers |", "|---|---|---|")
+    for claim in found.claims:
+        result = "holds" if claim.holds else "holds not"
+        yield f"| {claim.text} ({claim.source}) | {result} | {claim.numbers} |"
+    yield ""
+    for heading, entries in (("Errata", found.errata), ("Reading the papers", found.conventions)):
+        yield from (f"## {heading}", "")
+        yield from (f"* {where}: {text}" for where, text in entries)
+        yield ""
+
+
+def _json(found: "Reproduction") -> bytes:
+    results = [
+        {
+            "table": result.table,
+            "index": result.index,
+            "class": result.class_,
+            "published": result.published,
+            "computed": result.computed,
+            "result": result.mark,
+        }
+        for result in found.results
+    ]
+    document = {
+        "source": found.source,
+        "numbers": len(results),
+        "reproduced": found.reproduced,
+        "results": results,
+        "errata": [{"table": where, "text": text} for where, text in found.errata],
+        "claims": [asdict(claim) for claim in found.claims],
+    }
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
