@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rprime.evidence import vocabulary
-from rprime.evidence.coding import PIECE, counted, recoded
-from rprime.evidence.vocabulary import Growing, Vocabulary, Where
+from rprime.core.items import PIECE
+from rprime.evidence import label_columns
+from rprime.evidence.coding import counted, recoded
+from rprime.evidence.label_columns import Growing, Vocabulary, Where
 
 WHERE = Where("/y_true", 0, null=True)
 KINDS = ("uint8", "int8", "uint16", "int32", "int64", "uint64")
@@ -33,7 +34,7 @@ def test_pieces_of_integers_keep_their_labels(pieces: list[list[int]]) -> None:
     codes = Vocabulary(100, "/y_true")
     for kind in (np.int8, np.int64):
         for piece in pieces:
-            found = codes.of_integers(np.array(piece, kind), None, WHERE)
+            found = codes.of_integers(np.array(piece, kind), WHERE)
             assert [codes.labels[code] for code in found.tolist()] == piece
 
 
@@ -41,12 +42,12 @@ def test_after_labels_without_a_gap_others_may_come() -> None:
     codes = Vocabulary(1000, "/y_true")
     pieces = [[0, 1, 2], [2, 0], [-1, 2], [0, 5], [5, 1], [300, 2**40], [1, 2]]
     for piece in pieces:
-        found = codes.of_integers(np.array(piece), None, WHERE)
+        found = codes.of_integers(np.array(piece), WHERE)
         assert [codes.labels[code] for code in found.tolist()] == piece
 
 
 def test_an_array_that_is_full_is_moved_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "MAPPED", 16)
+    monkeypatch.setattr(label_columns, "MAPPED", 16)
     kept, expected = Growing(), list[int]()
     for number in (1, 200, 255, 256, 70_000, 3):
         part = np.full(11, number, np.min_scalar_type(number))

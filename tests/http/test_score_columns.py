@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from rprime import evidence
-from rprime.evidence.vocabulary import MAPPED
+from rprime.evidence.label_columns import MAPPED
 from rprime.settings import Limits
 from tests.http.column_bodies import (
     MEDIA_TYPES,

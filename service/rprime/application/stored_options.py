@@ -11,7 +11,7 @@ from rprime.core.options import SCORE_OPTIONS, Options
 from rprime.core.populations.population import Population
 from rprime.core.selection import default_keys
 from rprime.core.slices.evaluation import asked_indices
-from rprime.evidence.matrices import MATRICES
+from rprime.evidence.tables import MATRICES
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import Provenance
 

@@ -9,6 +9,8 @@ from rprime.core.table import ConfusionTable
 
 MOST_DENSE = 2_000
 """Classes up to which the cells of items are counted in a full matrix."""
+PIECE = 1 << 16
+"""Items in one piece, so that intermediate arrays fit into the processor's caches."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,18 +39,30 @@ class Items:
     weights: Array | None = None
     ids: Array | None = None
 
+    def cells(self, k: int, start: int = 0, end: int | None = None) -> Array:
+        """Return true (k + 1) + predicted of items, in the smallest type that holds it."""
+        width = k + 1
+        cells = self.true[start:end].astype(np.min_scalar_type(width * width))
+        cells *= cells.dtype.type(width)
+        return np.add(cells, self.predicted[start:end], out=cells, casting="unsafe")
 
-def table_of(items: Items, k: int) -> ConfusionTable:
-    """Count items, weighted ones by their weights."""
+
+def table_of(items: Items, k: int, most_dense: int = MOST_DENSE) -> ConfusionTable:
+    """Count items, weighted ones by their weights, in pieces: codes of all cells are wide."""
     weights = items.weights
     weighted = weights is not None and bool((weights != 1).any())
-    missing = items.predicted == k
-    counted = np.ones(missing.shape) if weights is None else weights
-    unclassified = np.bincount(items.true[missing], counted[missing], k)
-    true, predicted = (codes[~missing].astype(np.int64) for codes in (items.true, items.predicted))
-    if k > MOST_DENSE:
-        return ConfusionTable.sparse(
-            true, predicted, counted[~missing], k, unclassified=unclassified, weighted=weighted
-        )
-    dense = np.bincount(true * k + predicted, counted[~missing], k * k).reshape(k, k)
-    return ConfusionTable.dense(dense, unclassified, weighted=weighted)
+    if k > most_dense:
+        cells = items.cells(k).astype(np.int64)
+        return ConfusionTable.of_cells(cells, weights, k, weighted=weighted)
+    table = np.zeros(k * (k + 1))
+    # Each piece is counted into a table of its own.
+    piece = max(PIECE, table.size)
+    for start in range(0, items.true.size, piece):
+        cells = items.cells(k, start, start + piece)
+        if weights is None:
+            table += np.bincount(cells, minlength=table.size)
+        else:
+            # One by one, as bincount does, so that the sum does not depend on the pieces.
+            np.add.at(table, cells, weights[start : start + piece])
+    counts = table.reshape(k, k + 1)
+    return ConfusionTable.dense(counts[:, :k], counts[:, k], weighted=weighted)

@@ -73,6 +73,39 @@ class ConfusionTable:
         cells = SparseCells(distinct // k, distinct % k, summed, k)
         return cls(cells, _present(unclassified), _present(spurious), weighted)
 
+    @classmethod
+    def of_cells(
+        cls,
+        cells: Array,
+        counts: Array | None,
+        k: int,
+        *,
+        dense: bool = False,
+        unclassified: Array | None = None,
+        spurious: Array | None = None,
+        weighted: bool = False,
+    ) -> Self:
+        """Count cells given as row * (k + 1) + column, where column k is "unclassified"."""
+        if dense:
+            table = np.bincount(cells, counts, k * (k + 1)).reshape(k, k + 1)
+            omitted = table[:, k] if unclassified is None else unclassified
+            return cls.dense(table[:, :k], omitted, spurious, weighted=weighted)
+        if counts is None:
+            cells, counts = np.unique(cells, return_counts=True)
+        rows, columns = np.divmod(cells, k + 1)
+        in_table = columns < k
+        if unclassified is None and not in_table.all():
+            unclassified = np.bincount(rows[~in_table], counts[~in_table], k)
+        return cls.sparse(
+            rows[in_table],
+            columns[in_table],
+            counts[in_table],
+            k,
+            unclassified=unclassified,
+            spurious=spurious,
+            weighted=weighted,
+        )
+
     @property
     def k(self) -> int:
         """Number of declared classes."""

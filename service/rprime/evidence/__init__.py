@@ -13,6 +13,6 @@ from rprime.evidence.formats import (
     read_columns,
     read_members,
 )
-from rprime.evidence.matrices import read_matrices
 from rprime.evidence.pasted import read_pasted
 from rprime.evidence.reader import Evidence, read, read_baseline
+from rprime.evidence.tables import read_matrices

@@ -9,13 +9,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rprime.core.arrays import Array
+from rprime.core.items import PIECE
 from rprime.core.naming import LONGEST_NAME
-from rprime.evidence.coding import PIECE
 from rprime.evidence.columns import DUPLICATE_ID, Columns, Hold, too_large
-from rprime.evidence.label_columns import BOOLEANS, Piece
+from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.names import RULE
-from rprime.evidence.score_columns import is_score
-from rprime.evidence.vocabulary import Names
+from rprime.evidence.scores import is_score
 from rprime.problems.problem import Problem, refuse
 
 _BLOCK = 1 << 19
@@ -41,16 +40,9 @@ def read_stream(stream: IO[bytes], columns: Columns, most: int) -> None:
 
 
 def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
-    """Read Parquet by its row groups.
+    """Read a seekable Parquet file by its row groups.
 
-    Parameters
-    ----------
-    file
-        Seekable.
-    columns
-        The columns that receive the items.
-    most
-        Most bytes of the columns after decompression.
+    The columns receive the items; they have at most as many bytes after decompression.
     """
     metadata = pq.read_metadata(file)
     found = metadata.schema.to_arrow_schema().names
@@ -69,9 +61,7 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
 def _check_metadata(metadata: Any, chosen: Sequence[str], most: int) -> list[str]:
     """Refuse a file that is too large by its metadata; wrong metadata are found while reading.
 
-    Returns
-    -------
-    The chosen columns of strings that can be read as dictionaries.
+    Return the chosen columns of strings that can be read as dictionaries.
     """
     parts = [metadata.schema.column(i) for i in range(metadata.num_columns)]
     read = [
@@ -85,25 +75,19 @@ def _check_metadata(metadata: Any, chosen: Sequence[str], most: int) -> list[str
     # Repeated values take no bytes in the file, but a code of each is stored here.
     if metadata.num_rows * len(read) > most:
         raise too_large(most)
-    labels = [i for i in read if not is_score(parts[i].name)]
+    texts = {i for i in read if parts[i].physical_type == "BYTE_ARRAY"}
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         if group.num_columns != len(parts):
             raise Problem("unreadable_body", "The metadata of the Parquet file are damaged.")
-        for chunk in map(group.column, labels):
-            if chunk.total_uncompressed_size > _SLACK + chunk.num_values * _LONGEST_LABEL:
+        for i in read:
+            chunk = group.column(i)
+            too_long = chunk.total_uncompressed_size > _SLACK + chunk.num_values * _LONGEST_LABEL
+            if too_long and not is_score(parts[i].name):
                 raise refuse(f"/{chunk.path_in_schema}", "class_name", RULE)
-    return [
-        parts[i].name
-        for i in read
-        if parts[i].physical_type == "BYTE_ARRAY" and not _is_delta(metadata, i)
-    ]
-
-
-def _is_delta(metadata: Any, column: int) -> bool:
-    """Whether pyarrow cannot read strings in this encoding as a dictionary."""
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    chunks = (group.column(column) for group in groups)
-    return any(one.startswith("DELTA") for chunk in chunks for one in chunk.encodings)
+            # pyarrow cannot read strings in these encodings as a dictionary.
+            if any(encoding.startswith("DELTA") for encoding in chunk.encodings):
+                texts.discard(i)
+    return [parts[i].name for i in read if i in texts]
 
 
 def _checked(batches: Iterable[Any], most: int) -> Iterator[Any]:
@@ -138,27 +122,20 @@ def _size(column: Any, dictionaries: dict[int, int], number: int) -> int:
 def gather(
     columns: Columns, wanted: Mapping[str, int], schema: Any, batches: Iterable[Any]
 ) -> None:
-    """Take columns out of batches.
+    """Take columns out of batches of Arrow.
 
     Parameters
     ----------
-    columns
-        Receives them.
     wanted
         Their positions in the schema, by the names that they have there or shall have.
-    schema, batches
-        Of Arrow.
     """
     for name, place in wanted.items():
         _check_type(schema.field(place).type, name, place + 1)
     places = {name: (_Column(), place) for name, place in wanted.items() if name != "item_id"}
-    id_place = wanted.get("item_id")
-    ids = None if id_place is None else _Ids(columns.hold)
-    if ids is not None:
-        columns.identify(ids)
+    ids = columns.ids = _Ids(columns.hold) if "item_id" in wanted else None
     for batch in batches:
         if ids is not None:
-            ids.add(batch.column(id_place))
+            ids.add(batch.column(wanted["item_id"]))
         for start in range(0, batch.num_rows, PIECE):
             part = batch.slice(start, PIECE)
             columns.add({name: own.piece(part.column(at)) for name, (own, at) in places.items()})
@@ -166,17 +143,13 @@ def gather(
         del batch
 
 
-def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
 def _check_type(kind: Any, name: str, number: int) -> None:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     numeric = name == "sample_weight" or is_score(name)
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     is_label = kind in _TEXTS or pa.types.is_boolean(kind)
-    fits = _is_number(kind) or pa.types.is_null(kind) or (is_label and not numeric)
-    if not fits:
+    if not (is_number or pa.types.is_null(kind) or (is_label and not numeric)):
         what = "numbers" if numeric else "integers, strings or booleans"
         place = "/y_score" if is_score(name) else f"/{name}"
         raise refuse(place, "column_type", f"Column {number} must hold {what}.")
@@ -287,18 +260,15 @@ class _Ids:
             row = sum(map(len, self._chunks)) + int(pc.index(column.is_null(), True).as_py())
             raise refuse(f"/item_id/{row}", "no_id", "Each item needs an id, or none has one.")
         column.validate(full=True)
-        self._hold_decoded(column)
-        self._chunks.append(column.cast(pa.large_string()).cast(pa.large_binary()))
-
-    def _hold_decoded(self, column: Any) -> None:
-        """Reserve the bytes of a decoded dictionary, twice because the ids are sorted."""
         size = column.nbytes
         if pa.types.is_string_view(column.type):
             size = int(_view_lengths(column).sum())
         if pa.types.is_dictionary(column.type) and column.type.value_type in _TEXTS:
             lengths = pc.binary_length(column.dictionary).take(column.indices)
             size = pc.sum(lengths).as_py() or 0
+        # Decoded, and twice because the ids are sorted.
         self._hold(2 * (size + _BYTES_A_PLACE * len(column)))
+        self._chunks.append(column.cast(pa.large_string()).cast(pa.large_binary()))
 
     @property
     def column(self) -> Any:

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rprime.evidence.columns import Columns, missing, selected, two_baselines
-from rprime.evidence.label_columns import CodedColumn
-from rprime.evidence.vocabulary import Vocabulary
+from rprime.evidence.label_columns import CodedColumn, Vocabulary
 from rprime.problems.problem import refuse
 from rprime.schemas.document import Document
 
@@ -36,7 +35,7 @@ class BaselineColumns(Columns):
         """Find out which of the two it is, and check the names of the columns."""
         found = list(columns)
         places = dict(selected(found, self.chosen, self._known, optional=True))
-        if self._first.has_baseline:
+        if "y_pred_baseline" in self._first.labels:
             raise two_baselines()
         if "y_pred_baseline" in places:
             detail = "A baseline has no column `y_pred_baseline` of its own."
@@ -53,7 +52,7 @@ class BaselineColumns(Columns):
         # Labels have the same codes as in the first body.
         self.codes = self._first.codes
         self._predictions = CodedColumn(self.codes, "/baseline/y_pred", null=True)
-        self._labels["y_pred"] = self._predictions
+        self.labels["y_pred"] = self._predictions
         return places
 
     def members(self) -> dict[str, Any]:

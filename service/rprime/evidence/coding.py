@@ -1,25 +1,27 @@
 """Convert label arrays to arrays of codes without a Python object for each item."""
 
+from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import orjson
 
 from rprime.core.arrays import Array
+from rprime.core.items import PIECE
 from rprime.core.label_texts import integer_text
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
-from rprime.evidence.integer_labels import integers_of, numbered
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.evidence.spellings import AS_SENT, Spellings
 from rprime.problems.problem import invalid, refuse
-from rprime.schemas.document import kind_of
+from rprime.schemas.document import Document, kind_of
 
 _ABSENT = np.uint32(2**32 - 1)
-PIECE = 1 << 16
-"""Items in one piece, so that intermediate arrays fit into the processor's caches."""
 _BYTE_VALUES = 256
+DENSE_RANGE = 1 << 20
+"""Largest range of integers that are looked up in a table; others are searched."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,40 +42,39 @@ class Coded:
     warnings: tuple[Warning, ...] = ()
 
 
-@dataclass(frozen=True)
-class Pointers:
-    """JSON pointers to the label arrays and the declared labels."""
+def code_labels(document: Document) -> "Raw":
+    """Code the label arrays of a request: all strings, all integers or all booleans.
 
-    true: str
-    predicted: str
-    labels: str
-
-
-def code_labels(
-    y_true: object, y_pred: object, places: Pointers, *, without_booleans: bool
-) -> "Raw":
-    """Code two label arrays.
-
-    Parameters
-    ----------
-    y_true, y_pred
-        Arrays of equal length, all strings, all integers or all booleans; null in ``y_pred`` is
-        unclassified.
-    places
-        JSON pointers to both, and to the labels.
-    without_booleans
-        Whether the labels are proven to hold no booleans.
+    Null in `y_pred` is unclassified; with scores, `y_pred` may be missing.
     """
-    true, predicted = _items(y_true, places.true), _items(y_pred, places.predicted)
+    arrays, pointer = document.arrays, document.pointer
+    true = _items(arrays["y_true"], f"{pointer}/y_true")
+    predicted = _items(arrays.get("y_pred", true), f"{pointer}/y_pred")
     if len(true) != len(predicted):
         detail = f"`y_true` has {len(true)} items and `y_pred` {len(predicted)}; each needs both."
-        raise refuse(places.predicted, "wrong_length", detail)
+        raise refuse(f"{pointer}/y_pred", "wrong_length", detail)
     kind = type(next((label for label in true if label is not None), None))
     if kind is str:
-        return _code_strings(true, predicted, places)
+        return _code_strings(true, predicted, pointer)
     if kind is bool:
-        return _code_booleans(true, predicted, places)
-    return _code_integers(true, predicted, places, without_booleans=without_booleans)
+        # The types of all items are checked, because a dictionary takes 1 for true.
+        if set(map(type, true)) != {bool}:
+            raise invalid(names.mixed(true, f"{pointer}/y_true", null=False, like=True))
+        if not set(map(type, predicted)) <= {bool, type(None)}:
+            raise invalid(names.mixed(predicted, f"{pointer}/y_pred", null=True, like=True))
+        texts = {True: "True", False: "False", None: None}
+        true, predicted = ([texts[item] for item in items] for items in (true, predicted))
+        return _code_strings(true, predicted, pointer)
+    proven = document.without_booleans
+    integers = (
+        integers_of(true, f"{pointer}/y_true", null=False, without_booleans=proven),
+        integers_of(predicted, f"{pointer}/y_pred", null=True, without_booleans=proven),
+    )
+    distinct, (true_codes, codes) = numbered(*integers)
+    labels: list[str | None] = [str(value) for value in distinct.tolist()]
+    if integers[1].dtype == np.float64 and np.isnan(integers[1]).any():
+        labels.append(None)
+    return Raw(labels, true_codes, codes, pointer, rank=None)
 
 
 def recoded(values: Array, codes: Array, *, reuse: bool = False) -> Array:
@@ -129,11 +130,7 @@ def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -
     Parameters
     ----------
     groups
-        An array of strings or integers.
-    size
-        Number of items.
-    pointer
-        JSON pointer to it.
+        An array of strings or integers, at this pointer.
     what
         What the groups are called.
     """
@@ -165,8 +162,8 @@ class Raw:
         The labels by code; None for the code of unclassified items.
     true, predicted
         Shape (n,).
-    places
-        JSON pointers to both.
+    pointer
+        JSON pointer to the request, which has both as `y_true` and `y_pred`.
     rank
         Sort key of the classes; None: the codes ascend already.
     reuse
@@ -178,25 +175,22 @@ class Raw:
     texts: list[str | None]
     true: Array
     predicted: Array
-    places: Pointers
+    pointer: str
     rank: Callable[[str], Any] | None = str
     reuse: bool = False
     spellings: Spellings = AS_SENT
 
     def coded(self, declared: tuple[str, ...] | None, most: int, spellings: Spellings) -> Coded:
-        """Return the codes of the classes.
+        """Return the codes of the classes: at most as many as allowed.
 
-        Parameters
-        ----------
-        declared
-            The classes in their order; None: those that occur, strings sorted by code point and
-            integers by value.
-        most
-            Largest number of classes.
-        spellings
-            What the request says about texts that are not classes.
+        They are declared, or those that occur, strings sorted by code point and integers by value.
         """
-        raw = self if spellings is AS_SENT else self._spelled(spellings)
+        raw = self
+        if spellings is not AS_SENT:  # put classes in the place of their aliases
+            texts = spellings.renamed(self.texts)
+            integers = all(text is None or integer_text(text) == text for text in texts)
+            rank = int if integers and self.rank is not str else str
+            raw = replace(self, texts=texts, rank=rank, spellings=spellings)
         if declared is not None:
             labels, codes = declared, raw.declared(declared)
         else:
@@ -209,13 +203,6 @@ class Raw:
         counts = counted(self.true, codes.size) + counted(self.predicted, codes.size)
         warnings = spellings.warnings(self.texts, raw.texts, codes == len(labels), counts)
         return replace(raw.recoded(labels, codes), warnings=warnings)
-
-    def _spelled(self, spellings: Spellings) -> "Raw":
-        """Put classes in the place of their aliases."""
-        texts = spellings.renamed(self.texts)
-        integers = all(text is None or integer_text(text) == text for text in texts)
-        rank = int if integers and self.rank is not str else str
-        return replace(self, texts=texts, rank=rank, spellings=spellings)
 
     def declared(self, labels: tuple[str, ...]) -> Array:
         """Return the declared class of each code."""
@@ -234,7 +221,7 @@ class Raw:
         """Return the classes that occur, and that of each code."""
         first = self._first()
         if len(first) > most:
-            raise names.too_many(len(first), self.places.true, most)
+            raise names.too_many(len(first), f"{self.pointer}/y_true", most)
         labels = dict(zip(names.distinct(list(first), self._place(first)), first, strict=True))
         order = list(labels) if self.rank is None else sorted(labels, key=self.rank)
         codes = {labels[name]: code for code, name in enumerate(order)}
@@ -267,12 +254,15 @@ class Raw:
         absent = codes == _ABSENT
         if not absent.any():
             return
-        for raw, place in ((self.true, self.places.true), (self.predicted, self.places.predicted)):
+        for name, raw in self._sides():
             items = np.flatnonzero(absent[raw])
             detail = f"The label is not in `labels`; this is the first of {items.size} such items."
-            if raw is self.predicted:
+            if name == "y_pred":
                 detail += ' `"unknown_labels": "unclassified"` counts such predictions as missing.'
-            raise_places(items[:1, None], place, "undeclared_label", detail)
+            raise_places(items[:1, None], f"{self.pointer}/{name}", "undeclared_label", detail)
+
+    def _sides(self) -> tuple[tuple[str, Array], ...]:
+        return ("y_true", self.true), ("y_pred", self.predicted)
 
     def _refuse_unlabelled(self, codes: Array, k: int) -> None:
         """Refuse items whose true label is a missing value in disguise, or no declared class."""
@@ -282,21 +272,18 @@ class Raw:
             missing = self.texts[code] is None
             detail = names.NO_LABEL if missing else _NOT_DECLARED
             kind = "no_label" if missing else "undeclared_label"
-            raise_places(items[:1, None], self.places.true, kind, detail)
+            raise_places(items[:1, None], f"{self.pointer}/y_true", kind, detail)
 
     def _place(self, first: Mapping[str, int]) -> names.Place:
         """Return the function that finds the first place of a label."""
         codes = list(first.values())
 
         def place(i: int) -> str:
-            for raw, where in (
-                (self.true, self.places.true),
-                (self.predicted, self.places.predicted),
-            ):
+            for name, raw in self._sides():
                 items = np.flatnonzero(raw == codes[i])
                 if items.size:
-                    return f"{where}/{items[0]}"
-            return self.places.true
+                    return f"{self.pointer}/{name}/{items[0]}"
+            return f"{self.pointer}/y_true"
 
         return place
 
@@ -322,25 +309,15 @@ def _items(values: object, pointer: str) -> list[Any]:
     return values
 
 
-def _code_strings(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw:
+def _code_strings(y_true: list[Any], y_pred: list[Any], pointer: str) -> Raw:
     codes = Codes()
     true = looked_up(y_true, codes)
     if true is None or set(map(type, codes)) != {str}:
-        raise invalid(names.mixed(y_true, places.true, null=False, like=""))
+        raise invalid(names.mixed(y_true, f"{pointer}/y_true", null=False, like=""))
     predicted = looked_up(y_pred, codes)
     if predicted is None or not set(map(type, codes)) <= {str, type(None)}:
-        raise invalid(names.mixed(y_pred, places.predicted, null=True, like=""))
-    return Raw(list(codes), true, predicted, places)
-
-
-def _code_booleans(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw:
-    # The types of all items are checked, because a dictionary takes 1 for true.
-    if set(map(type, y_true)) != {bool}:
-        raise invalid(names.mixed(y_true, places.true, null=False, like=True))
-    if not set(map(type, y_pred)) <= {bool, type(None)}:
-        raise invalid(names.mixed(y_pred, places.predicted, null=True, like=True))
-    texts = {True: "True", False: "False", None: None}
-    return _code_strings([texts[item] for item in y_true], [texts[item] for item in y_pred], places)
+        raise invalid(names.mixed(y_pred, f"{pointer}/y_pred", null=True, like=""))
+    return Raw(list(codes), true, predicted, pointer)
 
 
 def looked_up(values: list[Any], codes: Codes) -> Array | None:
@@ -354,13 +331,66 @@ def looked_up(values: list[Any], codes: Codes) -> Array | None:
         return None
 
 
-def _code_integers(
-    y_true: list[Any], y_pred: list[Any], places: Pointers, *, without_booleans: bool
-) -> Raw:
-    true = integers_of(y_true, places.true, null=False, without_booleans=without_booleans)
-    predicted = integers_of(y_pred, places.predicted, null=True, without_booleans=without_booleans)
-    distinct, codes = numbered(true, predicted)
-    texts: list[str | None] = [str(value) for value in distinct.tolist()]
-    if predicted.dtype == np.float64 and np.isnan(predicted).any():
-        texts.append(None)
-    return Raw(texts, codes[0], codes[1], places, rank=None)
+def integers_of(values: list[Any], pointer: str, *, null: bool, without_booleans: bool) -> Array:
+    """Convert a list of integers; to float64 with NaN for null if `array` refuses the list."""
+    if (found := plain_integers(values, without_booleans=without_booleans)) is not None:
+        return _bounded(found, pointer)
+    allowed = {int, float, type(None)} if null else {int, float}
+    if not set(map(type, values)) <= allowed:
+        raise invalid(names.mixed(values, pointer, null=null, like=0))
+    numbers = np.array(values, dtype=np.float64)
+    if (np.rint(numbers) != numbers)[~np.isnan(numbers)].any():
+        raise invalid(names.mixed(values, pointer, null=null, like=0))
+    return _bounded(numbers, pointer)
+
+
+def plain_integers(values: list[Any], *, without_booleans: bool) -> Array | None:
+    """Convert a list of nothing but integers; else None."""
+    try:
+        found = np.frombuffer(bytes(values), dtype=np.uint8)
+    except (TypeError, ValueError):
+        try:
+            found = np.array(array("q", values))
+        except (TypeError, OverflowError):
+            return None
+    # In JSON only true and false have this letter; a look at each type takes three times as long.
+    return found if without_booleans or b"e" not in orjson.dumps(values) else None
+
+
+def _bounded(values: Array, pointer: str) -> Array:
+    # Of NaN alone the extremes are NaN, and no place is bad.
+    if not (np.fmin.reduce(values) >= -MOST and np.fmax.reduce(values) <= MOST):
+        bad = np.argwhere((values < -MOST) | (values > MOST))
+        raise_places(bad, pointer, "out_of_range", names.INTEGER_RULE)
+    return values
+
+
+def numbered(*arrays: Array) -> tuple[Array, list[Array]]:
+    """Return the distinct integers of arrays, ascending, and the position of each item in them.
+
+    NaN means unclassified; its position is the number of distinct integers.
+    """
+    missing = [np.isnan(values) if values.dtype == np.float64 else None for values in arrays]
+    whole = [
+        values if gone is None else values[~gone].astype(np.int64)
+        for values, gone in zip(arrays, missing, strict=True)
+    ]
+    low = min(int(values.min()) for values in whole if values.size)
+    high = max(int(values.max()) for values in whole if values.size)
+    found: list[Array]
+    if high - low >= DENSE_RANGE:
+        distinct = np.unique(np.concatenate([np.unique(values) for values in whole]))
+        found = [np.searchsorted(distinct, values).astype(np.uint32) for values in whole]
+    else:
+        offsets = [values if low == 0 else values.astype(np.int64) - low for values in whole]
+        size = high - low + 1
+        counts = np.sum([np.bincount(values, minlength=size) for values in offsets], axis=0)
+        distinct = np.flatnonzero(counts) + low
+        table = np.cumsum(counts > 0, dtype=np.uint32) - np.uint32(1)
+        found = [values if distinct.size == size else table[values] for values in offsets]
+    for i, gone in enumerate(missing):
+        if gone is not None:
+            positions = np.full(gone.size, distinct.size, np.uint32)
+            positions[~gone] = found[i]
+            found[i] = positions
+    return distinct, found

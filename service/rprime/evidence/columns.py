@@ -8,17 +8,16 @@ from typing import Protocol
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.items import PIECE
 from rprime.core.naming import LONGEST_NAME
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
-from rprime.evidence.coding import PIECE
-from rprime.evidence.label_columns import CodedColumn, Piece
+from rprime.evidence.label_columns import CodedColumn, Growing, Piece, Positions, Vocabulary, Where
 from rprime.evidence.names import is_name
 from rprime.evidence.numbers import MOST, WEIGHT
-from rprime.evidence.score_columns import PREFIX, ScoreColumns, is_score, ordered
+from rprime.evidence.scores import PREFIX, ScoreColumns, is_score, ordered
 from rprime.evidence.slices import PREFIX as SLICE_PREFIX
 from rprime.evidence.slices import SliceValues, is_slice
-from rprime.evidence.vocabulary import Growing, Positions, Vocabulary, Where
 from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
 from rprime.schemas.document import EVIDENCE, Document
 
@@ -74,13 +73,7 @@ class Identities(Protocol):
     """The distinct ids of all items."""
 
     def order(self, pointer: str) -> Array:
-        """Sort the ids by their UTF-8 bytes and return the order.
-
-        Raises
-        ------
-        Problem
-            If two ids are equal.
-        """
+        """Sort the ids by their UTF-8 bytes and return the order; refuse ids that are equal."""
 
     def pieces(self) -> Iterable[tuple[Array, Array]]:
         """Yield the lengths of many ids in bytes, and their UTF-8 bytes one after another."""
@@ -104,27 +97,26 @@ class _Weights(Growing):
         return values if order is None else values[order]
 
 
-class _Groups(Growing):
+class _Groups(CodedColumn):
     """Groups of the items."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._groups = Vocabulary(_MOST_GROUPS, "/group")
+        super().__init__(self._groups, "/group", null=False)
 
     @property
     def nbytes(self) -> int:
         return super().nbytes + self._groups.nbytes
 
     def add(self, piece: Piece, row: int) -> None:
-        where = Where("/group", row, null=False)
         if piece.missing is not None:
+            where = Where("/group", row, null=False)
             where.refuse(piece.missing, "no_group", "Each item needs a group.")
-        self.extend(piece.coded(self._groups, where))
+        super().add(piece, row)
 
     def array(self, order: Array | None) -> Array:
         # In the order of appearance, as in JSON.
-        values = self.whole()
-        values = values if order is None else values[order]
+        values = self.values if order is None else self.values[order]
         size = len(self._groups.labels)
         first = np.full(size, values.size)
         for end in range(values.size, 0, -PIECE):
@@ -147,10 +139,8 @@ class Columns:
         Largest number of classes.
     hold
         Reserves the bytes of the columns; None: there is memory for all of them.
-    untyped
-        Whether the format writes integers as texts.
-    matrix
-        Whether one array may hold all scores.
+    untyped, matrix
+        Whether the format writes integers as texts, and may have all scores in one array.
     measured
         Whether slices may be numbers, to be cut.
     """
@@ -180,12 +170,12 @@ class Columns:
         self.hold = hold or (lambda _size: None)
         self._held = 0
         self._rows = 0
-        self._labels: dict[str, CodedColumn] = {}
+        self.labels: dict[str, CodedColumn] = {}
         self._slices: dict[str, SliceValues] = {}
         self._others: dict[str, _Weights | _Groups] = {}
         self._scores: ScoreColumns | None = None
         self._matrix: Array | None = None
-        self._ids: Identities | None = None
+        self.ids: Identities | None = None
 
     @property
     def slicing(self) -> dict[str, object]:
@@ -193,34 +183,18 @@ class Columns:
         rest = self._request.rest
         return {n: rest[n] for n in ("slice_cuts", "slice_crossings") if n in rest}
 
-    @property
-    def has_baseline(self) -> bool:
-        """Whether a column holds the predictions of a baseline."""
-        return "y_pred_baseline" in self._labels
-
-    def begin(self, columns: Iterable[str]) -> dict[str, int]:
-        """Check the names of the columns.
-
-        Returns
-        -------
-        The positions of the columns to read, by name.
-        """
-        columns = list(columns)
+    def begin(self, columns: list[str]) -> dict[str, int]:
+        """Check the names of the columns; return the positions of those to read, by name."""
         places = selected(columns, self.chosen, self._known)
         self._ignore(columns, places)
         self._check_names(places, columns)
         found = [name for name, _ in places]
         for name in found:
             if name in LABELS:
-                null = name != "y_true"
-                self._labels[name] = CodedColumn(self.codes, f"/{name}", null=null)
-        self._slices = {
-            name: SliceValues(
-                name, measured=self._measured or name in self.cut, untyped=self._untyped
-            )
-            for name in found
-            if is_slice(name)
-        }
+                self.labels[name] = CodedColumn(self.codes, f"/{name}", null=name != "y_true")
+            elif is_slice(name):
+                measured = self._measured or name in self.cut
+                self._slices[name] = SliceValues(name, measured=measured, untyped=self._untyped)
         if "sample_weight" in found:
             self._others["sample_weight"] = _Weights(np.float64)
         if "group" in found:
@@ -272,11 +246,7 @@ class Columns:
 
     def add(self, batch: Mapping[str, Piece]) -> None:
         """Append items to all columns."""
-        gatherers: dict[str, CodedColumn | _Weights | _Groups] = {
-            **self._labels,
-            **self._slices,
-            **self._others,
-        }
+        gatherers = self.labels | self._slices | self._others
         for name, gatherer in gatherers.items():
             gatherer.add(batch[name], self._rows)
         if self._scores is not None:
@@ -294,75 +264,59 @@ class Columns:
         self._matrix = np.empty((items, width))
         return self._matrix
 
-    def identify(self, ids: Identities) -> None:
-        """Set the ids of the items."""
-        self._ids = ids
-
     def take(self, predictions: CodedColumn) -> None:
         """Use the predictions of another body as the baseline."""
-        if self._ids is not None:
+        if self.ids is not None:
             detail = "The items have ids, so the baseline needs `item_id` and `y_true`, too."
             raise refuse("/baseline", "no_id", detail)
         size = predictions.values.size
         if size != self._rows:
             detail = f"It has {size} items and the candidate {self._rows}."
             raise refuse("/baseline/y_pred", "wrong_length", detail)
-        self._labels["y_pred_baseline"] = predictions
+        self.labels["y_pred_baseline"] = predictions
 
     def document(self) -> Document:
         """Return the request, with the columns in place of the JSON arrays."""
         if not self._rows:
             raise refuse("/y_true", "empty", "There are no items, so there is nothing to evaluate.")
-        order = None if self._ids is None else self._ids.order("/item_id")
+        order = None if self.ids is None else self.ids.order("/item_id")
         if order is not None:
-            for column in (*self._labels.values(), *self._slices.values()):
+            for column in (*self.labels.values(), *self._slices.values()):
                 column.sort(order)
-        document, other = self._request, self._labels.pop("y_pred_baseline", None)
+        document, other = self._request, self.labels.pop("y_pred_baseline", None)
         arrays: dict[str, object] = {
-            **self._labels,
+            **self.labels,
             **{_MEMBERS[name]: column.array(order) for name, column in self._others.items()},
         }
-        if self._ids is not None:
-            arrays["item_id"] = self._ids
+        if self.ids is not None:
+            arrays["item_id"] = self.ids
         if self._slices:
             found = self._slices.items()
             arrays["slices"] = {name.removeprefix(SLICE_PREFIX): own for name, own in found}
-        arrays |= self._scored(order)
+        if self._matrix is not None:
+            arrays[MATRIX] = self._matrix if order is None else ordered(self._matrix, order)
+        elif self._scores is not None:
+            arrays[MATRIX] = self._scores.array(order)
+            if "labels" not in document.arrays:
+                arrays["labels"] = self._scores.labels
         document.arrays |= arrays
         document.names += tuple(arrays)
         if other is not None:
-            self._labels["y_true"].shared = True
+            self.labels["y_true"].shared = True
             document.rest["baseline"] = {}
             document.inner["baseline"] = Document(
                 {}, {"y_pred": other}, ("y_pred",), "/y_pred_baseline"
             )
         return document
 
-    def _scored(self, order: Array | None) -> dict[str, object]:
-        """Return the scores, and the labels of their columns if the request has none."""
-        if self._matrix is not None:
-            return {MATRIX: self._matrix if order is None else ordered(self._matrix, order)}
-        if self._scores is None:
-            return {}
-        scores: dict[str, object] = {MATRIX: self._scores.array(order)}
-        if "labels" in self._request.arrays:
-            return scores
-        return scores | {"labels": self._scores.labels}
-
 
 def selected(
-    columns: Iterable[str],
-    chosen: Mapping[str, str],
-    known: Collection[str],
-    *,
-    optional: bool = False,
+    columns: list[str], chosen: Mapping[str, str], known: Collection[str], *, optional: bool = False
 ) -> list[tuple[str, int]]:
     """Return the names and positions of the columns to read.
 
     Parameters
     ----------
-    columns
-        The names in the body.
     chosen
         The columns to read and what they are called there. Where they are slices alone, the known
         ones, all scores and all slices are read, too, by their own names.
@@ -370,24 +324,22 @@ def selected(
         The names of columns, but for scores and slices.
     optional
         Whether chosen columns may be missing.
-
-    Raises
-    ------
-    Problem
-        If the body has no column or two columns of a chosen name.
     """
-    found, places = list(columns), []
+    places = []
     if all(map(is_slice, chosen)):
-        read = (name in known or is_score(name) or is_slice(name) for name in found)
-        places = [(found[i], i) for i, wanted in enumerate(read) if wanted]
+        places = [
+            (name, i)
+            for i, name in enumerate(columns)
+            if name in known or is_score(name) or is_slice(name)
+        ]
     for name, source in chosen.items():
-        number = found.count(source)
+        number = columns.count(source)
         if number > 1 or not (number or optional):
             what = "Two columns have" if number else "No column has"
-            detail = f"{what} the name chosen for `{name}`; the body has {_listed(found)}."
+            detail = f"{what} the name chosen for `{name}`; the body has {_listed(columns)}."
             raise invalid([UnknownMember("", "missing_column", detail, source)])
         if number:
-            places.append((name, found.index(source)))
+            places.append((name, columns.index(source)))
     return places
 
 
@@ -423,10 +375,7 @@ _OWN = [name for name in EVIDENCE if name not in ("labels", "unclassified", "spu
 def _are_positions(document: Document) -> bool:
     """Whether the labels of the items are positions in the declared classes.
 
-    Raises
-    ------
-    Problem
-        If the request has evidence of its own, or positions but no classes.
+    Refuse a request that has evidence of its own, or positions but no classes.
     """
     for name in _OWN:
         if name in document.names:

@@ -14,8 +14,8 @@ import pyarrow.csv
 
 from rprime.evidence.arrow_body import gather
 from rprime.evidence.columns import LABELS, LONGEST_LINE, Columns
-from rprime.evidence.score_columns import is_score
-from rprime.evidence.vocabulary import Positions
+from rprime.evidence.label_columns import Positions
+from rprime.evidence.scores import is_score
 from rprime.problems.problem import Problem
 
 _DELIMITERS = ",\t;|"
@@ -26,6 +26,10 @@ _DECLARED = re.compile(rb'"?sep=([\t!#-/:-@[-`{-~])"?(\r\n|\n|\r)', re.IGNORECAS
 _LONGEST_BEGINNING = 4096
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 """How UTF-16 begins."""
+_NOT_UTF8 = (
+    "Line {} of the CSV is not UTF-8: it may be Latin-1 or Windows-1252. "
+    "Save the file as UTF-8, as by `iconv -f cp1252 -t utf-8`."
+)
 
 
 def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
@@ -55,36 +59,23 @@ def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
     end = min(lines.find(mark) % (len(lines) + 1) for mark in (b"\n", b"\r"))
     delimiter, found = _header(lines[:end], line, delimiter or _DELIMITERS)
     wanted = columns.begin(found)
-    layout = _Layout(delimiter, len(found), wanted, _types(wanted, columns))
+    # Inferred types may change: scores may begin with 0 and 1.
+    types = dict.fromkeys(wanted, pa.string())
+    for name in wanted:
+        if name == "sample_weight" or is_score(name) or name in columns.cut:
+            types[name] = pa.float64()
+        elif name in LABELS and isinstance(columns.codes, Positions):
+            types[name] = pa.int64()
+    layout = _Layout(delimiter, len(found), wanted, types)
     positions = {name: place for place, name in enumerate(wanted)}
     # The rest begins with the end of the header line, which counts as a line of its own.
     batches = layout.batches(chain([lines[end:]], blocks), line)
-    gather(columns, positions, pa.schema(layout.types), batches)
-
-
-def _types(wanted: Iterable[str], columns: Columns) -> dict[str, Any]:
-    """Return the types, because inferred ones may change: scores may begin with 0 and 1."""
-    types = dict.fromkeys(LABELS, pa.int64()) if isinstance(columns.codes, Positions) else {}
-    numeric = {name for name in wanted if is_score(name) or name in columns.cut}
-    types |= dict.fromkeys({"sample_weight", *numeric}, pa.float64())
-    return {name: types.get(name, pa.string()) for name in wanted}
+    gather(columns, positions, pa.schema(types), batches)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the lines of a CSV are parsed.
-
-    Parameters
-    ----------
-    delimiter
-        Separates the fields.
-    width
-        Number of fields.
-    wanted
-        Positions of the columns to read, by name.
-    types
-        Their types.
-    """
+    """How the lines of a CSV are parsed: positions and types of the columns to read, by name."""
 
     delimiter: str
     width: int
@@ -128,12 +119,8 @@ class _Layout:
         try:
             text = block.decode()
         except UnicodeDecodeError as error:
-            return _not_utf8(line + _line_ends(block[: error.start]))
-        numbers = [
-            place
-            for name, place in self.wanted.items()
-            if pa.types.is_floating(self.types[name]) or pa.types.is_integer(self.types[name])
-        ]
+            return _NOT_UTF8.format(line + _line_ends(block[: error.start]))
+        numbers = [place for name, place in self.wanted.items() if self.types[name] != pa.string()]
         reader = csv.reader(StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
         last = 0
         try:
@@ -158,17 +145,10 @@ def _header(head: bytes, line: int, delimiters: str) -> tuple[str, list[str]]:
         delimiter = next((sign for sign in delimiters if sign in text), delimiters[0])
         names = next(csv.reader([text], delimiter=delimiter), [])
     except UnicodeDecodeError:
-        raise Problem("unreadable_body", _not_utf8(line)) from None
+        raise Problem("unreadable_body", _NOT_UTF8.format(line)) from None
     except csv.Error:
         raise Problem("unreadable_body", "The header of the CSV is not valid.") from None
     return delimiter, [name.strip() for name in names]
-
-
-def _not_utf8(line: int) -> str:
-    return (
-        f"Line {line} of the CSV is not UTF-8: it may be Latin-1 or Windows-1252. "
-        "Save the file as UTF-8, as by `iconv -f cp1252 -t utf-8`."
-    )
 
 
 def _is_number(text: str) -> bool:

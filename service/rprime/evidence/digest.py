@@ -1,4 +1,4 @@
-"""Digests that identify test sets and evidence."""
+"""Digests that identify test sets and evidence, and the ids of items as bytes and numbers."""
 
 import hashlib
 from collections.abc import Sequence
@@ -9,25 +9,18 @@ import orjson
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
-from rprime.evidence.coding import PIECE, counted
+from rprime.core.items import PIECE
+from rprime.evidence.coding import counted
 from rprime.evidence.columns import Identities
-from rprime.evidence.item_ids import packed
 
 if TYPE_CHECKING:
     from rprime.evidence.reader import Evidence
 
+_BYTES_A_LENGTH = 4
+
 
 def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identities | None) -> str:
-    """Identify a test set by the true labels of its items in their order.
-
-    Parameters
-    ----------
-    labels
-        Names of all classes.
-    true
-        Shape (n,), codes into the labels.
-    identities
-        The ids of the items, if they have some; the items are then in the order of their ids.
+    """Identify a test set by the true labels (n,) of its items, in their order or that of ids.
 
     Returns
     -------
@@ -47,9 +40,8 @@ def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identit
         part = true[start : start + PIECE]
         room[: part.size] = part if same else np.take(codes, part)
         digest.update(room[: part.size].data)
-    if identities is not None:
-        for lengths, letters in identities.pieces():
-            digest.update(packed(lengths, letters))
+    for piece in () if identities is None else identities.pieces():
+        digest.update(_packed_ids(*piece))
     return digest.hexdigest()
 
 
@@ -82,7 +74,7 @@ def evidence_digest(evidence: "Evidence") -> str:
     if evidence.identities is not None:
         digest.update(b"ids\n")
         for lengths, letters in evidence.identities.pieces():
-            digest.update(packed(lengths, letters))
+            digest.update(_packed_ids(lengths, letters))
     if evidence.slices is not None:
         tables = evidence.slices.tables
         digest.update(b"slices " + orjson.dumps(list(map(dict, evidence.slices.names))) + b"\n")
@@ -106,3 +98,43 @@ def _packed(values: Array) -> Array:
 
 
 _BEYOND_INTEGERS = 2.0**63
+
+
+def _packed_ids(lengths: Array, letters: Array) -> bytes:
+    """Return ids, each after its length in four little-endian bytes; see `Identities.pieces`."""
+    starts = np.cumsum(lengths) - lengths
+    places = starts + _BYTES_A_LENGTH * np.arange(len(lengths))
+    places = (places[:, None] + np.arange(_BYTES_A_LENGTH)).ravel()
+    result = np.empty(letters.size + places.size, np.uint8)
+    is_letter = np.ones(result.size, bool)
+    is_letter[places] = False
+    result[places] = lengths.astype("<u4").view(np.uint8)
+    result[is_letter] = letters
+    return result.tobytes()
+
+
+def numbers_of(identities: Identities) -> Array:
+    """Return a number of 64 bits for each id, the same for the same id in every request.
+
+    Two of a million ids share a number with a probability of 3e-8.
+    """
+    return np.concatenate([_numbers(*piece) for piece in identities.pieces()])
+
+
+def _numbers(lengths: Array, letters: Array) -> Array:
+    """Sum the bytes of each id, each times a pseudorandom number of its position."""
+    starts = np.cumsum(lengths) - lengths
+    position = np.arange(letters.size) - np.repeat(starts, lengths)
+    longest = int(lengths.max(initial=0))
+    factors = _mixed(np.arange(longest + 1, dtype=np.uint64))
+    products = np.append(letters.astype(np.uint64) * factors[position], np.uint64(0))
+    sums = np.add.reduceat(products, starts) if len(starts) else np.zeros(0, np.uint64)
+    return np.where(lengths > 0, sums, np.uint64(0)) + _mixed(lengths.astype(np.uint64))
+
+
+def _mixed(numbers: Array) -> Array:
+    """Scatter numbers over 64 bits (splitmix64, Steele, Lea, Flood 2014)."""
+    z = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))

@@ -27,12 +27,6 @@ class BodyFormat:
 
     Parameters
     ----------
-    title
-        Name of the format, for people.
-    media_type
-        Content type of a request body.
-    suffixes
-        File name suffixes that identify the format.
     read
         Reads a body into columns; its last parameter limits the bytes.
     is_spooled
@@ -131,14 +125,10 @@ def read_columns(
 
     Parameters
     ----------
-    kind
-        Format of the body.
     body
         It need not be seekable: formats that seek are copied into a temporary file first.
     request
         The other members of the request, a JSON object; b"" for none.
-    limits
-        Limits of the body.
     hold
         Reserves the bytes of the columns; None: there is memory for all of them.
     baseline
@@ -176,10 +166,7 @@ def read_members(
 ) -> dict[str, Any]:
     """Read evidence, or predictions alone, as the members of a JSON request.
 
-    Parameters
-    ----------
-    request
-        Which columns are read, and which of them are cut: `columns`, `slice_cuts`.
+    The request says which columns are read, and which of them are cut: `columns`, `slice_cuts`.
 
     Raises
     ------

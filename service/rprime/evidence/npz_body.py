@@ -15,11 +15,11 @@ import numpy as np
 from numpy.lib import format as npy
 
 from rprime.core.arrays import Array
-from rprime.evidence.coding import PIECE
+from rprime.core.items import PIECE
 from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Columns, too_large
 from rprime.evidence.label_columns import BOOLEANS, Listed, Piece
 from rprime.evidence.numbers import raise_places
-from rprime.evidence.score_columns import is_score
+from rprime.evidence.scores import is_score
 from rprime.problems.problem import Problem, refuse
 
 _SUFFIX = ".npy"
@@ -98,7 +98,7 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
         ids = arrays.pop("item_id", None)
         if ids is not None:
             columns.hold(_COPIES * ids.size * ids.kind.itemsize)
-            columns.identify(_Ids(ids))
+            columns.ids = _Ids(ids)
         size = next(iter(arrays.values())).size
         for start in range(0, size, PIECE):
             rows = min(PIECE, size - start)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.problems.problem import MOST_VIOLATIONS, Violation, invalid, refuse
-from rprime.schemas.document import kind_of
+from rprime.schemas.document import Document, kind_of
 
 MOST = 2**53 - 1
 """Largest integer that every JSON parser reads exactly."""
@@ -23,7 +23,7 @@ class Quantity:
     Parameters
     ----------
     name
-        Name with its article, to begin a sentence.
+        With its article, to begin a sentence.
     low
         Smallest allowed number; the largest is 2^53-1.
     """
@@ -43,34 +43,27 @@ PROBABILITY = Quantity("An inclusion probability")
 SMALLEST_PROBABILITY = 1e-9
 PROBABILITY_RULE = "An inclusion probability is a number from 1e-9 to 1."
 COST = Quantity("A cost", low=-float(MOST))
+SCORE = Quantity("A score", low=-float(MOST))
 
 
-def matrix(
-    rows: list[list[Any]],
-    pointer: str,
-    quantity: Quantity,
-    shape: tuple[int, int],
-    *,
-    without_booleans: bool,
-) -> Array:
-    """Convert an array of arrays of numbers that must have a given shape.
-
-    Parameters
-    ----------
-    rows
-        What `lists` has checked.
-
-    Returns
-    -------
-    The given shape, float64.
-    """
+def matrix(document: Document, name: str, quantity: Quantity, shape: tuple[int, int]) -> Array:
+    """Convert an array of arrays, which `lists` has checked, to float64 of a given shape."""
+    rows, pointer = document.arrays[name], f"{document.pointer}/{name}"
     height, width = shape
     if len(rows) != height:
         detail = f"There are {len(rows)} rows; {height} are needed."
         raise refuse(pointer, "wrong_length", detail)
     if set(map(len, rows)) != {width}:
-        raise invalid(_ragged(rows, pointer, width))
-    values = flat(rows, quantity, without_booleans=without_booleans)
+        raise invalid(
+            Violation(
+                f"{pointer}/{i}",
+                "wrong_length",
+                f"The row has length {len(row)}; {width} is needed.",
+            )
+            for i, row in enumerate(rows)
+            if len(row) != width
+        )
+    values = flat(rows, quantity, without_booleans=document.without_booleans)
     if values is None:
         raise invalid(
             fault
@@ -80,28 +73,31 @@ def matrix(
     return values.reshape(shape)
 
 
-def vector(
-    numbers: object, pointer: str, quantity: Quantity, size: int, *, without_booleans: bool
-) -> Array:
-    """Convert an array of numbers that must have a given size.
+def optional_vector(document: Document, name: str, quantity: Quantity, size: int) -> Array | None:
+    """Convert an array as `vector` does; None if the request has none."""
+    given = document.arrays.get(name)
+    if given is None or isinstance(given, np.ndarray):
+        return given
+    return vector(document, name, quantity, size)
 
-    Returns
-    -------
-    Shape (size,), float64.
-    """
+
+def vector(document: Document, name: str, quantity: Quantity, size: int) -> Array:
+    """Convert an array of numbers to float64 of shape (size,)."""
+    numbers, pointer = document.arrays[name], f"{document.pointer}/{name}"
     if not isinstance(numbers, list):
         raise refuse(pointer, "not_an_array", f"An array is needed, not {kind_of(numbers)}.")
     if len(numbers) != size:
         detail = f"There are {len(numbers)} numbers; {size} are needed."
         raise refuse(pointer, "wrong_length", detail)
-    values = flat([numbers], quantity, without_booleans=without_booleans)
+    values = flat([numbers], quantity, without_booleans=document.without_booleans)
     if values is None:
         raise invalid(_faults(numbers, pointer, quantity))
     return values
 
 
-def lists(rows: object, pointer: str) -> list[list[Any]]:
-    """Check that a value is a non-empty array of arrays."""
+def lists(document: Document, name: str) -> list[list[Any]]:
+    """Check that an array of a request is a non-empty array of arrays."""
+    rows, pointer = document.arrays[name], f"{document.pointer}/{name}"
     if not isinstance(rows, list):
         raise refuse(pointer, "not_an_array", f"An array of arrays is needed, not {kind_of(rows)}.")
     if not rows:
@@ -144,13 +140,6 @@ def flat(parts: Sequence[list[Any]], quantity: Quantity, *, without_booleans: bo
             return None
         return found
     return None
-
-
-def _ragged(rows: list[list[Any]], pointer: str, width: int) -> Iterator[Violation]:
-    for i, row in enumerate(rows):
-        if len(row) != width:
-            detail = f"The row has length {len(row)}; {width} is needed."
-            yield Violation(f"{pointer}/{i}", "wrong_length", detail)
 
 
 def _faults(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[Violation]:

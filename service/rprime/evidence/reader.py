@@ -1,6 +1,6 @@
 """Read each kind of evidence into a confusion table."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -9,22 +9,20 @@ from typing import Literal
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.items import Items
+from rprime.core.items import Items, table_of
 from rprime.core.label_texts import twins
 from rprime.core.scores.scores import Scores
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import digest, numbers
-from rprime.evidence.coding import PIECE, Coded, Pointers, code_labels, group_codes
+from rprime.evidence.coding import Coded, code_labels, group_codes
 from rprime.evidence.columns import Identities
-from rprime.evidence.item_ids import numbers_of
 from rprime.evidence.label_columns import CodedColumn, combined
-from rprime.evidence.matrices import MATRICES, read_matrices
 from rprime.evidence.scores import read_scores
 from rprime.evidence.slices import slices_of_items, slices_of_tables
 from rprime.evidence.spellings import AS_SENT, Spellings
-from rprime.evidence.tables import counted_table, labels_of, read_cells, read_matrix, vector_of
+from rprime.evidence.tables import MATRICES, labels_of, read_cells, read_matrices, read_matrix
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
@@ -38,22 +36,14 @@ class Evidence:
 
     Parameters
     ----------
-    kind
-        Kind of arrays in the request.
     labels
         The k class names: NFC, trimmed, distinct.
-    table
-        A single table.
-    items
-        The items of the table, if the request has them.
     matrices
         The options that are matrices, by name: `cost`, `cell_weights`, `kappa_weights`.
     identities
         The ids of the items, if they have some; the items are then in the order of the ids.
     scores
         Scores of the items for every class, shape (n, k), if the request has them.
-    slices
-        Of the items or the table, if the request has them.
     warnings
         How it was read, where that may not be as it was meant.
     """
@@ -94,17 +84,11 @@ class Evidence:
 def read(document: Document, limits: Limits) -> Evidence:
     """Read the evidence of a request, or of the baseline in it.
 
-    Parameters
-    ----------
-    document
-        A request with exactly one kind of evidence among its arrays.
-    limits
-        Largest numbers of classes.
-
     Raises
     ------
     Problem
-        With up to 20 places of one array.
+        422 unless the request has exactly one kind of evidence, and it is valid; with up to 20
+        places of one array.
     """
     kind = _kind(document)
     if kind in {"labels", "scores"}:
@@ -113,23 +97,26 @@ def read(document: Document, limits: Limits) -> Evidence:
         labels, table = _TABLES[kind](document, limits)
         evidence = Evidence(kind=kind, labels=labels, table=table)
         if "slices" in document.arrays:
-            evidence = replace(evidence, slices=_slices_of_table(document, evidence, limits))
+            _check_classes(document, len(labels), limits)
+
+            def read_table(one: Document) -> ConfusionTable:
+                return _TABLES[_kind(one)](one, limits)[1]
+
+            slices = slices_of_tables(document, table, labels, read_table)
+            evidence = replace(evidence, slices=slices)
     notes = (*document.warnings, *evidence.warnings)
     if (same := twins(evidence.labels)) is not None:
-        notes = (*notes, _similar(*same))
+        label, other = same
+        detail = (
+            f"`{label}` and `{other}` may be one class in two spellings. If so, map one of them "
+            "to the other by `aliases`."
+        )
+        notes = (*notes, Warning("similar_labels", "/labels", detail, "docs/cli.md#labels"))
     if notes:
         evidence = replace(evidence, warnings=notes)
     if document.arrays.keys().isdisjoint(MATRICES):
         return evidence
     return replace(evidence, matrices=read_matrices(document, len(evidence.labels)))
-
-
-def _similar(label: str, other: str) -> Warning:
-    detail = (
-        f"`{label}` and `{other}` may be one class in two spellings. If so, map one of them to the "
-        "other by `aliases`."
-    )
-    return Warning("similar_labels", "/labels", detail, "docs/cli.md#labels")
 
 
 def read_baseline(
@@ -144,13 +131,6 @@ def read_baseline(
         candidate's items.
     source, candidate
         The candidate, as document and as evidence.
-    limits
-        Largest numbers of classes.
-
-    Raises
-    ------
-    Problem
-        As `read` does.
     """
     alone = next((name for name in ("y_score", "y_pred") if name in document.arrays), None)
     if alone is None or "y_true" in document.arrays:
@@ -221,8 +201,6 @@ _CHOICE = (
     "Give exactly one kind of evidence: `confusion_matrix`; or `cells` with `labels`; "
     "or `y_true` with `y_pred` or `y_score`."
 )
-
-
 _MARKS: Mapping[Kind, tuple[str, ...]] = {**EVIDENCE_ARRAYS, "scores": ("y_score",)}
 """All arrays that identify a kind of evidence."""
 
@@ -240,18 +218,14 @@ def _kind(document: Document) -> Kind:
         if name not in given:
             raise refuse(document.pointer, "no_evidence", f"`{name}` is missing. {_CHOICE}")
     if not _NOT_ALLOWED[kind].isdisjoint(document.names):
-        raise invalid(_misplaced(kind, document))
+        beside = " and ".join(f"`{name}`" for name in EVIDENCE_ARRAYS[kind])
+        detail = f"It cannot be combined with {beside}."
+        raise invalid(
+            Violation(f"{document.pointer}/{name}", "not_with_this_evidence", detail)
+            for name in document.names
+            if name in _NOT_ALLOWED[kind]
+        )
     return kind
-
-
-def _misplaced(kind: Kind, document: Document) -> Iterator[Violation]:
-    beside = " and ".join(f"`{name}`" for name in EVIDENCE_ARRAYS[kind])
-    for name in document.names:
-        if name in _NOT_ALLOWED[kind]:
-            pointer = f"{document.pointer}/{name}"
-            yield Violation(
-                pointer, "not_with_this_evidence", f"It cannot be combined with {beside}."
-            )
 
 
 _TABLES: Mapping[Kind, Callable[[Document, Limits], tuple[tuple[str, ...], ConfusionTable]]] = {
@@ -260,55 +234,37 @@ _TABLES: Mapping[Kind, Callable[[Document, Limits], tuple[tuple[str, ...], Confu
 }
 
 
-def _slices_of_table(document: Document, whole: Evidence, limits: Limits) -> Slices:
-    _check_classes(document, len(whole.labels), limits)
-
-    def table(one: Document) -> ConfusionTable:
-        return _TABLES[_kind(one)](one, limits)[1]
-
-    return slices_of_tables(document, whole.table, whole.labels, table)
-
-
 def _read_items(document: Document, limits: Limits) -> Evidence:
     arrays = document.arrays
     scored = "y_score" in arrays
     found = _codes(document, limits.dense_classes if scored else limits.sparse_classes)
-    scores = None
+    scores, size = None, found.true.size
     if scored:
-        scores = read_scores(
-            arrays["y_score"],
-            f"{document.pointer}/y_score",
-            (found.true.size, len(found.labels)),
-            without_booleans=document.without_booleans,
-        )
+        scores = read_scores(document, (size, len(found.labels)))
         found = _classified(document, found, scores)
-    weights = _weights(document, found.true.size)
+    weights, groups = _weights(document, size), arrays.get("groups")
+    if groups is not None and not isinstance(groups, np.ndarray):
+        groups = group_codes(groups, size, f"{document.pointer}/groups")
     identities: Identities | None = arrays.get("item_id")
-    items = Items(
-        true=found.true,
-        predicted=found.predicted,
-        groups=_groups(document, found.true.size),
-        weights=weights,
-        ids=numbers_of(identities),
-    )
+    ids = None if identities is None else digest.numbers_of(identities)
+    items = Items(found.true, found.predicted, groups, weights, ids)
     return Evidence(
         kind="scores" if scored else "labels",
         labels=found.labels,
-        table=_table_of_items(found, weights, limits),
+        table=table_of(items, len(found.labels), limits.dense_classes),
         items=items,
         identities=identities,
         scores=scores,
-        slices=_slices(document, found, limits),
+        slices=_slices(document, items, len(found.labels), limits),
         warnings=found.warnings,
     )
 
 
-def _slices(document: Document, found: Coded, limits: Limits) -> Slices | None:
+def _slices(document: Document, items: Items, k: int, limits: Limits) -> Slices | None:
     if document.arrays.keys().isdisjoint(OF_SLICES) and document.rest.keys().isdisjoint(OF_SLICES):
         return None
-    k = len(found.labels)
     _check_classes(document, k, limits)
-    return slices_of_items(document, _joint(found, 0, found.true.size), k)
+    return slices_of_items(document, items.cells(k), k)
 
 
 def _check_classes(document: Document, k: int, limits: Limits) -> None:
@@ -321,19 +277,17 @@ def _codes(document: Document, most: int) -> Coded:
     true = document.arrays["y_true"]
     predicted = document.arrays.get("y_pred", true)  # it may be missing if there are scores
     declared = None if document.arrays.get("labels") is None else labels_of(document, most)
-    places = Pointers(*(f"{document.pointer}/{name}" for name in ("y_true", "y_pred", "labels")))
     spellings = (
         AS_SENT if document.rest.keys().isdisjoint(OF_LABELS) else Spellings.of(document.rest)
     )
     if spellings.unclassified and declared is None:
         detail = "`unknown_labels` needs `labels`, which say what is known."
-        raise refuse(places.labels, "required", detail)
+        raise refuse(f"{document.pointer}/labels", "required", detail)
     if isinstance(true, CodedColumn) and isinstance(predicted, CodedColumn):
         true.shared |= true is predicted
-        raw = combined(true, predicted, declared, places)
+        raw = combined(true, predicted, declared, document.pointer)
     else:
-        proven = document.without_booleans
-        raw = code_labels(true, predicted, places, without_booleans=proven)
+        raw = code_labels(document)
     return raw.coded(declared, most, spellings)
 
 
@@ -351,8 +305,8 @@ def _classified(document: Document, found: Coded, scores: Array) -> Coded:
 
 def _weights(document: Document, size: int) -> Array | None:
     """Return the weights of the items: the inverse of their inclusion probabilities."""
-    weights = vector_of(document, "sample_weight", numbers.WEIGHT, size)
-    chances = vector_of(document, "inclusion_probability", numbers.PROBABILITY, size)
+    weights = numbers.optional_vector(document, "sample_weight", numbers.WEIGHT, size)
+    chances = numbers.optional_vector(document, "inclusion_probability", numbers.PROBABILITY, size)
     if chances is None:
         return weights
     pointer = f"{document.pointer}/inclusion_probability"
@@ -362,40 +316,3 @@ def _weights(document: Document, size: int) -> Array | None:
     bad = np.argwhere((chances < numbers.SMALLEST_PROBABILITY) | (chances > 1))
     numbers.raise_places(bad, pointer, "out_of_range", numbers.PROBABILITY_RULE)
     return 1 / chances
-
-
-def _groups(document: Document, size: int) -> Array | None:
-    groups = document.arrays.get("groups")
-    if groups is None or isinstance(groups, np.ndarray):
-        return groups
-    return group_codes(groups, size, f"{document.pointer}/groups")
-
-
-def _table_of_items(found: Coded, weights: Array | None, limits: Limits) -> ConfusionTable:
-    """Count items in pieces, to avoid an array of wide codes of all items."""
-    k = len(found.labels)
-    weighted = weights is not None and bool((weights != 1).any())
-    if k > limits.dense_classes:
-        joint = _joint(found, 0, found.true.size).astype(np.int64)
-        return counted_table(joint, weights, k, limits, weighted=weighted)
-    table: Array = np.zeros(k * (k + 1))
-    # Each piece is counted into its own table.
-    piece = max(PIECE, table.size)
-    for start in range(0, found.true.size, piece):
-        joint = _joint(found, start, start + piece)
-        if weights is None:
-            table += np.bincount(joint, minlength=table.size)
-        else:
-            # One by one, as bincount does, so that the sum does not depend on the pieces.
-            np.add.at(table, joint, weights[start : start + piece])
-    table = table.reshape(k, k + 1)
-    return ConfusionTable.dense(table[:, :k], table[:, k], weighted=weighted)
-
-
-def _joint(found: Coded, start: int, end: int) -> Array:
-    """Return the cell number of each item, in the smallest type that holds it."""
-    width = len(found.labels) + 1
-    joint = found.true[start:end].astype(np.min_scalar_type(width * width))
-    joint *= joint.dtype.type(width)
-    joint += found.predicted[start:end]
-    return joint

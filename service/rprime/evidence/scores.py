@@ -1,83 +1,165 @@
-"""Read scores from JSON: n rows of k numbers, or one number per item for two classes."""
+"""Read scores: of JSON as rows of numbers, of a body as columns, one for each class."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.evidence import numbers
+from rprime.evidence import names, numbers
+from rprime.evidence.label_columns import Growing, Piece
+from rprime.evidence.numbers import MOST, SCORE, raise_places
 from rprime.problems.problem import refuse
+from rprime.schemas.document import Document
 
-TWO = 2
+PREFIX = "score:"
+"""Prefix of a column of scores, before the name of the class."""
+_TWO = 2
 """Number of classes for which one column of scores is enough."""
-SCORE = numbers.Quantity("A score", low=-float(numbers.MOST))
 
 
-def read_scores(
-    given: object, pointer: str, shape: tuple[int, int], *, without_booleans: bool
-) -> Array:
-    """Convert the scores of n items for k classes.
+def read_scores(document: Document, shape: tuple[int, int]) -> Array:
+    """Convert the scores of n items for k classes to float64, shape (n, k).
 
-    Parameters
-    ----------
-    given
-        n rows of k numbers, as lists or as an array; for two classes also n numbers, or n rows of
-        one: the scores of the second class.
-    pointer
-        JSON pointer to it.
-    shape
-        (n, k).
-    without_booleans
-        Whether the numbers are proven to hold no booleans.
-
-    Returns
-    -------
-    Shape (n, k), float64.
-
-    Raises
-    ------
-    Problem
-        With up to 20 places.
+    The request has n rows of k numbers, as lists or as an array; for two classes it may have n
+    numbers, or n rows of one: the scores of the second class.
     """
-    n, k = shape
+    given, pointer, (n, k) = document.arrays["y_score"], f"{document.pointer}/y_score", shape
     if isinstance(given, np.ndarray):
         return _checked(given, pointer, shape)
-    if k == TWO and isinstance(given, list) and given and not isinstance(given[0], list):
-        column = numbers.vector(given, pointer, SCORE, n, without_booleans=without_booleans)
-        return two_columns(column)
-    rows = numbers.lists(given, pointer)
-    if k == TWO and len(rows[0]) == 1:
-        single = numbers.matrix(rows, pointer, SCORE, (n, 1), without_booleans=without_booleans)
-        return two_columns(single[:, 0])
+    if k == _TWO and isinstance(given, list) and given and not isinstance(given[0], list):
+        return two_columns(numbers.vector(document, "y_score", SCORE, n))
+    rows = numbers.lists(document, "y_score")
     width = len(rows[0])
+    if k == _TWO and width == 1:
+        return two_columns(numbers.matrix(document, "y_score", SCORE, (n, 1))[:, 0])
     if width != k and all(len(row) == width for row in rows):
         detail = (
             f"The rows have {width} scores for {k} classes; name the class of every column in "
             "`labels`."
         )
         raise refuse(pointer, "wrong_length", detail)
-    return numbers.matrix(rows, pointer, SCORE, shape, without_booleans=without_booleans)
+    return numbers.matrix(document, "y_score", SCORE, shape)
 
 
 def _checked(given: Array, pointer: str, shape: tuple[int, int]) -> Array:
     n, k = shape
-    if given.shape == (n, 1) and k == TWO:
+    if given.shape == (n, 1) and k == _TWO:
         return two_columns(_checked(given, pointer, (n, 1))[:, 0])
     if given.shape != shape:
         detail = f"{n} rows of {k} scores are needed; name the class of every column in `labels`."
         raise refuse(pointer, "wrong_length", detail)
-    if not (SCORE.low <= given.min() and given.max() <= numbers.MOST):
+    if not (SCORE.low <= given.min() and given.max() <= MOST):
         # Negated, so that NaN, for which no comparison holds, is bad as well.
-        bad = ~((given >= SCORE.low) & (given <= numbers.MOST))
-        numbers.raise_places(np.argwhere(bad), pointer, "out_of_range", SCORE.rule)
+        bad = ~((given >= SCORE.low) & (given <= MOST))
+        raise_places(np.argwhere(bad), pointer, "out_of_range", SCORE.rule)
     return given
 
 
 def two_columns(second: Array) -> Array:
-    """Complete the scores (n,) of the second of two classes.
+    """Complete the scores (n,) of the second of two classes to shape (n, 2).
 
-    Returns
-    -------
-    Shape (n, 2): the first column is 1 - second if all scores are probabilities, else -second.
+    The first column is 1 - second if all scores are probabilities, else -second.
     """
     low, high = second.min(), second.max()
     first = 1 - second if low >= 0 and high <= 1 else -second
     return np.stack((first, second), axis=-1)
+
+
+def is_score(name: str) -> bool:
+    """Whether a column name is that of scores."""
+    return name.startswith(PREFIX)
+
+
+class ScoreColumns(Growing):
+    """The scores of the items in one array, filled column by column without another copy.
+
+    Parameters
+    ----------
+    places
+        Column of the array for each column of the body.
+    sources
+        Number of each column in the body, from 1, for messages.
+    """
+
+    def __init__(self, places: Mapping[str, int], sources: Mapping[str, int]) -> None:
+        super().__init__(np.float64)
+        self._places = places
+        self._sources = sources
+
+    @classmethod
+    def of(cls, found: Sequence[str], declared: tuple[str, ...] | None) -> Self | None:
+        """Select the columns of scores among all of a body; None if there are none.
+
+        Every class needs a column, and every column a class. Without declared classes, these are
+        those of the columns, in their order.
+        """
+        sources = {name: number for number, name in enumerate(found, 1) if is_score(name)}
+        if not sources:
+            return None
+        labels = names.distinct(_labels_of(sources), lambda i: f"/labels/{i}")
+        if declared is None:
+            if len(labels) == 1:
+                raise refuse("/labels", "required", _ONE_COLUMN)
+            return cls({name: place for place, name in enumerate(sources)}, sources)
+        wanted = declared[1:] if len(declared) == _TWO and len(labels) == 1 else declared
+        for label, number in zip(labels, sources.values(), strict=True):
+            if label not in wanted:
+                detail = f"Column {number} has the scores of a class that is not in `labels`."
+                raise refuse("", "undeclared_label", detail)
+        for place, label in enumerate(wanted):
+            if label not in labels:
+                detail = f"The class has no column `{PREFIX}<label>`; each one needs its own."
+                raise refuse(f"/labels/{place}", "missing_column", detail)
+        places = [wanted.index(label) for label in labels]
+        return cls(dict(zip(sources, places, strict=True)), sources)
+
+    @property
+    def labels(self) -> list[str]:
+        """The classes named by the columns."""
+        return _labels_of(self._places)
+
+    def add(self, batch: Mapping[str, Piece], row: int) -> None:
+        """Append items, the first of them in this row."""
+        size = batch["y_true"].values.size
+        room = self.room(size * len(self._places)).reshape(size, -1)
+        for name, place in self._places.items():
+            room[:, place] = self._checked(batch[name], name, row)
+
+    def _checked(self, piece: Piece, name: str, row: int) -> Array:
+        values = piece.values
+        if values.dtype == np.float16:  # float16 cannot hold the bounds
+            values = values.astype(np.float64)
+        if piece.missing is not None:
+            self._refuse(piece.missing, name, row, "not_a_number", "Each item needs a score.")
+        if piece.names is not None:
+            self._refuse(np.ones(1, bool), name, row, "not_a_number", SCORE.rule)
+        if not (values.min() >= SCORE.low and values.max() <= MOST):
+            bad = ~((values >= SCORE.low) & (values <= MOST))
+            self._refuse(bad, name, row, "out_of_range", SCORE.rule)
+        return values
+
+    def _refuse(self, bad: Array, name: str, row: int, code: str, rule: str) -> None:
+        rows = np.flatnonzero(bad) + row
+        places = np.stack((rows, np.full(rows.size, self._places[name])), axis=-1)
+        detail = f"{rule} See column {self._sources[name]} of the body."
+        raise_places(places, "/y_score", code, detail)
+
+    def array(self, order: Array | None) -> Array:
+        """Return the scores, shape (n, k), in the given order; none can be appended later."""
+        found = self.whole().reshape(-1, len(self._places))
+        return found if order is None else ordered(found, order)
+
+
+def _labels_of(columns: Iterable[str]) -> list[str]:
+    return [name.removeprefix(PREFIX) for name in columns]
+
+
+def ordered(scores: Array, order: Array) -> Array:
+    """Reorder the rows in place, copying one column at a time."""
+    for column in scores.T:
+        column[:] = column[order]
+    return scores
+
+
+_ONE_COLUMN = "One column of scores is enough for the second of two classes; name both in `labels`."

@@ -19,11 +19,9 @@ from rprime.core.slices.slices import (
 )
 from rprime.core.table import ConfusionTable
 from rprime.evidence import names, numbers
-from rprime.evidence.coding import Codes, looked_up, recoded
+from rprime.evidence.coding import Codes, looked_up, numbered, plain_integers, recoded
 from rprime.evidence.cuts import PARTS, are_few, as_numbers, cut_column
-from rprime.evidence.integer_labels import numbered, plain_integers
-from rprime.evidence.label_columns import CodedColumn, Piece
-from rprime.evidence.vocabulary import Vocabulary
+from rprime.evidence.label_columns import CodedColumn, Piece, Vocabulary
 from rprime.problems.problem import pointer, refuse
 from rprime.schemas.document import Document, kind_of
 from rprime.schemas.evidence import Cuts

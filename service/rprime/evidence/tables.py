@@ -1,4 +1,4 @@
-"""Read confusion matrices and cells."""
+"""Read confusion matrices, cells, and the options that are matrices."""
 
 import numpy as np
 
@@ -9,6 +9,8 @@ from rprime.problems.problem import refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
 
+MATRICES = {"cost": numbers.COST, "cell_weights": numbers.WEIGHT, "kappa_weights": numbers.WEIGHT}
+"""The options that may be matrices, and what their numbers mean."""
 _OMISSIONS = ("unclassified", "spurious")
 
 
@@ -17,38 +19,24 @@ def labels_of(document: Document, most: int) -> tuple[str, ...]:
     return names.declared(document.arrays["labels"], f"{document.pointer}/labels", most)
 
 
-def vector_of(document: Document, name: str, quantity: numbers.Quantity, size: int) -> Array | None:
-    """Read an array of numbers of a request; None if it has none."""
-    given = document.arrays.get(name)
-    if given is None or isinstance(given, np.ndarray):
-        return given
-    pointer, proven = f"{document.pointer}/{name}", document.without_booleans
-    return numbers.vector(given, pointer, quantity, size, without_booleans=proven)
-
-
 def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], ConfusionTable]:
     """Read a confusion matrix and its classes."""
     arrays, pointer = document.arrays, f"{document.pointer}/confusion_matrix"
-    rows = numbers.lists(arrays["confusion_matrix"], pointer)
+    rows = numbers.lists(document, "confusion_matrix")
     k, most = len(rows), limits.dense_classes
     if k > most:
         raise names.too_many(k, pointer, most)
     if len(rows[0]) != k and len(set(map(len, rows))) == 1:
         detail = f"The matrix is {k} x {len(rows[0])}, rows x columns; it must be square."
         raise refuse(pointer, "not_square", detail)
-    proven = document.without_booleans
-    counts = numbers.matrix(rows, pointer, numbers.COUNT, (k, k), without_booleans=proven)
+    counts = numbers.matrix(document, "confusion_matrix", numbers.COUNT, (k, k))
     labels = names.numbered(k) if arrays.get("labels") is None else labels_of(document, most)
     if len(labels) != k:
         detail = f"`labels` has length {len(labels)}; {k} is needed, one for each class."
         raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
     table = ConfusionTable.dense(
         counts.T if document.rest.get("axis") == "rows_are_predicted" else counts,
-        **{
-            name: vector_of(document, name, numbers.COUNT, k)
-            for name in _OMISSIONS
-            if name in arrays
-        },
+        *(numbers.optional_vector(document, name, numbers.COUNT, k) for name in _OMISSIONS),
         weighted=document.rest.get("weighted") is True,
     )
     return labels, table
@@ -61,58 +49,37 @@ def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], Con
         raise refuse(f"{document.pointer}/labels", "required", detail)
     labels = labels_of(document, limits.sparse_classes)
     k = len(labels)
-    rows, columns, counts = _cells(document, k)
+    shape = (len(numbers.lists(document, "cells")), 3)
+    cells = numbers.matrix(document, "cells", numbers.COUNT, shape)
+    places, counts = cells[:, :2], cells[:, 2]
+    bad = np.argwhere((places >= k) | (places != np.rint(places)))
+    detail = f"A cell is [true, predicted, count] with class numbers from 0 to {k - 1}."
+    numbers.raise_places(bad, f"{document.pointer}/cells", "class_number", detail)
+    rows, columns = places.T.astype(np.int64)
     if document.rest.get("axis") == "rows_are_predicted":
         rows, columns = columns, rows
-    table = counted_table(
+    table = ConfusionTable.of_cells(
         rows * (k + 1) + columns,
         counts,
         k,
-        limits,
-        **{name: vector_of(document, name, numbers.COUNT, k) for name in _OMISSIONS},
+        dense=k <= limits.dense_classes,
+        **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in _OMISSIONS},
         weighted=document.rest.get("weighted") is True,
     )
     return labels, table
 
 
-def _cells(document: Document, k: int) -> tuple[Array, Array, Array]:
-    pointer, proven = f"{document.pointer}/cells", document.without_booleans
-    triples = numbers.lists(document.arrays["cells"], pointer)
-    shape = (len(triples), 3)
-    cells = numbers.matrix(triples, pointer, numbers.COUNT, shape, without_booleans=proven)
-    bad = np.argwhere((cells[:, :2] >= k) | (cells[:, :2] != np.rint(cells[:, :2])))
-    detail = f"A cell is [true, predicted, count] with class numbers from 0 to {k - 1}."
-    numbers.raise_places(bad, pointer, "class_number", detail)
-    return cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64), cells[:, 2]
-
-
-def counted_table(
-    joint: Array,
-    counts: Array | None,
-    k: int,
-    limits: Limits,
-    *,
-    unclassified: Array | None = None,
-    spurious: Array | None = None,
-    weighted: bool = False,
-) -> ConfusionTable:
-    """Count cells given as row * (k + 1) + column, where column k is "unclassified"."""
-    if k <= limits.dense_classes:
-        table = np.bincount(joint, counts, k * (k + 1)).reshape(k, k + 1)
-        omitted = table[:, k] if unclassified is None else unclassified
-        return ConfusionTable.dense(table[:, :k], omitted, spurious, weighted=weighted)
-    if counts is None:
-        joint, counts = np.unique(joint, return_counts=True)
-    rows, columns = np.divmod(joint, k + 1)
-    in_table = columns < k
-    if unclassified is None and not in_table.all():
-        unclassified = np.bincount(rows[~in_table], counts[~in_table], k)
-    return ConfusionTable.sparse(
-        rows[in_table],
-        columns[in_table],
-        counts[in_table],
-        k,
-        unclassified=unclassified,
-        spurious=spurious,
-        weighted=weighted,
-    )
+def read_matrices(document: Document, k: int) -> dict[str, Array]:
+    """Read the options that are matrices for k classes."""
+    found = {}
+    for name, quantity in MATRICES.items():
+        if document.arrays.get(name) is not None:
+            given = numbers.lists(document, name)
+            # The cost may have a further column, for unclassified items.
+            width = k + 1 if name == "cost" and len(given[0]) == k + 1 else k
+            found[name] = numbers.matrix(document, name, quantity, (k, width))
+    if "kappa_weights" in found:
+        bad = np.repeat(np.flatnonzero(np.diagonal(found["kappa_weights"]))[:, None], 2, axis=1)
+        detail = "Disagreement weights must be 0 on the diagonal, which is agreement."
+        numbers.raise_places(bad, f"{document.pointer}/kappa_weights", "not_zero", detail)
+    return found
