@@ -13,9 +13,9 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, REASONS, TANGO, Difference
+from rprime.core.comparison.flips import bowker, stuart_maxwell
 from rprime.core.comparison.paired_proportions import probability_worse
 from rprime.core.comparison.paired_variance import PairedItems
-from rprime.core.comparison.shift import bowker, stuart_maxwell
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.items import Items
 from rprime.core.options import Options

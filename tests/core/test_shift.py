@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import special
 
-from rprime.core.comparison.shift import bowker, stuart_maxwell
+from rprime.core.comparison.flips import bowker, stuart_maxwell
 
 REFERENCE = json.loads(
     (Path(__file__).parents[1] / "reference/statistics_visible.json").read_text(encoding="utf-8")

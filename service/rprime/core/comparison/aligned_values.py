@@ -74,24 +74,13 @@ class AlignedValues:
         return tuple(self.labels[i] for i in self.places)
 
     def of_overall(self, key: str) -> Difference:
-        """Return the difference of one overall index, shape (...).
-
-        Raises
-        ------
-        KeyError
-            If the index was not compared, because the options do not select it.
-        """
+        """Return the difference of one overall index, shape (...); KeyError if not compared."""
         return self.overall[self.selection.overall_place[key]]
 
     def of_classes(self, key: str, classes: tuple[str, ...] | None = None) -> Difference:
         """Return the difference of one per-class index, shape (..., n), by default of all classes.
 
-        Raises
-        ------
-        KeyError
-            If the index was not compared.
-        ValueError
-            If a class was not compared.
+        KeyError if the index was not compared, ValueError if a class was not.
         """
         row = self.per_class[self.selection.place[key]]
         if classes is None:
@@ -148,25 +137,16 @@ class AlignedValues:
         )
 
     @cached_property
-    def everyone_answered(self) -> bool:
-        """Whether both sides classified every item."""
-        sides = (self.candidate, self.baseline)
-        return not any(side.values.table.has_omissions for side in sides)
-
-    @cached_property
     def bracketable(self) -> bool:
         """Whether two tables of the same items, with equal supports, bound the paired test."""
-        ours, theirs = self.candidate.values.table, self.baseline.values.table
-        return (
-            self.pairs is None
-            and not any(side.values.sampled.weighted for side in (self.candidate, self.baseline))
-            and not any(side.grouped for side in (self.candidate, self.baseline))
-            and self.one_test_set
-            and self.candidate.values.sample is None
-            and ours.spurious is None
-            and theirs.spurious is None
-            and bool(np.array_equal(ours.support, theirs.support))
-        )
+        ours, theirs = self.candidate.values, self.baseline.values
+        if self.pairs is not None or not self.one_test_set or ours.sample is not None:
+            return False
+        if any(
+            v.sampled.weighted or v.grouped or v.table.spurious is not None for v in (ours, theirs)
+        ):
+            return False
+        return bool(np.array_equal(ours.table.support, theirs.table.support))
 
     @cached_property
     def gradients(self) -> tuple[SideGradients, SideGradients]:
@@ -187,13 +167,8 @@ class AlignedValues:
     def overall(self) -> Difference:
         """Difference of the overall indices, shape (overall, ...)."""
         ours, theirs = self.candidate, self.baseline
-        found = self._values(
-            (
-                (ours.overall, ours.values.overall_reasons),
-                (theirs.overall, theirs.values.overall_reasons),
-            ),
-            self.selection.overall,
-        )
+        sides = tuple((side.overall, side.values.overall_reasons) for side in (ours, theirs))
+        found = self._values(sides, self.selection.overall)
         found.items[...] = ours.values.sampled.total
         differ = ours.classes_matter | theirs.classes_matter
         excluded = ~np.isnan(found.value) & self._exclusions_differ
@@ -202,7 +177,8 @@ class AlignedValues:
         found.value[differ | excluded] = np.nan
         rows: Rows = {}
         if ours.values.sample is None:  # at a population, these are sums of strata
-            rows = overall_rows(self.selection, everyone_answered=self.everyone_answered)
+            omitted = any(side.values.table.has_omissions for side in (ours, theirs))
+            rows = overall_rows(self.selection, everyone_answered=not omitted)
         return self._with_evidence(found, rows, per_class=False)
 
     @cached_property
@@ -298,8 +274,8 @@ class AlignedValues:
                 (found.candidate_hits, self.candidate),
                 (found.baseline_hits, self.baseline),
             ):
-                hits[places] = self._of_classes(side.values.counts.rows[row], per_class=per_class)
-            found.trials[places] = self.trials(row, per_class=per_class)
+                hits[places] = self._compared(side.values.counts.rows[row], per_class=per_class)
+            found.trials[places] = self._trials(row, per_class=per_class)
 
     def _pair(
         self,
@@ -313,27 +289,31 @@ class AlignedValues:
         """Fill in the evidence of paired items: Tango for proportions, else the influences."""
         variance, guard = self._paired_variance(pairs, per_class=per_class)
         items = pairs if isinstance(pairs, PairedItems) else None
-        grouped = items if items is not None and items.grouped else None
-        if grouped is not None:  # one pseudo-item for each effective one
-            overall, of_class = grouped.largest_design_effects()
-            largest = of_class[self.places] if per_class else overall
-            known = variance.design_effect
-            guard = guard * np.where(np.isnan(known), largest, known) ** 2
+        grouped = items is not None and items.grouped
+        overall, of_class = (
+            items.largest_design_effects() if items and grouped else (1.0, np.ones(0))
+        )
+        effect = variance.design_effect if grouped else None
+        if effect is not None:  # one pseudo-item for each effective one
+            most = of_class[self.places] if per_class else overall
+            guard = guard * np.where(np.isnan(effect), most, effect) ** 2
         weights = None if items is None else items.weights
         if weights is not None:  # one effective item in each direction
             guard = guard * weights.unit**2
         variances[...] = np.where(variance.independent == 0, 0.0, variance.grouped) + guard
         for row, places in rows.items() if weights is None else ():
-            gains, losses = pairs.flips(row, per_class=per_class)
+            changed = np.array(pairs.flips(row, per_class=per_class))
             if per_class:
-                gains, losses = gains[..., self.places], losses[..., self.places]
-            effect: Array | float = 1.0
-            if grouped is not None:
-                known = variance.design_effect[places]
-                effect = self._design_effect(grouped, row, known, per_class=per_class)
-            trials = self.trials(row, per_class=per_class)
-            found.gains[places], found.losses[places] = gains / effect, losses / effect
-            found.trials[places] = trials / effect
+                changed = changed[..., self.places]
+            trials = self._trials(row, per_class=per_class)
+            changed = changed[:, None]
+            if effect is not None:  # the largest possible one where nothing varies
+                by_class = per_class and OF_CLASS[row] == CountRow.support
+                most = of_class[self.places] if by_class else overall
+                own = np.where(np.isnan(effect[places]), most, effect[places])
+                changed, trials = changed / own, trials / own
+            found.gains[places], found.losses[places] = changed
+            found.trials[places] = trials
         self._pair_scores(found, variances, per_class=per_class)
 
     def _paired_variance(
@@ -384,25 +364,17 @@ class AlignedValues:
             pairs=PairedItems.of(theirs, ours, new.table.k),
         )
 
-    def _design_effect(
-        self, pairs: PairedItems, row: CountRow, known: Array, *, per_class: bool
-    ) -> Array:
-        """Return design effects, the largest possible one where nothing varies."""
-        overall, of_class = pairs.largest_design_effects()
-        by_class = per_class and OF_CLASS.get(row) == CountRow.support
-        return np.where(np.isnan(known), of_class[self.places] if by_class else overall, known)
-
-    def _of_classes(self, rows: Array, *, per_class: bool) -> Array:
+    def _compared(self, rows: Array, *, per_class: bool) -> Array:
         """Return counts of the compared classes, or their pooled column."""
         return np.asarray(rows[..., self.places] if per_class else rows[..., -1])
 
-    def trials(self, row: CountRow, *, per_class: bool) -> Array:
+    def _trials(self, row: CountRow, *, per_class: bool) -> Array:
         """Return the denominators of a proportion of the compared classes, or overall; never 0."""
-        among = OF_CLASS.get(row, CountRow.total) if per_class else CountRow.total
+        among = OF_CLASS[row] if per_class else CountRow.total
         rows = self.candidate.values.counts.rows[among]
-        if per_class and among == CountRow.support:
+        if among == CountRow.support:
             rows = self.candidate.values.sampled.support
-        trials = self._of_classes(rows, per_class=per_class)
+        trials = self._compared(rows, per_class=per_class)
         return np.where(trials > 0, trials, np.nan)
 
 

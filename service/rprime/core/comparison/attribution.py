@@ -38,8 +38,6 @@ class CellChanges:
         Shape (n,), counts of both sides.
     change
         Shape (n,), difference of the counts, or of the shares of all items if the totals differ.
-    labels
-        Names of the k classes.
     """
 
     true: Array
@@ -66,8 +64,6 @@ class Attribution:
         Sum over all other cells.
     residual
         The difference minus the contributions of all cells.
-    labels
-        Names of the k classes.
     """
 
     key: str
@@ -90,8 +86,6 @@ class TablePath:
         Shape (c,), class numbers; k in `predicted` is unclassified, in `true` spurious.
     old, new
         Shape (c,): counts, the old ones scaled to the new total.
-    k
-        Number of classes.
     """
 
     true: Array
@@ -144,17 +138,7 @@ Target = tuple[str, str | None]
 def changes(
     old: ConfusionTable, new: ConfusionTable, labels: tuple[str, ...], limit: int
 ) -> CellChanges:
-    """Return the cells that changed most.
-
-    Parameters
-    ----------
-    old, new
-        Single tables over the same classes.
-    labels
-        Names of the classes.
-    limit
-        Most cells to return.
-    """
+    """Return the cells of single tables that changed most."""
     codes, counts = _merged_cells(old, new)
     change = counts[1] - counts[0]
     if old.total != new.total:
@@ -181,8 +165,6 @@ def attribute(
     ----------
     old, new
         Of single tables over the same classes.
-    labels
-        Names of the classes.
     targets
         Smooth indices that the options select.
 
@@ -309,7 +291,7 @@ def _integral(integrand: _Integrand, ends: Array) -> Array:
     allowed = TOLERANCE * np.maximum(np.abs(ends).max(-1), 1.0)
     total = np.zeros((len(ends), change.size))
     total[~defined] = np.nan
-    panels, rises = [(0.0, 1.0)], np.diff(ends)
+    panels, rises = np.array([[0.0, 1.0]]), np.diff(ends)
     for rounds_left in range(MOST_ROUNDS, -1, -1):
         parts = _on_panels(integrand, panels)
         missed = np.abs(parts.sum(-1) - rises) > allowed[:, None]
@@ -317,30 +299,27 @@ def _integral(integrand: _Integrand, ends: Array) -> Array:
         if rounds_left == 0 or 2 * again.size > MOST_PANELS:
             again = again[:0]
         total += np.delete(parts, again, axis=1).sum(1)
-        panels = [half for i in again for half in _halves(*panels[i])]
-        if not panels:
+        low, high = panels[again].T
+        middle = (low + high) / 2
+        panels = np.stack((low, middle, middle, high), axis=-1).reshape(-1, 2)
+        if not panels.size:
             break
-        rises = np.diff(integrand.values(np.ravel(panels)).reshape(len(ends), -1, 2))[..., 0]
+        rises = np.diff(integrand.values(panels.ravel()).reshape(len(ends), -1, 2))[..., 0]
     return total
 
 
-def _on_panels(integrand: _Integrand, panels: list[tuple[float, float]]) -> Array:
+def _on_panels(integrand: _Integrand, panels: Array) -> Array:
     """Integrate over each panel, shape (target, panel, c)."""
     path, targets = integrand.path, len(integrand.targets)
     result = np.empty((targets, len(panels), path.true.size))
     size = max(MOST_NUMBERS // (targets * NODES.size * max(path.true.size, 1)), 1)
     for start in range(0, len(panels), size):
-        low, high = np.array(panels[start : start + size]).T[..., None]
+        low, high = panels[start : start + size].T[..., None]
         shares = (low + high) / 2 + (high - low) / 2 * NODES
         gradients = integrand.gradients(shares.ravel()).reshape(targets, *shares.shape, -1)
         weights = (high - low) / 2 * WEIGHTS
         result[:, start : start + size] = np.einsum("pn,tpnc->tpc", weights, gradients)
     return result * path.change
-
-
-def _halves(low: float, high: float) -> tuple[tuple[float, float], tuple[float, float]]:
-    middle = (low + high) / 2
-    return (low, middle), (middle, high)
 
 
 def _merged_cells(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Array]:

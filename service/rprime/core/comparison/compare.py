@@ -59,25 +59,17 @@ class Comparison:
         same_items: paired item by item; common_items: paired on the items that both have;
         same_test_set: two tables of one test set; unknown: compared as if independent, with a
         warning; different: not compared.
-    pairing
-        The kind of evidence; None if the sides are not comparable.
     without_items
         Classes that both sides declare and at least one has no items of: not compared, and left
         out of the compared averages.
     candidate_only, baseline_only
         Classes that only one side declares: rules about them are `not_comparable`.
-    confidence
-        Two-sided level of the intervals in a report.
     flips, shift
         Changes of single items; None without common items.
-    changes
-        Cells of the table that changed most.
     attributions
         The contributions of cells to the change of each requested index.
     warnings
         Reasons why conclusions are weaker than they look.
-    aligned
-        The values that were compared.
     common_items
         How many items the sides share, if only these are compared; else None.
     sets_differ
@@ -138,9 +130,8 @@ def compare(
     candidate, baseline
         Their classes are aligned by name.
     options
-        Indices, confidence and cell weights; matrices are in the candidate's order of classes.
-        `undefined` is not used, because a replaced value must not decide a comparison; for
-        paired items, `sampling` is not used either.
+        Matrices are in the candidate's order of classes. `undefined` is not used, because a
+        replaced value must not decide a comparison; for paired items, `sampling` is not either.
     attributed
         Indices to attribute to cells, each with a class or None; None for the headline indices
         among those that the options select.
@@ -152,7 +143,9 @@ def compare(
     """
     aligned = Alignment(candidate, baseline)
     ours, theirs = aligned.onto_union(candidate), aligned.onto_union(baseline)
-    indices = _wanted(options, attributed)
+    indices = options.indices
+    if indices is not None and attributed is not None:
+        indices = tuple(dict.fromkeys((*indices, *(key for key, _ in attributed))))
     if options.undefined != "null" or indices != options.indices:
         options = replace(options, undefined="null", indices=indices)
     relation = comparability(ours, theirs)
@@ -162,6 +155,11 @@ def compare(
         ours, theirs = on_common_items(ours, theirs)
     values = _align_values(aligned, ours, theirs, options, relation)
     differ = sets_differ(ours, theirs, common) if relation == "different" else None
+    items = values.pairs if isinstance(values.pairs, PairedItems) else None
+    changed = None
+    if aligned.common.size and values.comparable:
+        old, new = (side.values.table for side in (values.baseline, values.candidate))
+        changed = changes(old, new, values.labels, options.top_confusions)
     return Comparison(
         sides=(ours, theirs),
         comparability=relation,
@@ -170,22 +168,15 @@ def compare(
         candidate_only=aligned.only(candidate, baseline),
         baseline_only=aligned.only(baseline, candidate),
         confidence=options.confidence,
-        flips=_flips(values),
-        shift=_shift(values),
-        changes=_changes(values) if aligned.common.size else None,
+        flips=None if items is None else _flips(values, items),
+        shift=None if items is None else shift(items.joint, grouped=items.grouped),
+        changes=changed,
         attributions=_attributions(values, attributed if aligned.common.size else attributed or ()),
         warnings=tuple(_warnings(relation, values, aligned, differ)),
         aligned=values,
         common_items=common if relation == "common_items" else None,
         sets_differ=differ,
     )
-
-
-def _wanted(options: Options, attributed: tuple[Target, ...] | None) -> tuple[str, ...] | None:
-    """Return the requested keys and the keys to attribute."""
-    if options.indices is None or attributed is None:
-        return options.indices
-    return tuple(dict.fromkeys((*options.indices, *(key for key, _ in attributed))))
 
 
 def _align_values(
@@ -235,17 +226,14 @@ def _extend_matrices(options: Options, aligned: Alignment) -> Options:
     if size == k:
         return options
     kappa = options.kappa_weights
+    population = options.population
     return replace(
         options,
         cost=_extended(options.cost, k, size, np.nan),
         kappa_weights=kappa if isinstance(kappa, str) else _extended(kappa, k, size, np.nan),
         cell_weights=_extended(options.cell_weights, k, size, 1.0),
-        population=_over(options, np.arange(k), size),
+        population=None if population is None else population.onto(np.arange(k), size),
     )
-
-
-def _over(options: Options, places: Array, k: int) -> Population | None:
-    return None if options.population is None else options.population.onto(places, k)
 
 
 def _extended(matrix: Array | None, k: int, size: int, unknown: float) -> Array | None:
@@ -262,10 +250,10 @@ def _without_matrices(options: Options, aligned: Alignment) -> Options:
     if aligned.same_classes:
         return options
     named = options.kappa_weights if isinstance(options.kappa_weights, str) else None
-    population = _over(options, np.arange(aligned.candidate.table.k), len(aligned.labels))
+    population = options.population
     if population is not None:
-        own = aligned.places(aligned.baseline)
-        population = replace(population, shares=population.shares[own])
+        united = population.onto(np.arange(aligned.candidate.table.k), len(aligned.labels))
+        population = replace(united, shares=united.shares[aligned.places(aligned.baseline)])
     return replace(
         options, cost=None, kappa_weights=named, cell_weights=None, population=population
     )
@@ -284,29 +272,12 @@ def _pairs(ours: Side, theirs: Side, population: Population | None) -> PairedPre
     return PairedStrata.of(pairs, pairs.weighed(weights**2), weights, tables)
 
 
-def _flips(values: AlignedValues) -> Flips | None:
-    if not isinstance(values.pairs, PairedItems):
-        return None
-    limit = values.candidate.values.options.top_confusions
-    why = "grouped" if values.pairs.grouped else None
-    if values.untestable:
-        why = REASONS[values.untestable]
-    if values.candidate.values.sampled.weighted:
+def _flips(values: AlignedValues, pairs: PairedItems) -> Flips:
+    ours = values.candidate.values
+    why = REASONS[values.untestable] if values.untestable else "grouped" if pairs.grouped else None
+    if ours.sampled.weighted:
         why = "weighted"
-    return flips(values.pairs.joint, values.labels, limit, why)
-
-
-def _shift(values: AlignedValues) -> Shift | None:
-    pairs = values.pairs
-    return shift(pairs.joint, grouped=pairs.grouped) if isinstance(pairs, PairedItems) else None
-
-
-def _changes(values: AlignedValues) -> CellChanges | None:
-    if not values.comparable:
-        return None
-    limit = values.candidate.values.options.top_confusions
-    ours, theirs = values.candidate.values.table, values.baseline.values.table
-    return changes(theirs, ours, values.labels, limit)
+    return flips(pairs.joint, values.labels, ours.options.top_confusions, why)
 
 
 def _attributions(
@@ -324,22 +295,21 @@ def _attributions(
         for key, label in attributed
         if label is not None or not np.isnan(values.overall.value[places[key]])
     ]
+    over_common = values.candidate.over_common & (values.candidate.common is not None)
     found: dict[Target, Attribution] = {}
     for averaged in (False, True):
         old, new = (
-            side.compared(averaged=averaged) for side in (values.baseline, values.candidate)
+            side.averages if averaged else side.values
+            for side in (values.baseline, values.candidate)
         )
-        targets = tuple(t for t in there if _of_averages(values, *t) == averaged)
+        targets = tuple(
+            (key, label)
+            for key, label in there
+            if averaged == (label is None and bool(over_common[places[key]]))
+        )
         parts = attribute(old, new, values.labels, targets)
         found |= dict(zip(targets, parts, strict=True))
     return tuple(found[target] for target in there)
-
-
-def _of_averages(values: AlignedValues, key: str, label: str | None) -> bool:
-    """Whether an index is compared over the items of the common classes only."""
-    if label is not None or values.candidate.common is None:
-        return False
-    return bool(values.candidate.over_common[values.selection.overall_place[key]])
 
 
 def _warnings(

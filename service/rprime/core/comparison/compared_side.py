@@ -53,10 +53,6 @@ class ComparedSide:
         """Whether the items are grouped."""
         return self.values.grouped
 
-    def compared(self, *, averaged: bool) -> Values:
-        """Return the values behind averages, or behind the other indices."""
-        return self.averages if averaged else self.values
-
     @cached_property
     def overall(self) -> Array:
         """Overall values, shape (overall, ...); NaN where undefined."""

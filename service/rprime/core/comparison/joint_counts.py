@@ -1,4 +1,7 @@
-"""Joint counts of true class, old prediction and new prediction."""
+"""Joint counts of true class, old prediction and new prediction, and what each class sees of them.
+
+A pair of predictions is one of 18 patterns to a class, which are all that its indices see.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +11,6 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
-from rprime.core.index import Index
 from rprime.core.items import Items
 from rprime.core.selection import Selection
 
@@ -70,11 +72,6 @@ class JointCounts:
         """Whether the two predictions differ, shape (c,)."""
         return np.asarray(self.old != self.new)
 
-    @cached_property
-    def everyone_answered(self) -> bool:
-        """Whether both sides classified every item."""
-        return not ((self.old == self.k) | (self.new == self.k)).any()
-
     def by_class(self, classes: Array, where: Array) -> Array:
         """Sum the items of some combinations by class, shape (k,)."""
         return np.bincount(classes[where], self.items[where], self.k)
@@ -130,17 +127,9 @@ OF_CLASS = {
     CountRow.fn: CountRow.support,
     CountRow.fp: CountRow.negatives,
     CountRow.tn: CountRow.negatives,
+    CountRow.predicted: CountRow.total,
 }
-"""The denominators of per-class counts; all items for the others."""
-CLASS_PROPORTIONS = frozenset(
-    {
-        (CountRow.tp, CountRow.support),
-        (CountRow.fn, CountRow.support),
-        (CountRow.fp, CountRow.negatives),
-        (CountRow.tn, CountRow.negatives),
-        (CountRow.predicted, CountRow.total),
-    }
-)
+"""The denominators that make a per-class count a proportion; the truth fixes them."""
 OVERALL_PROPORTIONS = {
     (CountRow.tp, CountRow.total): CountRow.tp,
     (CountRow.fn, CountRow.total): CountRow.fn,
@@ -174,40 +163,31 @@ def joint_codes(baseline: Items, candidate: Items, k: int) -> Array:
     return codes
 
 
-def class_proportion(entry: Index) -> CountRow | None:
-    """Return the count behind a per-class proportion whose denominator the truth fixes."""
-    rows = (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
-    return rows[0] if entry.reads == "ratio" and rows in CLASS_PROPORTIONS else None
-
-
-def overall_proportion(entry: Index, *, everyone_answered: bool) -> CountRow | None:
-    """Return the count behind an overall proportion of all items: accuracy, R' and their equals."""
-    if entry.key in NAMED_PROPORTIONS:
-        return NAMED_PROPORTIONS[entry.key]
-    if entry.reads not in ("ratio", "micro"):
-        return None
-    rows = (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
-    known = OVERALL_PROPORTIONS.get(rows)
-    return ANSWERED_PROPORTIONS.get(rows) if known is None and everyone_answered else known
-
-
 Rows = dict[CountRow, Array]
 """The counts behind proportions, with the places of their indices in the selection."""
 
 
 @lru_cache(maxsize=256)
-def overall_rows(selection: Selection, *, everyone_answered: bool) -> Rows:
-    """Find the overall proportions of all items."""
+def class_rows(selection: Selection) -> Rows:
+    """Find the per-class proportions whose denominators the truth fixes."""
+    rows = [(CountRow(entry.rows[0]), entry.rows[1]) for entry in selection.per_class]
+    ratios = (entry.reads == "ratio" for entry in selection.per_class)
     return _places(
-        overall_proportion(entry, everyone_answered=everyone_answered)
-        for entry in selection.overall
+        above if ratio and OF_CLASS.get(above) == below else None
+        for ratio, (above, below) in zip(ratios, rows, strict=True)
     )
 
 
 @lru_cache(maxsize=256)
-def class_rows(selection: Selection) -> Rows:
-    """Find the per-class proportions whose denominators the truth fixes."""
-    return _places(class_proportion(entry) for entry in selection.per_class)
+def overall_rows(selection: Selection, *, everyone_answered: bool) -> Rows:
+    """Find the overall proportions of all items: accuracy, R' and their equals."""
+    known = OVERALL_PROPORTIONS | (ANSWERED_PROPORTIONS if everyone_answered else {})
+    return _places(
+        known.get((CountRow(entry.rows[0]), CountRow(entry.rows[1])))
+        if entry.reads in {"ratio", "micro"}
+        else NAMED_PROPORTIONS.get(entry.key)
+        for entry in selection.overall
+    )
 
 
 def _places(rows: Iterable[CountRow | None]) -> Rows:
@@ -216,3 +196,65 @@ def _places(rows: Iterable[CountRow | None]) -> Rows:
         if row is not None:
             found.setdefault(row, []).append(place)
     return {row: np.array(places, dtype=np.intp) for row, places in found.items()}
+
+
+PATTERNS = 18
+# Fewer items than this share of all are rounding, where weights are summed in another order.
+ROUNDED = 1e-12
+OTHER, THIS, MISSING = range(3)
+TP, FN, FP, TN = range(4)
+TRUE_IS, OLD_IS, NEW_IS = (np.array(part) for part in np.unravel_index(range(PATTERNS), (2, 3, 3)))
+"""True class (this one or not), old and new prediction of each pattern."""
+UNINVOLVED = np.flatnonzero((TRUE_IS == 0) & (OLD_IS != THIS) & (NEW_IS != THIS))
+"""The patterns in which the class does not occur."""
+WITHOUT = np.ravel_multi_index(
+    (0 * TRUE_IS, np.where(OLD_IS == THIS, OTHER, OLD_IS), np.where(NEW_IS == THIS, OTHER, NEW_IS)),
+    (2, 3, 3),
+)
+"""For each pattern, the pattern of the same item if the class did not occur."""
+
+
+def at_patterns(patterns: Array, kinds: Array, classified: Array, predicted: Array) -> Array:
+    """G of per-class indices at each pattern, shape (index, p, ..., k)."""
+    true, hit = TRUE_IS[patterns] == 1, predicted[patterns] == THIS
+    kind = np.where(true, np.where(hit, TP, FN), np.where(hit, FP, TN))
+    g = kinds[kind].swapaxes(0, 1)
+    g[np.ix_(classified, predicted[patterns] == MISSING)] = 0.0
+    return g
+
+
+def pattern_counts(joint: JointCounts) -> Array:
+    """Items of each pattern, shape (PATTERNS, k)."""
+    counts = np.zeros((joint.k, PATTERNS))
+    for classes, where, patterns in involvements(joint):
+        codes = classes[where] * PATTERNS + patterns[where]
+        counts += np.bincount(codes, joint.items[where], counts.size).reshape(counts.shape)
+    missing = patterns_seen_by(joint, np.full(joint.true.shape, -1))
+    for pattern in UNINVOLVED:
+        where = missing == pattern
+        if not where.any():
+            continue
+        every = joint.items @ where
+        others = every - counts[:, pattern == WITHOUT].sum(-1)
+        counts[:, pattern] = np.where(others > ROUNDED * every, others, 0.0)
+    return np.ascontiguousarray(counts.T)
+
+
+def involvements(joint: JointCounts) -> list[tuple[Array, Array, Array]]:
+    """Each class that occurs in a combination, once: classes, where they count, patterns."""
+    true, old, new, k = joint.true, joint.old, joint.new, joint.k
+    masks = [
+        (true, np.ones(true.shape, dtype=bool)),
+        (old, (old != true) & (old < k)),
+        (new, (new != true) & (new != old) & (new < k)),
+    ]
+    return [(classes, where, patterns_seen_by(joint, classes)) for classes, where in masks]
+
+
+def patterns_seen_by(joint: JointCounts, classes: Array) -> Array:
+    """Pattern of each combination as seen from one class each."""
+    old, new = (
+        np.where(predicted == joint.k, MISSING, np.where(predicted == classes, THIS, OTHER))
+        for predicted in (joint.old, joint.new)
+    )
+    return ((joint.true == classes) * 3 + old) * 3 + new

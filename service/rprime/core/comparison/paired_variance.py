@@ -21,12 +21,12 @@ from typing import Protocol
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.joint_counts import JointCounts
-from rprime.core.comparison.patterns import (
+from rprime.core.comparison.joint_counts import (
     NEW_IS,
     OLD_IS,
     PATTERNS,
     WITHOUT,
+    JointCounts,
     at_patterns,
     involvements,
     pattern_counts,
@@ -69,12 +69,10 @@ class PairedItems:
 
     Parameters
     ----------
-    joint
-        Their joint counts.
     combination, groups
         Shape (n,): combination and group number of each item; None for independent items.
     weights
-        Of the items; None if each counts once.
+        None if each item counts once.
     centred
         Whether influences have to be centred before they are squared.
     """
@@ -116,34 +114,27 @@ class PairedItems:
         """
         if self.weights is not None:
             return self.weights.variance(lambda pairs: pairs.overall_variance(old, new))
-        live = np.flatnonzero(_differentiable(old) & _differentiable(new))
-        independent, grouped = np.full((2, len(old.row)), np.nan)
-        found = self._smooth_variance(_select_indices(old, live), _select_indices(new, live))
-        independent[live], grouped[live] = found.independent, found.grouped
-        return PairedVariance(independent, grouped)
-
-    def _smooth_variance(self, old: Gradient, new: Gradient) -> "PairedVariance":
         joint, count = self.joint, len(old.row)
-        before, after = (CellLookup.of(side, joint.k) for side in (old, new))
         moments = np.zeros((3, count))
-        sums = None if self.groups is None else np.empty((len(joint.items), count))
+        influences = None if self.groups is None else np.empty((count, len(joint.items)))
         for part in parts_of(len(joint.items), count):
             true, items = joint.true[part], joint.items[part]
-            g_old = before.at(true, joint.old[part])
-            phi = after.at(true, joint.new[part])
+            g_old = old.at(true, joint.old[part])
+            phi = new.at(true, joint.new[part])
             phi -= g_old
-            moments[0] += items @ phi
-            if sums is not None:
-                sums[part] = phi
-            moments[1] += items @ np.square(phi, out=phi)
-            moments[2] += items @ np.square(g_old, out=g_old)
+            moments[0] += phi @ items
+            if influences is not None:
+                influences[:, part] = phi
+            moments[1] += np.square(phi, out=phi) @ items
+            moments[2] += np.square(g_old, out=g_old) @ items
         mean = moments[0] / joint.total
         centring = moments[0] * mean if self.centred else 0.0
         independent = without_noise(moments[1] - centring, moments[2])
-        if sums is None:
+        if influences is None:
             return PairedVariance(independent, independent)
         groups, combination = self.grouping
-        totals = (np.bincount(groups, column[combination]) for column in (sums - mean).T)
+        influences -= mean[:, None]
+        totals = (np.bincount(groups, phi[combination]) for phi in influences)
         return PairedVariance(independent, np.array([total @ total for total in totals]))
 
     def class_variance(
@@ -151,8 +142,7 @@ class PairedItems:
     ) -> "PairedVariance":
         """Sum T phi^2 - (sum T phi)^2 / w of per-class indices, shape (index, k).
 
-        An index of one class depends only on whether the true class and both predictions of an
-        item are this class, another one or missing: eighteen patterns replace all combinations.
+        Eighteen patterns replace all combinations.
         """
         if self.weights is not None:
             return self.weights.variance(lambda pairs: pairs.class_variance(old, new, classified))
@@ -202,10 +192,8 @@ class PairedVariance:
 
     Parameters
     ----------
-    independent
-        Variances of independent items.
-    grouped
-        Variances of influences summed within groups; the same array without groups.
+    independent, grouped
+        Of independent items, and of influences summed within groups: the same without groups.
     """
 
     independent: Array
@@ -261,56 +249,6 @@ class PairWeights:
         return PairedVariance(found, found)
 
 
-def _differentiable(gradient: Gradient) -> Array:
-    """Whether each index has a derivative, shape (index,)."""
-    known = np.asarray(~np.isnan(gradient.row).any(-1))
-    known[[place for place, _ in gradient.by_cell]] = True
-    return known
-
-
-def _select_indices(gradient: Gradient, places: Array) -> Gradient:
-    """Return the gradient of some indices (n,)."""
-    silent = gradient.unclassified
-    cells = dict(gradient.by_cell)
-    return Gradient(
-        gradient.factors[:, places],
-        None if silent is None else silent[places],
-        tuple((i, cells[place]) for i, place in enumerate(places.tolist()) if place in cells),
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class CellLookup:
-    """A gradient with indices last, so that looking up a class reads one row."""
-
-    row: Array
-    column: Array
-    diagonal: Array
-    unclassified: Array
-    gradient: Gradient
-    k: int
-
-    @classmethod
-    def of(cls, gradient: Gradient, k: int) -> "CellLookup":
-        """Take a gradient over k classes."""
-        missing = gradient.row if gradient.unclassified is None else gradient.unclassified
-        column = np.vstack([gradient.column.T, np.zeros(len(gradient.row))])
-        factors = (gradient.row, gradient.diagonal, missing)
-        row, diagonal, unclassified = (np.ascontiguousarray(part.T) for part in factors)
-        return cls(row, column, diagonal, unclassified, gradient, k)
-
-    def at(self, true: Array, predicted: Array) -> Array:
-        """G at some cells, shape (cells, index)."""
-        g = self.row[true] + self.column[predicted]
-        hits = np.flatnonzero(true == predicted)
-        g[hits] += self.diagonal[true[hits]]
-        missed = np.flatnonzero(predicted == self.k)
-        g[missed] = self.unclassified[true[missed]]
-        for place, by_cell in self.gradient.by_cell:
-            g[:, place] = by_cell(true, predicted)
-        return g
-
-
 def variance_of_patterns(
     patterns: Array,
     counts: Array,
@@ -327,12 +265,8 @@ def variance_of_patterns(
     patterns, counts
         Shapes (p,) and (p, ..., k): numbers of patterns, and the items of each class in them;
         patterns without items may be missing.
-    old, new
-        Gradients of both sides.
     classified
         Shape (index,): whether unclassified items have no influence on it.
-    centred
-        As for `PairedItems`.
     """
     result = np.empty(old.kinds.shape[1:])
     total = counts.sum(0)
@@ -416,7 +350,7 @@ class _GroupCounts:
 
 def without_noise(variance: Array, own: Array) -> Array:
     """Return 0 where a variance is only rounding, beside that of one side."""
-    return np.where(variance > NOISE * own, variance, 0.0)
+    return np.where(variance <= NOISE * own, 0.0, variance)
 
 
 def parts_of(count: int, width: int) -> list[slice]:

@@ -9,12 +9,7 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import PAIRED, Comparison
 from rprime.core.comparison.difference import CODE
 from rprime.core.comparison.joint_counts import MOST_BINS, JointCounts
-from rprime.core.comparison.paired_variance import (
-    CellLookup,
-    PairedVariance,
-    parts_of,
-    without_noise,
-)
+from rprime.core.comparison.paired_variance import PairedVariance, parts_of, without_noise
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
 from rprime.core.index import Index
@@ -232,19 +227,19 @@ class SlicedPairs:
         NaN where an index has no derivative, or one that differs from cell to cell.
         """
         joint, (size, k) = self.joint, self.shape
-        before, after = (CellLookup.of(_of_all_classes(side), joint.k) for side in (old, new))
+        before, after = (_of_all_classes(side) for side in (old, new))
         sums = np.zeros((3, size, len(old.row)))
         for part in parts_of(len(joint.items), len(old.row)):
             true, items = joint.true[part], joint.items[part, None]
-            g_old = before.at(true, joint.old[part])
-            phi = after.at(true, joint.new[part]) - g_old
+            g_old = before.at(true, joint.old[part]).T
+            phi = after.at(true, joint.new[part]).T - g_old
             own = true // k
             first = np.flatnonzero(np.diff(own, prepend=-1))
             for total, influence in zip(sums, (phi, phi * phi, g_old * g_old), strict=True):
                 total[own[first]] += np.add.reduceat(items * influence, first)
         items = joint.support.reshape(self.shape).sum(-1)[:, None]
         square = sums[1] - sums[0] ** 2 / items
-        found = np.where(np.isnan(square), np.nan, without_noise(square, sums[2])).T
+        found = without_noise(square, sums[2]).T
         return PairedVariance(found, found)
 
 
