@@ -25,8 +25,6 @@ class Side:
 
     Parameters
     ----------
-    labels
-        Names of the k classes.
     table
         A single table, stack shape ().
     items
@@ -36,10 +34,6 @@ class Side:
         Fingerprint of the true labels in order; None without items.
     test_set
         Declared identifier of the test set.
-    scores
-        Scores of the items, if the request has them.
-    slices
-        Of the test set, if the request has them.
     """
 
     labels: tuple[str, ...]
@@ -53,10 +47,7 @@ class Side:
     def estimates(self, options: Options, *, scored: bool = False) -> Estimates:
         """Return the values that options request, computed once for each `options`.
 
-        Parameters
-        ----------
-        scored
-            Whether indices of scores are among them although this side may have none.
+        Those of scores are among them if this side has scores, or else if `scored`.
         """
         selection = select(options, scored=scored or self.scores is not None)
         known = self.known.get(options)
@@ -164,15 +155,16 @@ class Alignment:
 def comparability(candidate: Side, baseline: Side) -> Comparability:
     """Return how far two sides can be compared.
 
-    Two fingerprints decide; else, two declared identifiers. The items are the same only if both
-    sides have items and the true classes agree one by one.
-
-    Parameters
-    ----------
-    candidate, baseline
-        Both over one list of classes.
+    Both are over one list of classes. Two fingerprints decide; else, two declared identifiers. The
+    items are the same only if both sides have items and the true classes agree one by one.
     """
-    if _shares_items(candidate, baseline):
+    ours, theirs = candidate.items, baseline.items
+    if (
+        ours
+        and theirs
+        and ours.true is theirs.true
+        and len(ours.predicted) == len(theirs.predicted)
+    ):
         return "same_items"
     if candidate.fingerprint is not None and baseline.fingerprint is not None:
         same = candidate.fingerprint == baseline.fingerprint
@@ -182,20 +174,8 @@ def comparability(candidate: Side, baseline: Side) -> Comparability:
         return "unknown"
     if not same:
         return "different"
-    return "same_items" if _same_truth(candidate.items, baseline.items) else "same_test_set"
-
-
-def _shares_items(candidate: Side, baseline: Side) -> bool:
-    ours, theirs = candidate.items, baseline.items
-    if ours is None or theirs is None:
-        return False
-    return ours.true is theirs.true and len(ours.predicted) == len(theirs.predicted)
-
-
-def _same_truth(ours: Items | None, theirs: Items | None) -> bool:
-    if ours is None or theirs is None:
-        return False
-    return ours.true is theirs.true or np.array_equal(ours.true, theirs.true)
+    same = ours is not None and theirs is not None and np.array_equal(ours.true, theirs.true)
+    return "same_items" if same else "same_test_set"
 
 
 def _renumbered(codes: Array, places: Array, k: int) -> Array:
@@ -225,13 +205,7 @@ def _scatter_table(table: ConfusionTable, places: Array, k: int) -> ConfusionTab
 
 
 def rows_of(table: ConfusionTable, kept: Array) -> ConfusionTable:
-    """Return a stack of tables without the items of the other true classes.
-
-    Parameters
-    ----------
-    kept
-        Shape (..., k), as the stack.
-    """
+    """Return a stack of tables without the items of the true classes not `kept`, (..., k)."""
     factors, cells = kept.astype(np.float64), table.cells
     unclassified = None if table.unclassified is None else table.unclassified * factors
     return replace(

@@ -34,13 +34,7 @@ class CommonItems:
 
 
 def count_common(candidate: Side, baseline: Side) -> CommonItems | None:
-    """Count the items that two sides share by their ids; None if a side has none.
-
-    Parameters
-    ----------
-    candidate, baseline
-        Both over one list of classes.
-    """
+    """Count the items that two sides over one list of classes share by ids; None without ids."""
     found = _places(candidate, baseline)
     if found is None or candidate.items is None or baseline.items is None:
         return None
@@ -63,13 +57,7 @@ def enough(common: CommonItems | None) -> bool:
 
 
 def on_common_items(candidate: Side, baseline: Side) -> tuple[Side, Side]:
-    """Return both sides with the shared items alone, in one order.
-
-    Raises
-    ------
-    ValueError
-        If a side has no ids.
-    """
+    """Return both sides with the shared items alone, in one order; ValueError without ids."""
     found = _places(candidate, baseline)
     if found is None or candidate.items is None:
         raise ValueError("both sides need the ids of their items")

@@ -24,8 +24,6 @@ class ComparedSide:
 
     Parameters
     ----------
-    estimates
-        Of a single table, or of a stack.
     common
         The same over the items of the classes that have items on both sides; None if every class
         does. Averages are compared on it.
@@ -79,11 +77,7 @@ class ComparedSide:
     def limits(self, quantile: Quantile) -> tuple[Array, Array]:
         """Compute all limits, per class (2, computed, ..., k) and overall (2, overall, ...).
 
-        Parameters
-        ----------
-        quantile
-            For each scope a number, or an array that broadcasts to the values; None: no limits of
-            classes (2, computed, ..., 0), and unknown ones overall.
+        At None there are no limits of classes (2, computed, ..., 0), and unknown ones overall.
         """
         per_class, overall = _limits(self.estimates, quantile)
         if self.common is not None:

@@ -26,8 +26,6 @@ def correlation(
         The paired items; None for two independent tables.
     sides
         Gradients of baseline and candidate, single tables.
-    targets
-        The m indices.
 
     Returns
     -------
@@ -47,11 +45,9 @@ def correlation(
             covariance = np.add(*(_of_table(side, targets) for side in sides))
         deviation = np.sqrt(np.diag(covariance))
         result = covariance / np.outer(deviation, deviation)
-    still = deviation == 0
-    result[still] = result[:, still] = 0.0
-    lost = np.isnan(deviation)
-    result[lost] = result[:, lost] = np.nan
-    np.fill_diagonal(result, np.where(lost, np.nan, 1.0))
+    for places, value in ((deviation == 0, 0.0), (np.isnan(deviation), np.nan)):
+        result[places] = result[:, places] = value
+    np.fill_diagonal(result, np.where(np.isnan(deviation), np.nan, 1.0))
     return np.clip(result, -1.0, 1.0)
 
 
@@ -101,21 +97,16 @@ def _influences(
     own = np.array([own is not None for _, own in targets])
     for i in np.flatnonzero(~own).tolist():
         found[:, i] = side.overall.only(targets[i][0]).at(true, predicted)[0]
-    if own.any():
-        place, label = np.array([target for target in targets if target[1] is not None]).T
-        found[:, own] = _on_classes(side, place, label, true[:, None], predicted[:, None])
-    return found
-
-
-def _on_classes(
-    side: SideGradients, place: Array, own: Array, true: Array, predicted: Array
-) -> Array:
-    """Return the influences of cells (cells, 1) on indices of classes (m), shape (cells, m)."""
-    hit = predicted == own
-    kinds = np.where(true == own, np.where(hit, TP, FN), np.where(hit, FP, TN))
-    found = side.of_classes.kinds[kinds, place, own]
+    if not own.any():
+        return found
+    place, label = np.array([target for target in targets if target[1] is not None]).T
+    true, predicted = true[:, None], predicted[:, None]
+    hit = predicted == label
+    kinds = np.where(true == label, np.where(hit, TP, FN), np.where(hit, FP, TN))
+    of_classes = side.of_classes.kinds[kinds, place, label]
     unclassified = predicted == side.values.table.k
     if unclassified.any():
         silent = unclassified & classified_entries(side.values.selection)[place]
-        found = np.where(silent, 0.0 * found, found)
+        of_classes = np.where(silent, 0.0 * of_classes, of_classes)
+    found[:, own] = of_classes
     return found

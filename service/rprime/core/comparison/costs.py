@@ -22,7 +22,7 @@ class Costs:
     Parameters
     ----------
     overall, per_class
-        Keys of the n overall and m per-class indices.
+        The n overall and m per-class indices.
     right, wrong
         Shape (n, k): an item of class i that is predicted as j costs right[i] - wrong[j].
     silent
@@ -42,15 +42,7 @@ class Costs:
 
 
 def costs(table: ConfusionTable, keys: tuple[str, ...]) -> Costs:
-    """Differentiate smooth indices at a single table.
-
-    Parameters
-    ----------
-    table
-        A table with cell weights applied.
-    keys
-        Keys of the indices, in both scopes, with default options.
-    """
+    """Differentiate smooth indices, in both scopes, at a single table with weights applied."""
     options = Options(indices=keys)
     values = compute(table, options, select(options))
     of_classes = class_gradient(values)

@@ -51,10 +51,8 @@ class Difference(SingleTests):
 
     Parameters
     ----------
-    candidate, baseline
-        The values of both sides, NaN where undefined.
-    value
-        The difference D, NaN where it does not exist.
+    candidate, baseline, value
+        The values of both sides and their difference D, NaN where undefined.
     reach
         The largest possible difference of the index, infinite if its range is.
     items
@@ -157,16 +155,10 @@ class Difference(SingleTests):
         return lost | differ | (self.reasons == CODE["classes_differ"])
 
     def limits(self, level: ArrayLike) -> tuple[Array, Array]:
-        """Return one-sided limits L and U of D, each at this level.
+        """Return one-sided limits L and U of D, each at this level in (0, .5).
 
-        Parameters
-        ----------
-        level
-            In (0, .5); (L, U) is the two-sided interval of confidence 1 - 2 level.
-
-        Returns
-        -------
-        Two arrays within the possible range of D, NaN without evidence.
+        They lie within the possible range of D; NaN without evidence. (L, U) is the two-sided
+        interval of confidence 1 - 2 level.
 
         Notes
         -----
@@ -197,31 +189,22 @@ class Difference(SingleTests):
     def p(self, threshold: ArrayLike) -> tuple[Array, Array]:
         """Return the smallest levels at which D is shown to be below, and above, a threshold.
 
-        The first one is the smallest level at which U < threshold, the second one that at which
-        L > threshold.
-
-        Parameters
-        ----------
-        threshold
-            Broadcasts to the elements.
-
-        Returns
-        -------
-        Two arrays in [0, 1], NaN without evidence.
+        That is, at which U < threshold, and L > threshold; in [0, 1], NaN without evidence.
         """
         t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)
+        within = np.clip(t, -1.0, 1.0)  # the difference of two proportions cannot be outside
         distance = (self.value - t) / self.influence_error
         below, above = special.ndtr(distance), special.ndtr(-distance)
         if self.mover is not None:
             of_mover, at = self.mover.p(t), self.methods == MOVER
             below, above = np.where(at, of_mover[0], below), np.where(at, of_mover[1], above)
         if (at := self.tango).any():
-            z = _tango_z(self.gains[at], self.losses[at], self.trials[at], t[at])
+            z = tango_z(self.gains[at], self.losses[at], self.trials[at], within[at])
             below = _replaced(below, at, special.ndtr(z))
             above = _replaced(above, at, special.ndtr(-z))
         if (at := self.bracketed).any():
             pairs = self._extreme_pairings(at)
-            low, high = np.sort(_tango_z(*pairs, self.trials[at], t[at]), axis=0)
+            low, high = np.sort(tango_z(*pairs, self.trials[at], within[at]), axis=0)
             below = _replaced(below, at, _cautious(below[at], low, high))
             above = _replaced(above, at, _cautious(above[at], -high, -low))
         return below, above
@@ -256,11 +239,6 @@ class Difference(SingleTests):
         a, b, n = self.baseline_hits[at], self.candidate_hits[at], self.trials[at]
         discordant = np.stack(discordance_bounds(a, b, n))
         return (discordant + b - a) / 2, (discordant - b + a) / 2
-
-
-def _tango_z(gains: Array, losses: Array, trials: Array, threshold: Array) -> Array:
-    """Return Tango's statistic; D itself cannot be outside of [-1, 1]."""
-    return tango_z(gains, losses, trials, np.clip(threshold, -1.0, 1.0))
 
 
 def _cautious(p: Array, low: Array, high: Array) -> Array:

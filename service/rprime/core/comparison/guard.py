@@ -24,11 +24,6 @@ TP, FN, FP, TN = range(4)
 class SideGradients:
     """Gradients of the indices of one side, and the effects of single items.
 
-    Parameters
-    ----------
-    values
-        Values of a stack of tables.
-
     Notes
     -----
     Where a class has no correct item or is never predicted, an index may have no tangent. There
@@ -173,12 +168,7 @@ def _smoothed_sparse(table: ConfusionTable, there: Array) -> ConfusionTable:
 def overall_guard(gradient: Gradient, units: Array) -> Array:
     """Return 2 max |G_rj - G_rr|^2 of one side's overall indices, shape (index, ...).
 
-    Parameters
-    ----------
-    gradient
-        At the side's table, or at its row-wise smoothed one.
-    units
-        Shape (..., k): what an item of each class counts; one without items, 0, cannot flip.
+    `units`, shape (..., k): what an item of each class counts; one without items, 0, cannot flip.
     """
     largest = _largest_effect(gradient, units)
     for place, by_cell in gradient.by_cell:
@@ -189,27 +179,17 @@ def overall_guard(gradient: Gradient, units: Array) -> Array:
 
 
 def class_guard(gradient: ClassGradient, units: Array, classified: Array | None = None) -> Array:
-    """Return 2 max |G_rj - G_rr|^2 over the cells of each class's row and column.
+    """Return 2 max |G_rj - G_rr|^2 over the cells of each class's row and column, (index, ..., k).
 
-    Parameters
-    ----------
-    gradient
-        At the side's table, or at its row-wise smoothed one.
-    units
-        Shape (..., k): as for `overall_guard`.
-    classified
-        Shape (index,): whether unclassified items have no influence; None if there are none.
-
-    Returns
-    -------
-    Shape (index, ..., k).
+    `classified`, shape (index,): whether unclassified items have no influence; None if there are
+    none.
     """
     kinds = gradient.kinds
-    own, other = units, _others(units, 1) if units.shape[-1] > 1 else np.zeros_like(units)
-    effects = [np.abs(kinds[FN] - kinds[TP]) * own, np.abs(kinds[FP] - kinds[TN]) * other]
+    other = _others(units, 1) if units.shape[-1] > 1 else np.zeros_like(units)
+    effects = [np.abs(kinds[FN] - kinds[TP]) * units, np.abs(kinds[FP] - kinds[TN]) * other]
     if classified is not None and classified.any():
         silent = classified.reshape(-1, *(1,) * units.ndim)
-        effects += [np.abs(kinds[TP]) * (own * silent), np.abs(kinds[TN]) * (other * silent)]
+        effects += [np.abs(kinds[TP]) * (units * silent), np.abs(kinds[TN]) * (other * silent)]
     largest = np.fmax.reduce(effects)
     return np.asarray(2 * largest * largest)
 
@@ -239,9 +219,8 @@ def _largest_by_cell(by_cell: CellGradient, units: Array, *, missing: bool) -> f
     """Largest |G_rj - G_rr| of an index of a single table whose gradient has no factors."""
     rows, k = np.flatnonzero(units), len(units)
     right = by_cell(rows, rows)
-    columns = range(k + missing)
     found = (
         (np.abs(by_cell(rows, np.full(rows.shape, j)) - right) * units[rows]).max(initial=0.0)
-        for j in columns
+        for j in range(k + missing)
     )
     return float(max(found, default=0.0))

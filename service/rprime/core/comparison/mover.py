@@ -47,10 +47,8 @@ class MoverLimits(SingleTests):
     ----------
     candidate, baseline
         Values, of any shape; the baseline is 0 for the candidate alone.
-    source
-        Limits of the sides.
-    places
-        Positions among these, in the shape of the values.
+    source, places
+        Limits of the sides, and positions among these, in the shape of the values.
 
     Notes
     -----
@@ -86,16 +84,9 @@ class MoverLimits(SingleTests):
         return np.asarray(self.candidate - self.baseline)
 
     def at(self, quantile: ArrayLike) -> tuple[Array, Array]:
-        """Return the lower and the upper limits.
+        """Return the lower and the upper limits at a positive normal quantile.
 
-        Parameters
-        ----------
-        quantile
-            Of the normal distribution, positive; broadcasts to the elements.
-
-        Returns
-        -------
-        Two arrays; NaN where a side has no interval.
+        It broadcasts to the elements. NaN where a side has no interval.
         """
         with np.errstate(all="ignore"):
             below, above = self._distances(np.asarray(quantile))
@@ -130,7 +121,17 @@ class MoverLimits(SingleTests):
 
     def p(self, threshold: ArrayLike) -> tuple[Array, Array]:
         """Return the smallest one-sided levels at which D is shown to be below, or above, it."""
-        quantile = self._quantile(np.broadcast_to(threshold, self.value.shape))
+        threshold = np.broadcast_to(threshold, self.value.shape)
+        goal, upward = np.abs(threshold - self.value), threshold > self.value
+
+        def distance(z: Array) -> Array:
+            below, above = self._distances(z)
+            return np.where(upward, above, below)
+
+        with np.errstate(all="ignore"):
+            found = _reached(distance, goal)
+        # That of the upper limit at the threshold; minus that of the lower one.
+        quantile = np.where(upward, found, -found)
         return np.asarray(special.ndtr(-quantile)), np.asarray(special.ndtr(quantile))
 
     @property
@@ -139,18 +140,10 @@ class MoverLimits(SingleTests):
         return self.p(0.0)
 
     def tails(self, threshold: Array, span: Array) -> tuple[Array, Array]:
-        """Return exact p-values of the candidate alone below, and above, a threshold.
+        """Return exact p-values of the candidate alone below, and above, a threshold (m,).
 
-        Parameters
-        ----------
-        threshold
-            In the shape of the last axis.
-        span
-            Lowest and highest possible value, shape (2, m).
-
-        Returns
-        -------
-        Two arrays; NaN where the range is infinite, or where no number of items is behind it.
+        The lowest and the highest possible value are the span (2, m). NaN where the range is
+        infinite, or where no number of items is behind it.
 
         Notes
         -----
@@ -162,18 +155,6 @@ class MoverLimits(SingleTests):
         fewer, more = (effective_items(REFERENCE, value, limit) for limit in (high, low))
         below = binomial_tail_p((1 - value) * fewer, fewer, 1 - at)
         return below, binomial_tail_p(value * more, more, at)
-
-    def _quantile(self, threshold: Array) -> Array:
-        """Return the quantile of the upper limit at the threshold; minus that of the lower one."""
-        goal, upward = np.abs(threshold - self.value), threshold > self.value
-
-        def distance(z: Array) -> Array:
-            below, above = self._distances(z)
-            return np.where(upward, above, below)
-
-        with np.errstate(all="ignore"):
-            found = _reached(distance, goal)
-        return np.where(upward, found, -found)
 
 
 def unit_scale(values: Array, span: Array) -> Array:
