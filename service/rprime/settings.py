@@ -127,13 +127,7 @@ class Limits(BaseModel):
     top_confusions: PositiveInt = Field(10, description="Confusions in a report.")
 
     def fitted(self, memory: int) -> "Limits":
-        """Lower the limits that were not set, so that their requests fit into a memory.
-
-        Parameters
-        ----------
-        memory
-            Bytes for the service and its workers.
-        """
+        """Lower the limits that were not set to fit the bytes of the service and its workers."""
         left = max(memory, LEAST_MEMORY) - _IDLE_BYTES
         share = left / (_AMPLE_BYTES - _IDLE_BYTES)
         if share >= 1:
@@ -297,13 +291,7 @@ _OF_KUBERNETES = re.compile(r"RPRIME_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_
 
 
 def unknown_variables(environment: Iterable[str]) -> dict[str, str | None]:
-    """Return the variables that start with ``RPRIME_`` and set nothing, each with the nearest one.
-
-    Parameters
-    ----------
-    environment
-        The names of all variables; case does not matter.
-    """
+    """Return the variables ``RPRIME_...``, in any case, that set nothing, with the nearest ones."""
     known = [f"RPRIME_{name}".upper() for name in Settings.model_fields]
     known += [f"RPRIME_LIMITS_{name}".upper() for name in Limits.model_fields]
     given = {name.upper() for name in environment if name.upper().startswith("RPRIME_")}

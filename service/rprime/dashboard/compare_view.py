@@ -120,8 +120,6 @@ def _request(asked: CompareQuery, candidate: StoredEvaluation) -> bytes:
 def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -> dict[str, Any]:
     """Put the changes of the classes into words and marks, those that lost most first.
 
-    Returns
-    -------
     `columns`, the indices, that of the order first, each with the ends of its axis; `rows`, a
     name and a change for each index; the `selection` and the `selected` page of classes; how many
     classes did not change (`same`), and whether rules have `limits`.
@@ -243,8 +241,6 @@ DARKEST_CHANGE = 0.2
 def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[str, Any] | None:
     """Draw candidate minus baseline, cell by cell, in shares of the true class.
 
-    Returns
-    -------
     The members of `shaded_table`; how many classes are `common` to both, and `darkest`, the change
     that is drawn darkest. Shown are the classes whose rows and columns moved most. None where
     nothing moved.

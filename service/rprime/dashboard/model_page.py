@@ -187,12 +187,8 @@ def model_history(
 ) -> dict[str, Any]:
     """Measure a model over its versions, for the template. It reads.
 
-    The names of the aliases are by the id of the evaluation that they point at.
-
-    Raises
-    ------
-    Problem
-        422 if there is no such index, or there are too many values.
+    The names of the aliases are by the id of the evaluation that they point at. 422 if there is no
+    such index, or there are too many values.
     """
     # A class is only named so that an overall index is refused.
     index = Measured.of(query.index, "").index

@@ -26,8 +26,6 @@ URGENCY = {"fail": 0, "inconclusive": 1}
 def overview(store: Store, projects: Iterable[Project]) -> dict[str, Any]:
     """Describe what happened lately in projects. It reads.
 
-    Returns
-    -------
     `lines`, the newest evaluation of each model: those that failed first, then the inconclusive
     ones, then the others, each group newest first; how many models are `left_out`; a `summary`;
     the `term` of the value that is drawn; and `projects`.
@@ -92,8 +90,6 @@ def _line(newest: EvaluationSummary, points: list[Point]) -> dict[str, Any]:
 def sparkline(points: Sequence[Point]) -> dict[str, Any] | None:
     """Place the values of evaluations on a small line; None for fewer than two values.
 
-    Returns
-    -------
     `places`, x and y in percent with the tone of the verdict, oldest first; and `words`.
     """
     known = [(point, point.value) for point in points if point.value is not None]

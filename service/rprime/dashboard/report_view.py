@@ -32,15 +32,9 @@ def render_report_view(
 ) -> Markup:
     """Render the part of a page that shows an evaluation.
 
-    Parameters
-    ----------
-    root
-        The way from the page to the root of the service.
-    query
-        Which classes the table shows, and the charts beside it.
-    more
-        `reading`, a sentence on how the evidence was read, and `verdict`, the `Headline` in place
-        of that of the subject.
+    The root is the way there from the page; the query says which classes the table and the charts
+    beside it show. More: `reading`, a sentence on how the evidence was read, and `verdict`, the
+    `Headline` in place of that of the subject.
     """
     # Whoever looks at a page waits for the curves, too.
     content = view_of(replace(subject, kept_scores=subject.scores), query.selection)
@@ -65,17 +59,8 @@ class View(Format):
 def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery) -> Markup:
     """Evaluate what somebody pasted, and render the part of a page that shows it.
 
-    Parameters
-    ----------
-    text
-        UTF-8; a matrix or a whole request.
-    options
-        A JSON object, further members of the request; b"" for none.
-
-    Raises
-    ------
-    Problem
-        400 or 422.
+    The text is a matrix or a whole request in UTF-8, the options a JSON object of further members
+    of the request, b"" for none. A mistake is 400 or 422.
     """
     given = read_pasted(text.decode("utf-8", "replace"))
     more = orjson.loads(options) if options else {}

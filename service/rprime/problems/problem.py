@@ -47,14 +47,14 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
     Parameters
     ----------
     code
-        A key of `KINDS`, which has the status, the title and the type.
+        A key of `KINDS`.
     detail
         What is wrong this time, for people, without repeating the input; default: the number of
         errors, or the meaning of the kind.
     errors
-        The violations. Only the first 20 are sent.
+        The violations, of which the first 20 are sent.
     headers
-        Further headers of the response, such as ``Retry-After``.
+        Further ones of the response, such as ``Retry-After``.
     """
 
     def __init__(
@@ -84,12 +84,7 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
     def document(self, request_id: str | None = None, *, local: bool = False) -> dict[str, Any]:
         """Return the members of the problem document, without empty ones.
 
-        Parameters
-        ----------
-        request_id
-            The id of the request.
-        local
-            Whether it stays in the process of the request, and may repeat names of its members.
+        A local one stays in the process of the request, and may repeat names of its members.
         """
         return _document(
             type=self.kind.type,
@@ -129,25 +124,13 @@ def refuse(place: str, code: str, detail: str) -> Problem:
 
 
 def raise_violations(errors: Iterable[Violation]) -> None:
-    """Refuse a request if it has violations.
-
-    Raises
-    ------
-    Problem
-        422 with all violations, if there are any.
-    """
+    """Refuse a request if it has violations: 422 with all of them."""
     if found := list(errors):
         raise Problem("invalid_request", errors=found)
 
 
 def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:
-    """Turn errors of Pydantic into a problem, without repeating the input.
-
-    Parameters
-    ----------
-    found
-        The result of `errors()` of its exception.
-    """
+    """Turn the `errors()` of an exception of Pydantic into a problem, without the input."""
     if any(error["type"] == "json_invalid" for error in found):
         return Problem("unreadable_body", "The body is not valid JSON.")
     first = islice(found, MOST_VIOLATIONS)

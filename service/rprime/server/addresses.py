@@ -31,13 +31,7 @@ class TrustedHosts:
         self._names = None if names is None else {name.lower().encode() for name in names}
 
     def check(self, scope: Scope, hosts: list[bytes]) -> None:
-        """Check the headers Host of a request.
-
-        Raises
-        ------
-        Problem
-            400 unless there is exactly one, 421 if it has another name.
-        """
+        """Check the headers Host: 400 unless there is exactly one, 421 if it has another name."""
         if len(hosts) != 1:
             # RFC 9112, 3.2: exactly one; clients of HTTP/1.0 may have none.
             if hosts or scope["http_version"] != "1.0":

@@ -38,9 +38,9 @@ class AdmissionControl:
     held
         Bytes of the requests that have not ended.
     queued
-        How many requests are complete and not answered yet; counted in the event loop only.
+        Requests that are complete and not answered yet; counted in the event loop only.
     rejected
-        How many requests were rejected, by the name of the limit.
+        Requests, by the name of the limit.
     """
 
     def __init__(self, limits: Limits) -> None:

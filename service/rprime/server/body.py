@@ -10,7 +10,6 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 
 from rprime.problems.problem import Problem
-from rprime.server.admission import AdmissionControl
 from rprime.server.inflating import BROKEN, INFLATERS, broken, inflated_bound, too_large
 from rprime.server.request_record import current_request
 
@@ -24,10 +23,7 @@ _UTF_8 = {"utf-8", "utf8"}
 def media_type(request: Request, accepted: Collection[str]) -> str:
     """Return the media type of the body, without parameters.
 
-    Raises
-    ------
-    Problem
-        415 if it is missing, given twice or not accepted, or names another charset than UTF-8.
+    415 if it is missing, given twice or not accepted, or names another charset than UTF-8.
     """
     headers = request.headers.getlist("content-type")
     if len(headers) > 1:
@@ -55,25 +51,20 @@ async def read_body(request: Request, limit: int) -> bytes:
 async def read_chunks(request: Request, limit: int) -> list[bytes]:
     """Read the whole body, inflated, in the pieces in which it came.
 
-    Raises
-    ------
-    Problem
-        413 over the limit in bytes, sent or inflated, as early as it shows; 415 for an unknown
-        content encoding; 400 if it cannot be inflated; 503 if other requests leave no memory or no
-        time for it.
+    413 over the limit in bytes, sent or inflated, as early as it shows; 415 for an unknown content
+    encoding; 400 if it cannot be inflated; 503 if other requests leave no memory or no time for it.
     """
     encoding = announced_encoding(request, limit)
     services: ServerServices = request.app.state.services
-    admission = services.admission
-    pieces = await _collect(received_chunks(request), request, limit, admission)
-    admission.admit(request.scope)
+    pieces = await _collect(received_chunks(request), request, limit)
+    services.admission.admit(request.scope)
     if encoding == "identity":
         return pieces
     body = b"".join(pieces)
     bound = inflated_bound(limit, len(body))
     parts = _inflated(INFLATERS[encoding](BytesIO(body)), services.inflating)
     try:
-        return await _collect(parts, request, bound, admission)
+        return await _collect(parts, request, bound)
     except BROKEN:
         raise broken(encoding) from None
 
@@ -81,10 +72,7 @@ async def read_chunks(request: Request, limit: int) -> list[bytes]:
 def announced_encoding(request: Request, limit: int) -> str:
     """Return the content encoding of the body; "identity" if there is none.
 
-    Raises
-    ------
-    Problem
-        415 if it is not known, 413 if the announced length of the body is over the limit.
+    415 if it is not known, 413 if the announced length of the body is over the limit.
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity" and encoding not in INFLATERS:
@@ -94,16 +82,15 @@ def announced_encoding(request: Request, limit: int) -> str:
     return encoding
 
 
-async def _collect(
-    parts: AsyncIterator[bytes], request: Request, limit: int, admission: AdmissionControl
-) -> list[bytes]:
+async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) -> list[bytes]:
+    services: ServerServices = request.app.state.services
     stored: list[bytes] = []
     size = 0
     async for part in parts:
         size += len(part)
         if size > limit:
             raise too_large(limit)
-        admission.hold(request.scope, len(part))
+        services.admission.hold(request.scope, len(part))
         stored.append(part)
     return stored
 

@@ -36,14 +36,8 @@ def reject_early(
 ) -> EarlyRejection | None:
     """Return the rejection of a complete POST request; None for anything else, such as a probe.
 
-    Parameters
-    ----------
-    data
-        The first bytes of a request.
-    headers
-        Default headers of a response.
-    closing
-        Whether the connection closes even if the client would keep it.
+    The data are the first bytes of the request, the headers those of every response; closing: the
+    connection closes even if the client would keep it.
     """
     if not data.startswith(b"POST "):
         return None

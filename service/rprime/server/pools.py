@@ -17,12 +17,7 @@ Result = TypeVar("Result")
 class Slots:
     """A bounded number of places to work, and a bounded queue before them.
 
-    Attributes
-    ----------
-    taken
-        How many work or wait.
-    rejected
-        How many found no place to wait.
+    Counted are those who have `taken` a place or wait for one, and those `rejected`.
     """
 
     def __init__(self, most: int, waiting: int) -> None:

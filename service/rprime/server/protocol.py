@@ -75,12 +75,8 @@ class HttpProtocol(HttpToolsProtocol):
     While the queue of requests is full, requests that are already complete are rejected without the
     application, which costs some per cent of an answer. Large bodies are read in turns.
 
-    The callbacks count in place, without calls: they run for every header of every request.
-
-    Parameters
-    ----------
-    listener
-        The socket whose other pending connections each new one accepts, too.
+    The callbacks count in place, without calls: they run for every header of every request. Each
+    new connection accepts those that wait at the listener, too.
     """
 
     def __init__(

@@ -82,21 +82,10 @@ class WorkerPool:
     async def ask(
         self, request: bytes, body: AsyncIterator[bytes], *, keep: Callable[[int], None]
     ) -> bytearray:
-        """Ask a worker; cancelled, this ends the worker.
+        """Ask a worker, to which the body is forwarded; cancelled, this ends the worker.
 
-        Parameters
-        ----------
-        body
-            Is forwarded as fast as the worker reads it.
-        keep
-            Called with the bytes that the worker keeps; what it raises ends the request.
-
-        Raises
-        ------
-        Problem
-            503 if there is no place or no worker.
-        WorkerEndedError
-            If the worker has ended.
+        What `keep` raises when it is told of bytes that the worker keeps ends the request. 503 if
+        there is no place or no worker, a `WorkerEndedError` if the worker has ended.
         """
         async with self.slots.place():
             worker = await self._taken()
