@@ -226,12 +226,9 @@ def _flips(comparison: Comparison) -> list[tuple[str, str]]:
     if comparison.shift is not None:
         tests.append(("Bowker, p", comparison.shift.bowker.p_value))
         tests.append(("Stuart and Maxwell, p", comparison.shift.stuart_maxwell.p_value))
-    return facts + [(name, _p(p)) for name, p in tests if p is not None]
-
-
-def _p(value: float) -> str:
     smallest = 10.0**-PLACES
-    return f"below {decimal(smallest)}" if value < smallest else decimal(value)
+    few = f"below {decimal(smallest)}"
+    return facts + [(n, few if p < smallest else decimal(p)) for n, p in tests if p is not None]
 
 
 DARKEST_CHANGE = 0.2

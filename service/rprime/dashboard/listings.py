@@ -1,6 +1,7 @@
 """Listings: evaluations with values, in words and marks, as the pages list them."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
@@ -157,25 +158,16 @@ def cell_of(measure: Measure, axis: Axis) -> dict[str, Any]:
     }
 
 
-def find_entry(store: Store, project: str, evaluation: str) -> dict[str, Any] | None:
-    """Describe an evaluation of the project; None if there is no such one (any more)."""
-    try:
-        found = store.get(evaluation)
-    except EvaluationMissingError:
-        return None
-    return entry_of(found) if found.project == project else None
-
-
 def pointers(store: Store, project: str) -> list[dict[str, Any]]:
-    """Return the aliases of a project, each with what it points at."""
-    return [
-        {
-            "name": shown(alias.name),
-            "alias": alias,
-            "entry": find_entry(store, project, alias.evaluation),
-        }
-        for alias in store.aliases(project)
-    ]
+    """Return the aliases of a project, each with the entry that it points at, if that is there."""
+    found = []
+    for alias in store.aliases(project):
+        entry = None
+        with suppress(EvaluationMissingError):
+            evaluation = store.get(alias.evaluation)
+            entry = entry_of(evaluation) if evaluation.project == project else None
+        found.append({"name": shown(alias.name), "alias": alias, "entry": entry})
+    return found
 
 
 def pointing(aliases: Sequence[Alias]) -> dict[str, list[str]]:

@@ -1,6 +1,7 @@
 """Page: what all pages have in common: where they are, who looks at them, what they may load."""
 
 from collections.abc import Callable, Coroutine
+from functools import partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -105,29 +106,26 @@ def part(content: str | bytes, status: int = HTTPStatus.OK) -> Response:
 
 def for_browsers(handlers: dict[Kind, Handler]) -> dict[Kind, Handler]:
     """Have problems of pages shown as pages."""
-    return {kind: _for_browsers(handler) for kind, handler in handlers.items()}
+    return {kind: partial(_as_page, handler) for kind, handler in handlers.items()}
 
 
-def _for_browsers(handler: Handler) -> Handler:
-    async def handle(request: Request, exc: Any) -> Response:  # noqa: ANN401 - as declared beside it
-        response = await handler(request, exc)
-        if not _is_page(request):
-            return response
-        problem = {"errors": [], **orjson.loads(response.body)}
-        title, kind = problem["title"], KINDS.get(problem["code"])
-        mend = kind.mend if kind else ""
-        if problem["status"] == HTTPStatus.NOT_FOUND:
-            # Readers know pages; resources and routes are words of the API.
-            title, mend = "Page not found", ""
-            if problem["detail"] == KINDS["not_found"].meaning:
-                problem["detail"] = NOT_FOUND
-        status = response.status_code
-        answer = show(request, "problem.html", title, status=status, problem=problem, mend=mend)
-        for name in set(response.headers) - {"content-type", "content-length"}:
-            answer.headers[name] = response.headers[name]
-        return answer
-
-    return handle
+async def _as_page(handler: Handler, request: Request, exc: Exception) -> Response:
+    response = await handler(request, exc)
+    if not _is_page(request):
+        return response
+    problem = {"errors": [], **orjson.loads(response.body)}
+    title, kind = problem["title"], KINDS.get(problem["code"])
+    mend = kind.mend if kind else ""
+    if problem["status"] == HTTPStatus.NOT_FOUND:
+        # Readers know pages; resources and routes are words of the API.
+        title, mend = "Page not found", ""
+        if problem["detail"] == KINDS["not_found"].meaning:
+            problem["detail"] = NOT_FOUND
+    status = response.status_code
+    answer = show(request, "problem.html", title, status=status, problem=problem, mend=mend)
+    for name in set(response.headers) - {"content-type", "content-length"}:
+        answer.headers[name] = response.headers[name]
+    return answer
 
 
 def _is_page(request: Request) -> bool:

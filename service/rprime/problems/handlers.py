@@ -64,7 +64,11 @@ HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, An
 
 def allowed_methods(request: Request) -> str:
     """List the methods of the path of a request, for the header Allow."""
-    allowed = {method for method in _METHODS if _has_route(request, method)}
+    allowed = set()
+    for method in _METHODS:
+        scope = {**request.scope, "method": method}
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes):
+            allowed.add(method)
     return ", ".join(sorted(allowed | ({"HEAD"} if "GET" in allowed else set())))
 
 
@@ -77,8 +81,3 @@ def _response(document: dict[str, Any], headers: Mapping[str, str] | None) -> Re
     return Response(
         orjson.dumps(document), document["status"], dict(headers or {}), media_type=MEDIA_TYPE
     )
-
-
-def _has_route(request: Request, method: str) -> bool:
-    scope = {**request.scope, "method": method}
-    return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)

@@ -172,37 +172,31 @@ class ProblemDocument(BaseModel):
 
 def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Describe kinds of problems for OpenAPI: the argument ``responses`` of a route."""
+    found: dict[int | str, dict[str, Any]] = {}
     kinds = sorted((KINDS[code] for code in codes), key=lambda kind: kind.status)
-    return {status: _published(list(same)) for status, same in groupby(kinds, lambda k: k.status)}
-
-
-def components() -> dict[str, Any]:
-    """Return the JSON schemas that `responses` refers to, for the OpenAPI document."""
-    schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
-    return {**schema.pop("$defs"), "Problem": schema}
-
-
-def _published(kinds: list[Kind]) -> dict[str, Any]:
-    return {
-        "description": "; ".join(kind.title for kind in kinds),
-        "content": {
-            MEDIA_TYPE: {
-                "schema": {"$ref": "#/components/schemas/Problem"},
-                "examples": {
-                    kind.code: {"summary": kind.meaning, "value": _example(kind)} for kind in kinds
-                },
-            }
-        },
-    }
+    for status, same in groupby(kinds, lambda kind: kind.status):
+        of_status = list(same)
+        examples = {one.code: {"summary": one.meaning, "value": _example(one)} for one in of_status}
+        schema = {"$ref": "#/components/schemas/Problem"}
+        found[status] = {
+            "description": "; ".join(kind.title for kind in of_status),
+            "content": {MEDIA_TYPE: {"schema": schema, "examples": examples}},
+        }
+    return found
 
 
 def _example(kind: Kind) -> dict[str, Any]:
     errors = []
     if kind.code == "invalid_request":
         errors = [Violation("/confusion_matrix/2/0", "negative", "A count is 0 or more.")]
-    return Problem(kind.code, kind.example, errors=errors).document(
-        "0b9f6a1c4d2e4f0f8a7c5e3b1d9f7a5c"
-    )
+    problem = Problem(kind.code, kind.example, errors=errors)
+    return problem.document("0b9f6a1c4d2e4f0f8a7c5e3b1d9f7a5c")
+
+
+def components() -> dict[str, Any]:
+    """Return the JSON schemas that `responses` refers to, for the OpenAPI document."""
+    schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {**schema.pop("$defs"), "Problem": schema}
 
 
 def _document(**members: Any) -> dict[str, Any]:  # noqa: ANN401 - the members of a JSON object

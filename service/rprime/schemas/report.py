@@ -1,6 +1,7 @@
 """Models of reports, for the OpenAPI document and for clients, not for the hot path."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from rprime.core.aliases import names_of
 from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
 from rprime.core.index import REASONS, Family, Index
 from rprime.core.intervals.methods import INTERVALS
+from rprime.core.studies.properties import properties_of
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Gate
@@ -427,7 +429,7 @@ def entry_of(index: Index) -> IndexEntry:
             "interval": index.interval_name,
             "scores": index.scored,
             "average_of": index.of,
-            "properties": None if index.scored else Properties.of(index),
+            "properties": None if index.scored else asdict(properties_of(index)),
         }
     )
 

@@ -1,13 +1,10 @@
 """Models of studies of indices, and of the properties of an index."""
 
-from dataclasses import asdict
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from rprime.core.index import Index
-from rprime.core.studies.properties import properties_of
 from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request, optional
 from rprime.schemas.history import EvaluatedVersion, Narrowed, Wanted
 from rprime.schemas.population import SliceNamed
@@ -221,9 +218,3 @@ class Properties(Answer):
     transposition: bool = Field(description="Exchanging truth and prediction.")
     transposed: str | None = Field(description="The index that it turns into by that, if any.")
     relations: list[Relation] = Field(description="Indices that order models the same way.")
-
-    @classmethod
-    def of(cls, index: Index) -> "Properties":
-        """Return the properties of an index."""
-        found: dict[str, Any] = asdict(properties_of(index))
-        return cls.model_validate(found)

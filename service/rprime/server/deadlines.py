@@ -44,14 +44,13 @@ class Deadlines:
     def is_read_overdue(self) -> bool:
         """Count one interval of waiting for the client; return whether that is too long."""
         self._waited += INTERVAL
-        return self._waited >= self._allowed()
-
-    def _allowed(self) -> float:
+        allowed = self._limits.head_seconds
         if self.phase == "rejected":
-            return _LINGER_SECONDS
-        if self.phase == "body":
-            return self._limits.body_seconds + self.received / self._limits.body_bytes_per_second
-        return self._limits.head_seconds
+            allowed = _LINGER_SECONDS
+        elif self.phase == "body":
+            allowed = self._limits.body_seconds
+            allowed += self.received / self._limits.body_bytes_per_second
+        return self._waited >= allowed
 
     def is_write_overdue(self, unsent: int) -> bool:
         """Count one interval, after which so many bytes are in the write buffer.
