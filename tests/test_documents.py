@@ -27,7 +27,7 @@ from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.warnings import CHECKS, SCORE_CHECKS
 from rprime.dashboard.documentation import DOCUMENTS, rendered
-from rprime.routes.fixed_limits import FixedLimits
+from rprime.routes.operations import FixedLimits
 from rprime.schemas.gate import Gates
 from rprime.schemas.request import MatrixOptions
 from rprime.settings import Limits, Settings

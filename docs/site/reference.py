@@ -17,7 +17,7 @@ from rprime.cli import app
 from rprime.dashboard.catalog_view import CatalogEntry, catalog
 from rprime.dashboard.templates_environment import macros
 from rprime.problems.kinds import KINDS
-from rprime.routes.fixed_limits import FixedLimits
+from rprime.routes.operations import FixedLimits
 from rprime.settings import Limits, Settings
 
 Json = Any

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from rprime import __version__
-from rprime.routes.fixed_limits import FixedLimits
+from rprime.routes.operations import FixedLimits
 from rprime.settings import Limits
 
 

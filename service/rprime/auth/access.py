@@ -15,8 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from rprime.auth import keys
 from rprime.auth.browser_sessions import CSRF_HEADER, SAFE_METHODS, prove, session_of, to_sign_in
 from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError
-from rprime.auth.services import auth_services
-from rprime.auth.sessions import Session
+from rprime.auth.sessions import Session, auth_services
 from rprime.problems.problem import NO_PROJECT, Problem, responses
 from rprime.server.request_record import KEY, PROJECTS
 
@@ -91,26 +90,14 @@ def caller_of(request: Request) -> str | None:
 
 
 def check_project(request: Request, project: str) -> None:
-    """Refuse a request that may not use a project.
-
-    Raises
-    ------
-    Problem
-        404, the same as if there were no such project.
-    """
+    """Refuse a request that may not use a project: 404, as if there were no such project."""
     request.scope["state"].setdefault(PROJECTS, set()).add(project)
     if not (access := access_of(request)).may_use(project):
         raise _refused(request, Problem("not_found"), access.key, _OTHER_PROJECT, project)
 
 
 def check_scopes(request: Request, *scopes: keys.Scope) -> None:
-    """Refuse a request whose key lacks the scopes that its content needs.
-
-    Raises
-    ------
-    Problem
-        403.
-    """
+    """Refuse a request whose key lacks the scopes that its content needs: 403."""
     if not (access := access_of(request)).may(*scopes):
         raise _forbidden(request, access, scopes)
 
@@ -118,14 +105,12 @@ def check_scopes(request: Request, *scopes: keys.Scope) -> None:
 def with_authentication(
     routes: Iterable[BaseRoute], keyring: Keyring | None, *, pages: bool = False
 ) -> list[BaseRoute]:
-    """Put a guard before every route.
+    """Put a guard before every route, which declares what it `requires`.
 
     Parameters
     ----------
-    routes
-        The routes; each declares what it `requires`.
     keyring
-        The keys; None leaves the routes unguarded, which costs no time per request.
+        None leaves the routes unguarded, which costs no time per request.
     pages
         Whether the routes are pages: visitors without a session are redirected to sign in.
 
@@ -147,14 +132,10 @@ def _guarded(route: BaseRoute, keyring: Keyring | None, guard: "type[_Guard]") -
     guarded_route = copy(route)
     unless = getattr(route.endpoint, _UNLESS, None)
     guarded_route.app = guard(route.app, needed, keyring, unless)
-    guarded_route.responses = {
-        **route.responses,
-        **responses("unauthorized", "forbidden", "too_many_requests"),
-    }
-    guarded_route.openapi_extra = {
-        **(route.openapi_extra or {}),
-        "security": [{name: [scope]} for name in SCHEME for scope in needed],
-    }
+    refused = responses("unauthorized", "forbidden", "too_many_requests")
+    guarded_route.responses = route.responses | refused
+    security = [{name: [scope]} for name in SCHEME for scope in needed]
+    guarded_route.openapi_extra = (route.openapi_extra or {}) | {"security": security}
     return guarded_route
 
 
@@ -197,22 +178,20 @@ class _Guard:
         return access
 
     def _authenticate(self, request: Request) -> Access:
+        """Return the access of the key in the header, or of the session without a header."""
         try:
-            if "authorization" not in request.headers:
-                return self._of_session(request)
-            if (token := _token(request.scope)) is None:
-                raise _unauthorized("The request carries no key.", _REALM)
-            return self.keyring.verify(token)
+            if "authorization" in request.headers:
+                if (token := _token(request.scope)) is not None:
+                    return self.keyring.verify(token)
+            elif (session := session_of(request)) is not None and session.key is not None:
+                self._prove(request, session)
+                return self.keyring.find(session.key).access
         except RefusedKeyError as exc:
-            problem = _unauthorized(str(exc), f'{_REALM}, error="invalid_token"')
+            headers = {"WWW-Authenticate": f'{_REALM}, error="invalid_token"'}
+            problem = Problem("unauthorized", str(exc), headers=headers)
             raise _refused(request, problem, exc.key, str(exc)) from None
-
-    def _of_session(self, request: Request) -> Access:
-        session = session_of(request)
-        if session is None or session.key is None:
-            raise _unauthorized("The request carries no key.", _REALM)
-        self._prove(request, session)
-        return self.keyring.find(session.key).access
+        headers = {"WWW-Authenticate": _REALM}
+        raise Problem("unauthorized", "The request carries no key.", headers=headers)
 
     def _prove(self, request: Request, session: Session) -> None:
         if request.method not in SAFE_METHODS:
@@ -249,10 +228,6 @@ def _token(scope: Scope) -> bytes | None:
     if len(given) != 1 or not given[0].lower().startswith(_BEARER):
         return None
     return given[0][len(_BEARER) :].strip()
-
-
-def _unauthorized(detail: str, challenge: str) -> Problem:
-    return Problem("unauthorized", detail, headers={"WWW-Authenticate": challenge})
 
 
 def _forbidden(request: Request, access: Access, needed: Sequence[keys.Scope]) -> Problem:

@@ -12,8 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rprime.auth.keys import ApiKey, RefusedKeyError
-from rprime.auth.services import auth_services
-from rprime.auth.sessions import Session
+from rprime.auth.sessions import Session, auth_services
 from rprime.problems.problem import Problem
 from rprime.server.body import media_type, read_body
 from rprime.store.revoked_sessions import LASTS_SECONDS
@@ -112,13 +111,7 @@ def is_cross_site(headers: Headers) -> bool:
 
 
 def prove(request: Request, session: Session, token: str | None) -> None:
-    """Refuse a change without the CSRF token of the session.
-
-    Raises
-    ------
-    Problem
-        403.
-    """
+    """Refuse a change without the CSRF token of the session: 403."""
     sessions = auth_services(request).sessions
     if is_cross_site(request.headers) or not sessions.proves(session, token or ""):
         raise Problem("unproven_origin")
@@ -149,10 +142,17 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def remember(request: Request, response: Response, session: Session) -> None:
-    """Set the session cookie."""
-    name, secure = _cookie_for(request)
+    """Set the session cookie, which is Secure if the browser sees https."""
+    origin = request.headers.get("origin", "")
+    forwarded = request.headers.get("x-forwarded-proto", "")
+    secure = request.url.scheme == "https" or "https" in {urlsplit(origin).scheme, forwarded}
     response.set_cookie(
-        name, session.cookie, max_age=LASTS_SECONDS, secure=secure, httponly=True, samesite="strict"
+        _HOST_COOKIE if secure else _COOKIE,
+        session.cookie,
+        max_age=LASTS_SECONDS,
+        secure=secure,
+        httponly=True,
+        samesite="strict",
     )
 
 
@@ -184,14 +184,6 @@ def destination(asked: str | None, first: str) -> str:
     if asked is None or not _PAGE.fullmatch(asked) or asked.startswith(SIGN_IN):
         return first
     return asked
-
-
-def _cookie_for(request: Request) -> tuple[str, bool]:
-    """Return the name of the cookie and whether it is Secure, as the browser sees the scheme."""
-    origin = request.headers.get("origin", "")
-    forwarded = request.headers.get("x-forwarded-proto", "")
-    secure = request.url.scheme == "https" or "https" in {urlsplit(origin).scheme, forwarded}
-    return (_HOST_COOKIE, True) if secure else (_COOKIE, False)
 
 
 _PAGE = re.compile(r"(?:ui/[^\\\s]*)?(?:\?[^\\\s]*)?")

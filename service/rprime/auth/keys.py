@@ -52,13 +52,7 @@ class UnknownKeyError(Exception):
 
 
 class RefusedKeyError(Exception):
-    """A token is refused; the message may be shown to the client.
-
-    Attributes
-    ----------
-    key
-        The id that the token names; None if it has not the form of a token.
-    """
+    """A token, whose id is `key` if it has the form of one; the client may see the message."""
 
     def __init__(self, message: str, key: str | None) -> None:
         super().__init__(message)
@@ -140,13 +134,7 @@ class _Content(BaseModel):
 
 
 def read(path: Path) -> tuple[ApiKey, ...]:
-    """Read all keys, in the order of their creation.
-
-    Raises
-    ------
-    KeyFileError
-        If the file is missing, unreadable, damaged or world-writable.
-    """
+    """Read all keys, the oldest first; a `KeyFileError` if the file is not as it has to be."""
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
@@ -172,24 +160,9 @@ def create(
     lasts: timedelta | None = None,
     name: str = "",
 ) -> tuple[ApiKey, str]:
-    """Add a key to the file; create a missing file.
+    """Add a key to the file, which is created if it is missing; return its token, too.
 
-    Parameters
-    ----------
-    path
-        The file.
-    scopes
-        The scopes of the key.
-    project
-        The only project of the key; default: all.
-    lasts
-        The time until it expires; default: never.
-    name
-        A description for people.
-
-    Returns
-    -------
-    The key and the token, which is stored nowhere.
+    Nothing keeps the token. Without `project` the key is for all, without `lasts` for ever.
 
     Raises
     ------
@@ -200,10 +173,15 @@ def create(
     """
     now = datetime.now(UTC).replace(microsecond=0)
     with _locked(path):
-        keys = _present(path)
-        token = _fresh_token({key.id for key in keys})
+        keys: tuple[ApiKey, ...] = ()
+        with suppress(MissingKeyFileError):
+            keys = read(path)
+        taken = {key.id for key in keys}
+        while (key_id := secrets.token_hex(_ID_BYTES)) in taken:
+            pass
+        token = f"rp_{key_id}_{secrets.token_hex(_SECRET_BYTES)}"
         key = ApiKey(
-            id=token.split("_")[1],
+            id=key_id,
             sha256=_digest(token.encode()),
             name=name,
             scopes=tuple(dict.fromkeys(scopes)),
@@ -217,11 +195,7 @@ def create(
 
 
 def revoke(path: Path, key_id: str) -> ApiKey | None:
-    """Revoke a key permanently; it stays in the file, so that ids in the log can be resolved.
-
-    Returns
-    -------
-    The key; None if it was revoked before.
+    """Revoke a key, which stays in the file to resolve its id in the log; None if it was before.
 
     Raises
     ------
@@ -246,14 +220,8 @@ class Keyring:
     """The valid keys, from the current content of the file.
 
     While the file cannot be read, the last readable keys stay valid; without a file there are none.
-    No state of the file admits requests without a key.
-
-    Parameters
-    ----------
-    path
-        The file, read on first use.
-    per_minute
-        Requests that each key may send to this process in a minute; None: as many as it likes.
+    No state of the file admits requests without a key. Each key may send `per_minute` requests to
+    this process in a minute; None: as many as it likes.
     """
 
     def __init__(self, path: Path, per_minute: int | None = None) -> None:
@@ -266,15 +234,7 @@ class Keyring:
         self._retry_at = inf
 
     def verify(self, token: bytes) -> Access:
-        """Return the access of a token.
-
-        It takes the same time whether the id or the secret is wrong.
-
-        Raises
-        ------
-        RefusedKeyError
-            If the token is not valid.
-        """
+        """Return the access of a token, or refuse it: a wrong id as slowly as a wrong secret."""
         self.refresh()
         form = _TOKEN.fullmatch(token)
         if form is None:
@@ -287,13 +247,7 @@ class Keyring:
         return _active(key).access
 
     def find(self, key_id: str) -> ApiKey:
-        """Return a key by its id, for a session that signed in with its token.
-
-        Raises
-        ------
-        RefusedKeyError
-            If the key is no longer valid.
-        """
+        """Return a key by its id, for a session that signed in with its token, or refuse it."""
         self.refresh()
         key = self._keys.get(key_id)
         if key is None:
@@ -358,15 +312,13 @@ def _stamp(path: Path) -> object:
 
 
 def _report(path: Path, keys: Mapping[str, ApiKey], before: Mapping[str, ApiKey] | None) -> None:
-    differences = (
-        {}
-        if before is None
-        else {
+    differences = {}
+    if before is not None:
+        differences = {
             "added": [key_id for key_id in keys if key_id not in before],
             "changed": [i for i, key in keys.items() if i in before and key != before[i]],
             "removed": [key_id for key_id in before if key_id not in keys],
         }
-    )
     active = sum(key.state == "active" for key in keys.values())
     log.info("keys_read", file=str(path), keys=len(keys), active=active, **differences)
     # Only a warning: mounted secrets are often world-readable, and digests open nothing.
@@ -380,19 +332,6 @@ def _digest(token: bytes) -> str:
     # A slow hash protects passwords of people; 192 random bits cannot be guessed however fast the
     # hash is, and a slow one would let anyone keep the service busy with wrong keys.
     return sha256(token).hexdigest()
-
-
-def _fresh_token(taken: set[str]) -> str:
-    while (key_id := secrets.token_hex(_ID_BYTES)) in taken:
-        pass
-    return f"rp_{key_id}_{secrets.token_hex(_SECRET_BYTES)}"
-
-
-def _present(path: Path) -> tuple[ApiKey, ...]:
-    try:
-        return read(path)
-    except MissingKeyFileError:
-        return ()
 
 
 @contextmanager
@@ -420,24 +359,20 @@ def _write(path: Path, keys: Sequence[ApiKey]) -> None:
         # Created with the mode 0600.
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:
-            _fill(handle, content, target)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(handle)
+                if os.geteuid() == 0 and target.exists():
+                    # root made the change, but the service must still be able to read the file.
+                    owner = target.stat()
+                    os.fchown(handle, owner.st_uid, owner.st_gid)
             Path(temporary).replace(target)
         except BaseException:
             Path(temporary).unlink()
             raise
     except OSError as exc:
         raise KeyFileError(f"cannot write {path}: {exc.strerror}") from None
-
-
-def _fill(handle: int, content: str, target: Path) -> None:
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(handle)
-        if os.geteuid() == 0 and target.exists():
-            # root made the change, but the service must still be able to read the file.
-            owner = target.stat()
-            os.fchown(handle, owner.st_uid, owner.st_gid)
 
 
 def _first(exc: ValidationError) -> str:

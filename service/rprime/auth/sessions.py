@@ -7,10 +7,13 @@ Every worker reads sessions with the shared secret of the service; only ended on
 import secrets
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from itsdangerous import BadSignature, Signer, TimestampSigner
+from starlette.requests import Request
 
+from rprime.auth.keys import Keyring
+from rprime.server.services import ServerServices
 from rprime.store.revoked_sessions import LASTS_SECONDS
 
 _NOBODY = "-"
@@ -18,24 +21,14 @@ _NOBODY = "-"
 
 @dataclass(frozen=True)
 class Session:
-    """A session of a browser.
-
-    Parameters
-    ----------
-    key
-        The id of the key it signed in with; None before that, or if the service needs no keys.
-    cookie
-        The content of the signed cookie.
-    id
-        A random name.
-    expires
-        Seconds since 1970.
-    """
+    """A session of a browser, with the content of its signed cookie and a random id."""
 
     key: str | None
+    """The id of the key it signed in with; None before that, or if the service needs no keys."""
     cookie: str
     id: str = ""
     expires: int = 0
+    """Seconds since 1970."""
 
 
 class RevokedSessions(Protocol):
@@ -49,13 +42,7 @@ class RevokedSessions(Protocol):
 
 
 class Sessions:
-    """Creates and reads the sessions of a service.
-
-    Parameters
-    ----------
-    secret
-        The secret that signs the cookies.
-    """
+    """Creates and reads the sessions of a service, whose secret signs the cookies."""
 
     def __init__(self, secret: str) -> None:
         how: dict[str, Any] = {"key_derivation": "hmac", "digest_method": sha256}
@@ -86,3 +73,17 @@ class Sessions:
     def proves(self, session: Session, token: str) -> bool:
         """Whether a CSRF token belongs to the session."""
         return self._tokens.verify_signature(session.cookie, token)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthServices(ServerServices):
+    """The services of the server, with keys and sessions; without a keyring no keys are needed."""
+
+    keyring: Keyring | None
+    sessions: Sessions
+    revoked_sessions: RevokedSessions
+
+
+def auth_services(request: Request) -> AuthServices:
+    """Return the services that authentication uses."""
+    return cast("AuthServices", request.app.state.services)

@@ -7,7 +7,7 @@ from typing import cast
 from starlette.requests import Request
 
 from rprime.auth.access import access_of, check_scopes
-from rprime.auth.services import AuthServices
+from rprime.auth.sessions import AuthServices
 from rprime.history.visible_history import VisibleHistory
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.negotiation import JSON

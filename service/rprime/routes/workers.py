@@ -12,7 +12,7 @@ from typing import Any
 import structlog
 from starlette.requests import ClientDisconnect, Request
 
-from rprime.application.evaluate import Failure, RenderedReport, ResponseOptions, UnstoredEvaluation
+from rprime.application.evaluate import Answer, Failure, ResponseOptions
 from rprime.problems.problem import Problem
 from rprime.routes.services import get_services
 from rprime.server.body import announced_encoding, received_chunks
@@ -44,11 +44,10 @@ def worker_pool(limits: Limits, metrics: Metrics) -> WorkerPool:
     """Make the pool for large requests."""
     # -P: do not import from the working directory.
     command = [sys.executable, "-P", "-m", "rprime.application.worker"]
-    most, waiting = limits.large_requests, limits.large_waiting
     return WorkerPool(
         command,
-        most=most,
-        waiting=waiting,
+        most=limits.large_requests,
+        waiting=limits.large_waiting,
         environment=_ENVIRONMENT,
         ended=partial(_count_ended, metrics, body=None),
     )
@@ -62,17 +61,8 @@ def _count_ended(metrics: Metrics, reason: str, *, body: str | None) -> None:
 
 async def evaluate_json_in_worker(
     request: Request, body: list[bytes], options: ResponseOptions
-) -> RenderedReport | UnstoredEvaluation:
-    """Answer a request with a large JSON body.
-
-    Parameters
-    ----------
-    request
-        The request, its body already read.
-    body
-        The pieces of the body; they are freed as the worker reads them.
-    options
-        How to answer.
+) -> Answer:
+    """Answer a large JSON body, whose pieces are freed as the worker reads them.
 
     Raises
     ------
@@ -84,17 +74,8 @@ async def evaluate_json_in_worker(
     return await _answer(request, _handed_over(body), options, complete)
 
 
-async def answer_columns(
-    request: Request, options: ResponseOptions
-) -> RenderedReport | UnstoredEvaluation:
-    """Answer a request whose body is columns.
-
-    Parameters
-    ----------
-    request
-        Its body is read until the answer is certain.
-    options
-        How to answer, with the kind of the body.
+async def answer_columns(request: Request, options: ResponseOptions) -> Answer:
+    """Answer a request whose body is columns, read until the answer is certain.
 
     Raises
     ------
@@ -114,26 +95,22 @@ async def answer_columns(
 
 async def _answer(
     request: Request, body: AsyncIterator[bytes], options: ResponseOptions, complete: asyncio.Event
-) -> RenderedReport | UnstoredEvaluation:
-    workers = get_services(request).workers
-    admission = get_services(request).admission
-    keep = partial(admission.hold, request.scope)
-    work = workers.ask(pickle.dumps(options, protocol=5), body, keep=keep)
+) -> Answer:
+    services = get_services(request)
+    keep = partial(services.admission.hold, request.scope)
+    work = services.workers.ask(pickle.dumps(options, protocol=5), body, keep=keep)
     try:
         content = await _unless_gone(request, complete, work)
     except WorkerEndedError as ended:
-        _count_ended(
-            get_services(request).metrics, reason_of(ended.status), body=options.kind or "json"
-        )
+        _count_ended(services.metrics, reason_of(ended.status), body=options.kind or "json")
         raise _problem_of(ended.status) from None
-    answer = pickle.loads(content)  # noqa: S301 (from our own process)
+    answer: Answer | Failure | Problem = pickle.loads(content)  # noqa: S301 (from our own process)
     if isinstance(answer, Failure):
         log.error("worker_failed", **answer.where, exception=answer.trace)
         raise Problem("internal_error")
     if isinstance(answer, Problem):
         raise answer
-    found: RenderedReport | UnstoredEvaluation = answer
-    return found
+    return answer
 
 
 async def _unless_gone(
@@ -187,8 +164,7 @@ class _Sent:
     """The pieces of a body, with a limit of bytes and of the pause between them."""
 
     def __init__(self, request: Request, limit: int) -> None:
-        self._in_flight = get_services(request).admission
-        self._scope = request.scope
+        self._hold = partial(get_services(request).admission.hold, request.scope)
         self._pieces = received_chunks(request)
         self._limit = limit
         self._size = 0
@@ -213,7 +189,7 @@ class _Sent:
         """Wait for the first pieces."""
         begin: list[bytes] = []
         while self._size < _BEGIN and (piece := await self.piece()) is not None:
-            self._in_flight.hold(self._scope, len(piece))
+            self._hold(len(piece))
             begin.append(piece)
         return begin
 
