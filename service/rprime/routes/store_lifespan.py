@@ -58,7 +58,7 @@ log = structlog.get_logger(__name__)
 
 
 def database_options(settings: Settings) -> DatabaseOptions:
-    """Return the options of the store that the settings name."""
+    """Return the options of the store in the settings."""
     return DatabaseOptions(
         connections=settings.store_connections,
         connect_seconds=settings.store_connect_seconds,
@@ -69,17 +69,7 @@ def database_options(settings: Settings) -> DatabaseOptions:
 
 
 class StoreHandle:
-    """The store of the service, if it has one.
-
-    Parameters
-    ----------
-    url
-        The URL of the store, or "none".
-    options
-        Its connections, timeouts and quota.
-    observe_commit
-        Takes the seconds of each commit.
-    """
+    """The store of the service, if its URL is not "none"; takes the seconds of each commit."""
 
     def __init__(
         self, url: str, options: DatabaseOptions, observe_commit: Callable[[float], object]
@@ -139,13 +129,7 @@ class StoreHandle:
             return self.store.is_session_revoked(session, expires)
 
     async def open(self) -> None:
-        """Open the store; retry in the background if it is only unavailable for now.
-
-        Raises
-        ------
-        StoreError
-            If it cannot be used as it is.
-        """
+        """Open the store; retry in the background if it is only unavailable for now."""
         if self.url == NONE:
             return
         try:
@@ -179,15 +163,7 @@ class StoreHandle:
             self._store = None
 
     async def check(self) -> str:
-        """Return the state of the store: `none` if the service has none, else as `Store.check`.
-
-        Raises
-        ------
-        Problem
-            503 if the store cannot be used.
-        StoreError
-            The same.
-        """
+        """Return the state of the store: `none` if the service has none, else as `Store.check`."""
         if self.url == NONE:
             return NONE
         store = self.store
@@ -214,71 +190,59 @@ def _as_problem() -> Iterator[None]:
     try:
         yield
     except StoreError as exc:
-        raise _on_store_error(exc) from exc
-
-
-def _on_store_error(exc: StoreError) -> Problem:
-    if isinstance(exc, StoreFullError):
-        return Problem("store_full")
-    if isinstance(exc, StoreDamagedError):
-        return Problem("store_damaged")
-    if isinstance(exc, StoreMovedError):
-        return _unavailable(exc.retry_after, _MOVED)
-    return _unavailable(getattr(exc, "retry_after", RETRY_SECONDS))
+        raise (problem_of(exc) or exc) from exc
 
 
 def _on_changed(exc: AliasChangedError) -> Problem:
     current = exc.current
-    return Problem(
-        "precondition_failed", headers={} if current is None else {"ETag": f'"{current.etag}"'}
-    )
+    headers = {} if current is None else {"ETag": f'"{current.etag}"'}
+    return Problem("precondition_failed", headers=headers)
 
 
-def _on_export(exc: InvalidExportError) -> Problem:
-    detail = f"Line {exc.line} cannot be imported; the lines before it may have been imported."
-    return refuse("", "invalid_export", detail)
-
-
-_KINDS: dict[type[Exception], Callable[[Any], Problem]] = {
-    StoreError: _on_store_error,
-    EvaluationMissingError: lambda _: Problem("not_found"),
-    AliasMissingError: lambda _: Problem("not_found"),
-    ProjectMissingError: lambda _: Problem("not_found"),
-    EvaluationDeletedError: lambda _: Problem("evaluation_deleted"),
-    EvaluationAliasedError: lambda _: Problem("evaluation_aliased"),
+_KINDS: dict[type[Exception], str | Callable[[Any], Problem]] = {
+    StoreError: lambda _: _unavailable(RETRY_SECONDS),
+    StoreUnavailableError: lambda exc: _unavailable(exc.retry_after),
+    StoreMovedError: lambda exc: _unavailable(exc.retry_after, _MOVED),
+    StoreFullError: "store_full",
+    StoreDamagedError: "store_damaged",
+    EvaluationMissingError: "not_found",
+    AliasMissingError: "not_found",
+    ProjectMissingError: "not_found",
+    EvaluationDeletedError: "evaluation_deleted",
+    EvaluationAliasedError: "evaluation_aliased",
     AliasChangedError: _on_changed,
-    KeyReusedError: lambda _: Problem("idempotency_key_reused"),
+    KeyReusedError: "idempotency_key_reused",
     KeyRunningError: lambda _: Problem("idempotency_key_running", headers={"Retry-After": "1"}),
     ProjectQuotaError: lambda exc: Problem("project_quota_exceeded", str(exc)),
     InvalidCursorError: lambda _: refuse(
         "/query/cursor", "invalid_cursor", "The value is not a `next_cursor` of this list."
     ),
     InvalidRecordError: lambda exc: refuse("", "invalid_name", str(exc)),
-    InvalidExportError: _on_export,
+    InvalidExportError: lambda exc: refuse(
+        "",
+        "invalid_export",
+        f"Line {exc.line} cannot be imported; the lines before it may have been imported.",
+    ),
 }
+"""The kind of problem, or what makes the problem, of each exception of the store."""
 
 
 def problem_of(exc: Exception) -> Problem | None:
     """Return the problem for an exception of the store; None for any other exception."""
-    turns = (_KINDS[kind] for kind in type(exc).__mro__ if kind in _KINDS)
-    turn = next(turns, None)
-    return None if turn is None else turn(exc)
+    found = next((_KINDS[kind] for kind in type(exc).__mro__ if kind in _KINDS), None)
+    if found is None:
+        return None
+    return Problem(found) if isinstance(found, str) else found(exc)
 
 
-def _handler(
-    turn: Callable[[Any], Problem],
-) -> Callable[[Request, Any], Coroutine[Any, Any, Response]]:
-    async def handle(request: Request, exc: Any) -> Response:  # noqa: ANN401 - as declared beside it
-        problem, request_id = turn(exc), request_id_of(request)
-        # The store itself has already logged that its file was moved.
-        if isinstance(exc, StoreError) and not isinstance(exc, StoreMovedError):
-            log.warning("store_failed", detail=str(exc), error=exc.code)
-        return respond(problem, request_id)
-
-    return handle
+async def _on_store_exception(request: Request, exc: Any) -> Response:  # noqa: ANN401 (of `_KINDS`)
+    # The store itself has already logged that its file was moved.
+    if isinstance(exc, StoreError) and not isinstance(exc, StoreMovedError):
+        log.warning("store_failed", detail=str(exc), error=exc.code)
+    return respond(problem_of(exc) or Problem("internal_error"), request_id_of(request))
 
 
-HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
-    kind: _handler(turn) for kind, turn in _KINDS.items()
-}
+HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = (
+    dict.fromkeys(_KINDS, _on_store_exception)
+)
 """The handlers that turn exceptions of the store into problems."""
