@@ -1,6 +1,5 @@
 """Review: a candidate held against a baseline and judged by a gate."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -36,8 +35,6 @@ class BaselineSide:
 
     Parameters
     ----------
-    side
-        Its evidence.
     requested, resolved, why
         What was asked for; the id of a stored evaluation, None for evidence in the request; and
         why it is this one.
@@ -63,12 +60,8 @@ class Assessment:
 
     Parameters
     ----------
-    candidate, baseline_side
-        Opponent None: there is no baseline.
     options
         Of the evaluation; the comparison has, besides, the indices of the gate.
-    gate
-        None: nothing is demanded.
     look
         How often this test set has been looked at, this time included; None: nobody counted.
     missing
@@ -81,11 +74,6 @@ class Assessment:
         That all sides are; empty: all items.
     slice_indices
         Keys of the indices of slices; empty: those of the options.
-
-    Raises
-    ------
-    Problem
-        422 if there are more classes than a comparison has.
     """
 
     candidate: Side
@@ -192,29 +180,24 @@ class Assessment:
     @cached_property
     def members(self) -> dict[str, bytes]:
         """What it adds to a report, as JSON by name."""
-        return dict(self._members())
-
-    def _members(self) -> Iterator[tuple[str, bytes]]:
+        found: dict[str, bytes] = {}
         if self.missing is not None:
-            yield "comparison", b"null"
+            found["comparison"] = b"null"
         if self.comparison is not None and self.baseline_side is not None:
-            asked = self.slice_indices or asked_indices(self.options)
-            changes = slice_changes(self.comparison, asked)
-            yield (
-                "comparison",
-                render_comparison(self.comparison, self.baseline_side.source, changes),
+            changes = slice_changes(
+                self.comparison, self.slice_indices or asked_indices(self.options)
             )
-        if self.verdict is not None:
-            yield "gate", render_gate(self.verdict, self._since_anchor)
-
-    @property
-    def _since_anchor(self) -> dict[str, Any]:
-        """What the verdict of a gate with an anchor has besides."""
-        if self.gate is None or not self.gate.anchor_requested:
-            return {}
-        if self.anchor is None or self.anchor_side is None:
-            return {"since_anchor": None}
-        return {"since_anchor": since_document(self.anchor, self.anchor_side.source)}
+            source = self.baseline_side.source
+            found["comparison"] = render_comparison(self.comparison, source, changes)
+        if self.gate is not None and self.verdict is not None:
+            since: dict[str, Any] = {}
+            if self.gate.anchor_requested:
+                since["since_anchor"] = None
+                if self.anchor is not None and self.anchor_side is not None:
+                    source = self.anchor_side.source
+                    since["since_anchor"] = since_document(self.anchor, source)
+            found["gate"] = render_gate(self.verdict, since)
+        return found
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
@@ -258,12 +241,7 @@ _NOT_COUNTED = (
 def side_of(evidence: Evidence, test_set: TestSet | None) -> Side:
     """Return evidence as a side of a comparison.
 
-    Parameters
-    ----------
-    evidence
-        With items, their fingerprint identifies the test set.
-    test_set
-        What the request declares about it.
+    The fingerprint of items identifies the test set before what the request declares about it.
     """
     declared = test_set or TestSet()
     return Side(

@@ -50,20 +50,7 @@ SLICES_APART = Warning(
 def compare_request(
     body: bytes, limits: Limits, stored_sides: "StoredSides | None" = None
 ) -> tuple[bytes, str | None]:
-    """Compare what a request asks for.
-
-    Parameters
-    ----------
-    body
-        JSON, UTF-8.
-    limits
-        What a request may cost.
-    stored_sides
-        The history; None: there is none.
-
-    Returns
-    -------
-    The answer, JSON; and the verdict of the gate, where there is one.
+    """Compare what a request asks for; return the answer and the verdict, if it has a gate.
 
     Raises
     ------
@@ -85,7 +72,7 @@ def render_assessment(assessment: Assessment) -> bytes:
 
 
 class StoredSides(Protocol):
-    """The stored evaluations that the caller may compare. The methods block."""
+    """The stored evaluations that the caller may compare: `VisibleHistory`. The methods block."""
 
     def find(self, identifier: str) -> "StoredEvaluation | None":
         """Return an evaluation; None if the caller has none with this id."""
@@ -101,13 +88,7 @@ class StoredSides(Protocol):
         *,
         anchor: bool = False,
     ) -> Assessment:
-        """Add the baseline or the anchor that the query names, or why there is none.
-
-        Raises
-        ------
-        Problem
-            404 if the query names what does not exist.
-        """
+        """Add the baseline or the anchor that the query names, or why there is none."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +123,7 @@ def assess(
         if "options" in document.inner:
             size = len(candidate.side.labels)
             matrices = evidence.read_matrices(document.inner["options"], size)
-        other_side = _other_side(wanted, document, candidate, errors, limits)
+        other_side = _other_side(wanted, document, candidate, limits)
     except Problem as problem:
         errors.extend(problem.errors)
     if errors:
@@ -155,7 +136,7 @@ def assess(
         candidate=candidate.side,
         baseline_side=baseline_from_evidence(other_side, wanted.baseline),
         options=options,
-        gate=gate_of(wanted.gates, options),
+        gate=None if wanted.gates is None else gate_of(wanted.gates, options),
         notes=notes_of(candidate.evidence, other_side),
         slice_indices=of_slices,
     )
@@ -187,15 +168,7 @@ def _at_prevalence(
 
 
 def _at_equal_shares(assessment: Assessment) -> Assessment:
-    """Compare at equal shares of the candidate's classes.
-
-    The slices, which have other shares of the classes, are left out.
-
-    Raises
-    ------
-    Problem
-        422 if a side stands for no population, or a rule is about slices.
-    """
+    """Compare at equal shares of the candidate's classes, without the slices, which have others."""
     whole, gate, notes = assessment.candidate, assessment.gate, assessment.notes
     side, options = replace(whole, slices=None), assessment.options
     refuse_evidence(side, weighed=options.cell_weights is not None)
@@ -209,13 +182,7 @@ def _at_equal_shares(assessment: Assessment) -> Assessment:
 
 
 def _at_slice(assessment: Assessment, one: Slice) -> Assessment:
-    """Leave the items of a slice alone on each side.
-
-    Raises
-    ------
-    Problem
-        422 if a side has no such slice.
-    """
+    """Leave the items of a slice alone on each side; 422 if a side has no such slice."""
     whole = assessment.candidate
     changed: dict[str, Any] = {"slice": one, "candidate": side_of_slice(whole, one)}
     lacking = [whole] if changed["candidate"] is None else []
@@ -250,15 +217,11 @@ def _candidate(
 
 
 def _other_side(
-    wanted: ComparisonRest,
-    document: Document,
-    candidate: CandidateSide,
-    errors: list[Violation],
-    limits: Limits,
+    wanted: ComparisonRest, document: Document, candidate: CandidateSide, limits: Limits
 ) -> Evidence | None:
     """Read the baseline; None where it is in the history."""
     source, other = document.inner["candidate"], document.inner["baseline"]
-    if is_reference(other, errors) or wanted.baseline.ways:
+    if is_reference(other) or wanted.baseline.ways:
         return None
     if candidate.evidence is None:
         return evidence.read(other, limits)

@@ -25,13 +25,7 @@ CLOSE = 1e-6
 def population_of(
     asked: PopulationAsked, read: Evidence, gates: Gates | None = None
 ) -> Population | None:
-    """Return the population that a request names; None if the store knows it.
-
-    Raises
-    ------
-    Problem
-        422 if the shares do not fit the evidence.
-    """
+    """Return the population that a request names; None if the store knows it."""
     refuse_evidence(read, weighed="cell_weights" in read.matrices)
     if asked.stored is not None:
         return None
@@ -51,21 +45,21 @@ def population_of(
     else:
         found = _own(asked, read)
     check_items(found, read.table, read.labels)
-    if gates is not None:
-        _check_rules(found, gates)
+    if gates is not None and found.strata != "true":
+        # The items of the row of a cell are no sample of a class.
+        cells = [i for i, rule in enumerate(gates.rules) if rule.confusion is not None]
+        if cells:
+            detail = (
+                "A rule about a cell needs a population that is given by `prevalence`, or none."
+            )
+            raise refuse(f"/gates/rules/{cells[0]}/confusion", "not_with_population", detail)
     return found
 
 
 def stored_prevalence(
     identifier: str, stored: tuple[Sequence[str], ConfusionTable], read: Evidence
 ) -> Population:
-    """Return the prevalence of the classes in a stored evaluation, for these classes.
-
-    Raises
-    ------
-    Problem
-        422 if it has items of classes that the request has none of.
-    """
+    """Return the prevalence of the classes in a stored evaluation, for these classes."""
     labels, table = stored
     items = {name: float(n) for name, n in zip(labels, table.support, strict=True) if n}
     unknown = items.keys() - set(read.labels)
@@ -84,13 +78,7 @@ def stored_prevalence(
 
 
 def check_items(found: Population, table: ConfusionTable, labels: Sequence[str]) -> None:
-    """Refuse a stratum that has a share of the population and no items.
-
-    Raises
-    ------
-    Problem
-        422 that names the first ones.
-    """
+    """Refuse a stratum that has a share of the population and no items."""
     what = "predictions" if found.strata == "predicted" else "items"
     refuse_empty(found.shares, found.sizes(table), found.names or labels, what)
 
@@ -107,13 +95,7 @@ def refuse_empty(shares: Array, sizes: Array, names: Sequence[str], what: str) -
 
 
 def refuse_evidence(read: Evidence | Side, *, weighed: bool) -> None:
-    """Refuse evidence that stands for no population.
-
-    Parameters
-    ----------
-    weighed
-        Whether the option `cell_weights` multiplies the cells.
-    """
+    """Refuse evidence that stands for no population; `weighed`: by the option `cell_weights`."""
     if read.table.k > MOST_CLASSES:
         detail = f"A population has at most {MOST_CLASSES} classes: merge classes."
         raise refuse(PLACE, "too_many_classes", detail)
@@ -187,22 +169,8 @@ def _own(asked: PopulationAsked, read: Evidence) -> Population:
     return Population("own", shares, names, counts.reshape(len(names), k, k + 1))
 
 
-def _check_rules(population: Population, gates: Gates) -> None:
-    """Refuse rules about a cell where the items of its row are no sample of a class."""
-    cells = [i for i, rule in enumerate(gates.rules) if rule.confusion is not None]
-    if population.strata != "true" and cells:
-        detail = "A rule about a cell needs a population that is given by `prevalence`, or none."
-        raise refuse(f"/gates/rules/{cells[0]}/confusion", "not_with_population", detail)
-
-
 def check_baseline(population: Population, labels: Sequence[str], other: Side) -> None:
-    """Refuse a comparison of two sides that cannot have the same population.
-
-    Raises
-    ------
-    Problem
-        422.
-    """
+    """Refuse a comparison of two sides that cannot have the same population."""
     if population.strata != "true":
         detail = (
             "Strata of predicted classes or of items belong to one side: a comparison needs a "

@@ -65,13 +65,7 @@ def evaluated(
 
 
 def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:
-    """Return what a rendering shows of a report.
-
-    Parameters
-    ----------
-    evaluation
-        That of the report, computed again.
-    """
+    """Return what a rendering shows of a report, whose evaluation was computed again."""
     warnings = tuple(Warning(**warning.model_dump()) for warning in report.warnings)
     return ReportSubject(
         evaluation=replace(evaluation, warnings=warnings),

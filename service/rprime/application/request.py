@@ -1,8 +1,10 @@
 """Read requests into the options and evidence of the core; violations become problems."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel
 
 from rprime import __version__, evidence
 from rprime.application.assessment import Assessment, BaselineSide, side_of
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from rprime.report.formats import Format
     from rprime.store import BaselineQuery
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
+Read = TypeVar("Read")
+
 ORIGIN = ("project", "model", "version", "branch", "commit", "source")
 """Members of a request, and of a stored report, that say where it belongs."""
 MOST_MEMBERS = 100
@@ -39,21 +44,14 @@ _NO_PROVENANCE = Provenance()
 
 @dataclass(frozen=True, eq=False)
 class EvaluationRequest:
-    """A valid request.
-
-    Parameters
-    ----------
-    given
-        The names and addresses in the request.
-    store_request
-        What to store beside the evidence; None if nothing is stored.
-    """
+    """A valid request; `given` has the names and addresses in it."""
 
     evidence: Evidence
     options: Options
     assessment: Assessment | None = None
     given: Provenance = _NO_PROVENANCE
     store_request: StoreRequest | None = None
+    """None: nothing is stored."""
 
     @property
     def resamples_scores(self) -> bool:
@@ -133,8 +131,6 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
     ----------
     content
         JSON, UTF-8, or what was parsed from it or put together from columns.
-    limits
-        The limits of a request.
 
     Raises
     ------
@@ -146,20 +142,15 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
         # Each unknown member costs some microseconds, and only the first ones are reported.
         detail = f"The object has more than {MOST_MEMBERS} members; few of them are known."
         raise refuse("", "unknown_field", detail)
-    errors: list[Violation] = []
-    wanted = validated(RequestOptions, document, errors)
-    read = baseline = None
-    try:
-        read = evidence.read(document, limits)
-        inner = document.inner.get("baseline")
-        if inner is not None and not is_reference(inner, errors):
-            baseline = evidence.read_baseline(inner, document, read, limits)
-    except Problem as problem:
-        errors.extend(problem.errors)
-    if errors or wanted is None or read is None:
-        raise Problem("invalid_request", errors=errors)
+    wanted, (read, baseline) = read_members(
+        RequestOptions, document, lambda: _sides(document, limits)
+    )
     if wanted.indices:
-        _refuse_missing_options(wanted, read.matrices)
+        detail = "The index needs the option `{}`."
+        raise_violations(
+            Violation(pointer("indices", i), "option_missing", detail.format(option))
+            for i, option in wanted.lacking(read.matrices)
+        )
     options = wanted.options(read.matrices, wanted.top_confusions or limits.top_confusions)
     if wanted.curves or wanted.reject or wanted.thresholds:
         thresholds = wanted.thresholds or {}
@@ -183,12 +174,42 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
     return EvaluationRequest(read, options, assessment, wanted, _store_request(wanted, options))
 
 
-def is_reference(inner: Document, errors: list[Violation]) -> bool:
-    """Whether a baseline names a stored evaluation; a violation if it also has evidence."""
+def read_members(
+    model: type[ModelT], document: Document, read: Callable[[], Read]
+) -> tuple[ModelT, Read]:
+    """Validate the members of a document and read its arrays.
+
+    Raises
+    ------
+    Problem
+        400; 422 with the violations of both together.
+    """
+    errors: list[Violation] = []
+    wanted = validated(model, document, errors)
+    try:
+        found = read()
+    except Problem as problem:
+        errors.extend(problem.errors)
+    else:
+        if wanted is not None and not errors:
+            return wanted, found
+    raise Problem("invalid_request", errors=errors)
+
+
+def _sides(document: Document, limits: Limits) -> tuple[Evidence, Evidence | None]:
+    """Read the evidence, and that of the baseline, if there is any."""
+    read, inner = evidence.read(document, limits), document.inner.get("baseline")
+    if inner is None or is_reference(inner):
+        return read, None
+    return read, evidence.read_baseline(inner, document, read, limits)
+
+
+def is_reference(inner: Document) -> bool:
+    """Whether a baseline names a stored evaluation; 422 if it also has evidence."""
     named = any(way in inner.names for way in WAYS)
     if named and inner.arrays:
         detail = "A baseline is evidence or names a stored evaluation, not both."
-        errors.append(Violation(inner.pointer, "several_kinds", detail))
+        raise refuse(inner.pointer, "several_kinds", detail)
     return named
 
 
@@ -239,7 +260,7 @@ def _assessment(
         candidate=side_of(read, wanted.test_set),
         baseline_side=baseline_from_evidence(baseline, wanted.baseline),
         options=options,
-        gate=gate_of(wanted.gates, options),
+        gate=None if wanted.gates is None else gate_of(wanted.gates, options),
         notes=notes_of(read, baseline),
     )
 
@@ -262,31 +283,14 @@ def baseline_from_evidence(read: Evidence | None, rest: BaselineRest | None) -> 
     )
 
 
-def gate_of(gates: Gates | None, options: Options) -> Gate | None:
-    """Return the gate of a request for the core.
-
-    Raises
-    ------
-    Problem
-        422 if a rule does not fit the catalog.
-    """
-    if gates is None:
-        return None
+def gate_of(gates: Gates, options: Options) -> Gate:
+    """Return the gate of a request for the core; 422 if a rule does not fit the catalog."""
     gate = gates.core()
     raise_violations(
         Violation(pointer("gates", *mistake.place), mistake.code, str(mistake))
         for mistake in mistakes(gate, options)
     )
     return gate
-
-
-def _refuse_missing_options(wanted: RequestOptions, matrices: Mapping[str, Any]) -> None:
-    raise_violations(
-        Violation(
-            pointer("indices", i), "option_missing", f"The index needs the option `{option}`."
-        )
-        for i, option in wanted.lacking(matrices)
-    )
 
 
 def _refuse_large_page(page: Paging, options: Options, read: Evidence) -> None:

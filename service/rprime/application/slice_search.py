@@ -6,19 +6,21 @@ import numpy as np
 import orjson
 
 from rprime import __version__, evidence
+from rprime.application.request import read_members
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
+from rprime.core.items import Items
+from rprime.core.scores.scores import Scores
 from rprime.core.slices.finding import TooManyCellsError
 from rprime.core.slices.search import SearchOptions, search_slices
 from rprime.core.slices.slices import SliceColumn
 from rprime.evidence import Evidence
 from rprime.evidence.slices import slice_columns
-from rprime.problems.problem import Problem, Violation, pointer, refuse
+from rprime.problems.problem import pointer, refuse
 from rprime.report.document import NUMPY
 from rprime.schemas.document import Document, parse
 from rprime.schemas.slice_search import SearchRest
-from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
 MOST_COLUMNS = 20
@@ -34,54 +36,45 @@ def search_request(body: bytes, limits: Limits) -> bytes:
 
 
 def search_document(document: Document, limits: Limits) -> bytes:
-    """Search for weak slices and return the answer as JSON.
-
-    Raises
-    ------
-    Problem
-        422.
-    """
-    errors: list[Violation] = []
-    wanted, read = validated(SearchRest, document, errors), None
-    given = document.arrays.get("slices")
-    try:
-        if isinstance(given, dict) and len(given) > MOST_COLUMNS:
-            detail = f"There are {len(given)} columns; a search is over at most {MOST_COLUMNS}."
-            raise refuse("/slices", "too_many_columns", detail)
-        if "slice_crossings" in document.rest:
-            detail = "A search crosses all columns; `crossed` says how many at most."
-            raise refuse("/slice_crossings", "not_with_search", detail)
-        arrays = {name: one for name, one in document.arrays.items() if name != "slices"}
-        rest = {name: one for name, one in document.rest.items() if name != "slice_cuts"}
-        read = evidence.read(replace(document, arrays=arrays, rest=rest), limits)
-    except Problem as problem:
-        errors.extend(problem.errors)
-    if errors or wanted is None or read is None:
-        raise Problem("invalid_request", errors=errors)
-    if read.items is None or given is None:
+    """Search for weak slices and return the answer as JSON."""
+    wanted, read = read_members(SearchRest, document, lambda: _evidence(document, limits))
+    if read.items is None or document.arrays.get("slices") is None:
         detail = "A search needs labels or scores of items, and the columns to search in."
         raise refuse("/slices", "required", detail)
-    cuts = wanted.slice_cuts or {}
     size = read.items.true.size
-    columns = slice_columns(document, size, cuts, measured=True)
+    columns = slice_columns(document, size, wanted.slice_cuts or {}, measured=True)
     for name, column in columns.items():
-        _check(column, pointer("slices", name))
-    return _searched(read, columns, wanted)
+        place, k = pointer("slices", name), len(column.values)
+        counts = np.bincount(column.codes, minlength=k)[:k]
+        if counts.max() == size:
+            raise refuse(place, "constant", "All items have one value; leave this name out.")
+        if k == counts.sum():
+            detail = "Each item has a value of its own, as an id: leave this name out."
+            raise refuse(place, "all_distinct", detail)
+    return _searched(read, _values(read, read.items, wanted), columns, wanted)
 
 
-def _check(column: SliceColumn, place: str) -> None:
-    """Refuse a column that divides nothing, or everything."""
-    counts = np.bincount(column.codes, minlength=len(column.values))[: len(column.values)]
-    known = int(counts.sum())
-    if counts.max() == column.codes.size:
-        raise refuse(place, "constant", "All items have one value; leave this name out.")
-    if len(column.values) == known:
-        detail = "Each item has a value of its own, as an id: leave this name out."
-        raise refuse(place, "all_distinct", detail)
+def _evidence(document: Document, limits: Limits) -> Evidence:
+    """Read the evidence without its slices, which are read for the search."""
+    given = document.arrays.get("slices")
+    if isinstance(given, dict) and len(given) > MOST_COLUMNS:
+        detail = f"There are {len(given)} columns; a search is over at most {MOST_COLUMNS}."
+        raise refuse("/slices", "too_many_columns", detail)
+    if "slice_crossings" in document.rest:
+        detail = "A search crosses all columns; `crossed` says how many at most."
+        raise refuse("/slice_crossings", "not_with_search", detail)
+    arrays = {name: one for name, one in document.arrays.items() if name != "slices"}
+    rest = {name: one for name, one in document.rest.items() if name != "slice_cuts"}
+    return evidence.read(replace(document, arrays=arrays, rest=rest), limits)
 
 
-def _searched(read: Evidence, columns: dict[str, SliceColumn], wanted: SearchRest) -> bytes:
-    index, values, counted = _values(read, wanted)
+def _searched(
+    read: Evidence,
+    measured: tuple[Index, Array, Array],
+    columns: dict[str, SliceColumn],
+    wanted: SearchRest,
+) -> bytes:
+    index, values, counted = measured
     values = values[counted].astype(np.float64)
     sign = -1.0 if index.higher_is_better else 1.0
     asked = ("crossed", "candidates", "min_items", "confidence", "seed")
@@ -128,10 +121,9 @@ def _searched(read: Evidence, columns: dict[str, SliceColumn], wanted: SearchRes
     return orjson.dumps(content, option=NUMPY)
 
 
-def _values(read: Evidence, wanted: SearchRest) -> tuple[Index, Array, Array]:
+def _values(read: Evidence, items: Items, wanted: SearchRest) -> tuple[Index, Array, Array]:
     """Return the index, what it is the mean of, and which items count in it."""
-    assert read.items is not None  # noqa: S101 (see `search_document`)
-    true, predicted, k = read.items.true, read.items.predicted, len(read.labels)
+    true, predicted, k = items.true, items.predicted, len(read.labels)
     right, everything = true == predicted, np.ones(true.size, bool)
     if wanted.class_ is not None:
         if wanted.class_ not in read.labels:
@@ -153,7 +145,8 @@ def _values(read: Evidence, wanted: SearchRest) -> tuple[Index, Array, Array]:
         priced = predicted < cost.shape[1]
         return index, cost[true, np.where(priced, predicted, 0)], priced
     if index.of_items is not None and index.scale_invariant:
-        return index, _of_scores(index, read, wanted.top_k), everything
+        asked = [wanted.top_k] if index.takes else []
+        return index, np.asarray(index.of_items(_scores(read, index), *asked)), everything
     known = {
         "accuracy": (right, everything),
         "accuracy_on_answered": (right, answered),
@@ -165,12 +158,11 @@ def _values(read: Evidence, wanted: SearchRest) -> tuple[Index, Array, Array]:
     return index, *known[index.key]
 
 
-def _of_scores(index: Index, read: Evidence, top_k: int | None) -> Array:
-    """Return what an index of scores is the mean of, shape (n,)."""
-    assert index.of_items is not None  # noqa: S101 (see `_values`)
+def _scores(read: Evidence, index: Index) -> Scores:
+    """Return the scores, if they fit an index."""
     scores = read.ranked
     if scores is None:
         raise refuse("/index", "no_scores", "The index needs `y_score`.")
     if "not_probabilities" in index.undefined and not scores.are_probabilities:
         raise refuse("/index", "not_probabilities", "The scores of an item must sum to 1.")
-    return np.asarray(index.of_items(scores, *([top_k] if index.takes else [])))
+    return scores

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     # Imports the database driver, which a service without a store does not need.
     from rprime.store import BaselineQuery
 
+_WRITTEN = orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY
 _DEFAULTS = Options()
 _NOT_KEPT = ("top_confusions", "classes", *SCORE_OPTIONS)
 """Not stored: listing options belong to each report, and scores are not stored."""
@@ -31,10 +32,6 @@ class StoreRequest:
 
     Parameters
     ----------
-    project
-        The project.
-    given
-        The names and addresses of the request.
     asked
         The options and the gates, written by `write_options`.
     reference, anchor
@@ -46,8 +43,6 @@ class StoreRequest:
         stored.
     is_first
         Whether the project has no evaluation yet.
-    keeps_slices
-        Whether its slices are stored.
     """
 
     project: str
@@ -65,17 +60,13 @@ class StoreRequest:
 class CandidateOrigin:
     """What the meaning of a stored baseline depends on.
 
-    Parameters
-    ----------
-    project, model
-        Of the candidate; without a model it is compared with evaluations without one.
-    id
-        Of the candidate, to name it in a command; None if it is not stored.
+    Without a model the candidate is compared with evaluations without one.
     """
 
     project: str
     model: str | None = None
     id: str | None = None
+    """To name the candidate in a command; None if it is not stored."""
 
 
 def write_options(options: Options, gates: Gates | None) -> bytes:
@@ -90,9 +81,6 @@ def with_options(asked: bytes, options: Options) -> bytes:
     """Write other options beside the same gates."""
     document = orjson.loads(asked) | {"options": _changed(options)}
     return orjson.dumps(document, option=_WRITTEN)
-
-
-_WRITTEN = orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY
 
 
 def _changed(options: Options) -> dict[str, Any]:
@@ -110,24 +98,19 @@ def read_options(asked: bytes, top_confusions: int) -> Options:
     matrices: dict[str, Any] = {
         name: np.array(found[name]) for name in MATRICES if isinstance(found.get(name), list)
     }
-    indices, population = found.get("indices"), found.get("population")
-    if population is not None:
+    others: dict[str, Any] = {"top_confusions": top_confusions}
+    for name in ("indices", "families"):
+        if found.get(name) is not None:
+            others[name] = tuple(found[name])
+    if (population := found.get("population")) is not None:
         counts = population["counts"]
         arrays = {
             "shares": np.array(population["shares"]),
             "names": tuple(population["names"]),
             "counts": None if counts is None else np.array(counts),
         }
-        matrices["population"] = Population(**population | arrays)
-    return Options(
-        **found
-        | matrices
-        | {
-            "indices": None if indices is None else tuple(indices),
-            "families": tuple(found.get("families", ())),
-            "top_confusions": top_confusions,
-        }
-    )
+        others["population"] = Population(**population | arrays)
+    return Options(**found | matrices | others)
 
 
 def comparison_options(asked: bytes, top_confusions: int) -> tuple[Options, tuple[str, ...]]:
