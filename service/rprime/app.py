@@ -113,13 +113,7 @@ class RprimeApp(FastAPI):
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """Build the service.
-
-    Parameters
-    ----------
-    settings
-        The settings; only OpenTelemetry reads variables of its own.
-    """
+    """Build the service from its settings; only OpenTelemetry reads variables of its own."""
     set_root_path(settings.root_path)
     services = _services(settings)
     app = RprimeApp(

@@ -41,12 +41,8 @@ def check_claims(
 ) -> tuple[Claim, ...]:
     """Check every claim.
 
-    Parameters
-    ----------
-    models
-        Values of ten models by index, as the R' paper prints them.
-    improved
-        Tables of counts before and after an improvement.
+    Given are the values of ten models by index, as the R' paper prints them, and tables of counts
+    before and after an improvement.
     """
     claims = {ZHANG: _of_zhang(models, improved), LABATUT: _of_labatut()}
     return tuple(Claim(source, *found) for source, all_ in claims.items() for found in all_)

@@ -50,13 +50,7 @@ SLICES_APART = Warning(
 def compare_request(
     body: bytes, limits: Limits, stored_sides: "StoredSides | None" = None
 ) -> tuple[bytes, str | None]:
-    """Compare what a request asks for; return the answer and the verdict, if it has a gate.
-
-    Raises
-    ------
-    Problem
-        400, 404, 409 or 422.
-    """
+    """Compare what a request asks for; return the answer and the verdict, if it has a gate."""
     assessment = assess(body, limits, stored_sides)
     return render_assessment(assessment), assessment.verdict.verdict if assessment.verdict else None
 
@@ -105,11 +99,8 @@ def assess(
 ) -> Assessment:
     """Read a request as `compare_request` does, and find its sides.
 
-    Parameters
-    ----------
-    or_items
-        Whether the items are compared where the baseline lacks a class of the population that a
-        stored candidate is about.
+    With `or_items` the items are compared where the baseline lacks a class of the population that
+    a stored candidate is about.
     """
     document = parse(body, limits.json_depth, PARTS, ())
     errors: list[Violation] = []

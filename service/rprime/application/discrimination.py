@@ -76,13 +76,7 @@ FIGURES = {
 
 
 def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
-    """Trace the discrimination lines that a request asks for.
-
-    Raises
-    ------
-    Problem
-        400 or 422.
-    """
+    """Trace the discrimination lines that a request asks for."""
     asked = validated_study(DiscriminationRequest, parse(body, limits.json_depth, (), ()))
     raise_violations(_misplaced(asked))
     raise_violations(_too_much(asked))
@@ -100,13 +94,7 @@ def discrimination_document(lines: Iterable[Line]) -> bytes:
 
 
 def validated_study(model: type[Model], document: Document) -> Model:
-    """Validate a request for a study, which takes no evidence.
-
-    Raises
-    ------
-    Problem
-        422.
-    """
+    """Validate a request for a study, which takes no evidence."""
     errors: list[Violation] = []
     asked = validated(model, document, errors)
     if errors or asked is None:

@@ -69,17 +69,13 @@ class Failure:
 class UnstoredEvaluation:
     """A request whose evaluation must be stored before the answer.
 
-    Parameters
-    ----------
-    payload
-        Identifies the body: the body itself or a digest of it.
-    large
-        Whether evaluating it takes so long that it needs a thread.
+    Its payload identifies the body: the body itself or a digest of it.
     """
 
     evaluation_request: EvaluationRequest
     payload: bytes
     large: bool = True
+    """Whether evaluating it takes so long that it needs a thread."""
 
 
 Answer = RenderedReport | UnstoredEvaluation
@@ -102,13 +98,7 @@ def evaluate_body(body: bytes, options: ResponseOptions) -> Answer:
 
 
 def evaluate_stream(body: Channel, options: ResponseOptions) -> Answer:
-    """Answer a large request in a worker, or return it if it must be stored first.
-
-    Raises
-    ------
-    Problem
-        400, 413 or 422; 503 if the temporary folder is full.
-    """
+    """Answer a large request in a worker, or return it if it must be stored first."""
     try:
         if options.kind is None:
             document, payload, limits = _json(body, options)

@@ -23,18 +23,14 @@ DECIMALS = 4
 
 @dataclass(frozen=True, slots=True)
 class PrintedResult:
-    """One printed number.
+    """One printed number, to four decimals, and ours in full precision.
 
     Parameters
     ----------
-    table
-        The table, and the paper if it is the Chinese one.
     index
         A key of the catalog, or a coefficient between two indices.
     class_
-        The class; None for overall indices.
-    published, computed
-        The printed number, to four decimals, and ours in full precision.
+        None for overall indices.
     erratum
         Whether the print is known to contradict the paper's own counts.
     """
@@ -59,13 +55,7 @@ class PrintedResult:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All printed numbers, the known errata of the papers, and their claims.
-
-    Parameters
-    ----------
-    errata, conventions
-        Explanations by the table they apply to.
-    """
+    """All printed numbers, explanations by the table they apply to, and claims of the papers."""
 
     source: str
     results: tuple[PrintedResult, ...]

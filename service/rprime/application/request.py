@@ -125,12 +125,7 @@ class EvaluationRequest:
 
 
 def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest:
-    """Read a request: its members, its evidence, its baseline, and then its rules.
-
-    Parameters
-    ----------
-    content
-        JSON, UTF-8, or what was parsed from it or put together from columns.
+    """Read a request from JSON, or from what was parsed from it or put together from columns.
 
     Raises
     ------
@@ -177,13 +172,7 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
 def read_members(
     model: type[ModelT], document: Document, read: Callable[[], Read]
 ) -> tuple[ModelT, Read]:
-    """Validate the members of a document and read its arrays.
-
-    Raises
-    ------
-    Problem
-        400; 422 with the violations of both together.
-    """
+    """Validate the members of a document and read its arrays; 422 for violations of both."""
     errors: list[Violation] = []
     wanted = validated(model, document, errors)
     try:

@@ -39,10 +39,7 @@ class StoreRequest:
     prevalence_of
         Id of the stored evaluation whose prevalence the population has.
     id
-        The id of the evaluation, if something of the answer needs it before the evaluation is
-        stored.
-    is_first
-        Whether the project has no evaluation yet.
+        Of the evaluation, where the answer needs it before the evaluation is stored.
     """
 
     project: str

@@ -105,19 +105,10 @@ def check_scopes(request: Request, *scopes: keys.Scope) -> None:
 def with_authentication(
     routes: Iterable[BaseRoute], keyring: Keyring | None, *, pages: bool = False
 ) -> list[BaseRoute]:
-    """Put a guard before every route, which declares what it `requires`.
+    """Put a guard before every route; a `TypeError` if one declares nothing.
 
-    Parameters
-    ----------
-    keyring
-        None leaves the routes unguarded, which costs no time per request.
-    pages
-        Whether the routes are pages: visitors without a session are redirected to sign in.
-
-    Raises
-    ------
-    TypeError
-        If a route declares nothing.
+    Without a keyring they stay unguarded, which costs no time per request. Visitors of pages are
+    redirected to sign in.
     """
     return [_guarded(route, keyring, _PageGuard if pages else _Guard) for route in routes]
 

@@ -118,13 +118,7 @@ def prove(request: Request, session: Session, token: str | None) -> None:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Read the form of a page, without its token; of a repeated field the last value.
-
-    Raises
-    ------
-    Problem
-        400, 413 or 415 if it is not a form; 403 if it is not from the session.
-    """
+    """Read the form of a page, without its token, which must be of the session: else 403."""
     media_type(request, [_FORM])
     body = await read_body(request, _LARGEST_FORM)
     try:

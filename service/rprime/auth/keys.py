@@ -162,14 +162,8 @@ def create(
 ) -> tuple[ApiKey, str]:
     """Add a key to the file, which is created if it is missing; return its token, too.
 
-    Nothing keeps the token. Without `project` the key is for all, without `lasts` for ever.
-
-    Raises
-    ------
-    KeyFileError
-        If the file cannot be read or written.
-    pydantic.ValidationError
-        If the values are not valid for a key.
+    Nothing keeps the token. Without `project` the key is for all, without `lasts` for ever. Values
+    that are not valid for a key raise a `ValidationError`.
     """
     now = datetime.now(UTC).replace(microsecond=0)
     with _locked(path):
@@ -199,8 +193,6 @@ def revoke(path: Path, key_id: str) -> ApiKey | None:
 
     Raises
     ------
-    KeyFileError
-        If the file cannot be read or written.
     UnknownKeyError
         If no key has the id.
     """

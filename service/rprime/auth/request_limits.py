@@ -8,10 +8,7 @@ _MINUTE = 60.0
 class RequestLimits:
     """Counts the requests of each key in this process, as a bucket that refills evenly (GCRA).
 
-    Parameters
-    ----------
-    per_minute
-        Requests in a minute, which may come all at once; None: as many as come.
+    Those of a minute may come all at once; None: as many as come.
     """
 
     def __init__(self, per_minute: int | None) -> None:

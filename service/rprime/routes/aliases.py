@@ -118,15 +118,7 @@ async def put_alias(request: Request, project: str, alias: str) -> Response:
 async def point(
     request: Request, name: tuple[str, str], evaluation: str, expectation: Expected
 ) -> AliasPut:
-    """Point an alias at an evaluation for a request; `name` is the project and the alias.
-
-    Raises
-    ------
-    Problem
-        422 if the project has no such evaluation.
-    pydantic.ValidationError, AliasChangedError
-        If the name of the alias is invalid, or the alias is not as expected.
-    """
+    """Point an alias at an evaluation; `name` is the project and the alias, which is validated."""
     _NAME.validate_python(name[1])
     put, by = get_store(request).put_alias, caller_of(request)
     try:
@@ -155,12 +147,8 @@ async def delete_alias(request: Request, project: str, alias: str) -> None:
 
 
 def _document(alias: Alias) -> dict[str, Any]:
-    return {
-        "project": alias.project,
-        "alias": alias.name,
-        "evaluation": alias.evaluation,
-        "updated_at": alias.updated_at,
-    }
+    own = {"project": alias.project, "alias": alias.name}
+    return own | {"evaluation": alias.evaluation, "updated_at": alias.updated_at}
 
 
 def _response(alias: Alias, status: HTTPStatus = HTTPStatus.OK) -> Response:

@@ -39,58 +39,9 @@ async def get_metrics(request: Request) -> Response:
 
 
 def readings(services: Services) -> Iterator[Reading]:
-    """Yield the metrics that are read from the services.
-
-    Parameters
-    ----------
-    services
-        The services of the application.
-    """
+    """Yield the metrics that are read from the services."""
+    admission, store, keyring = services.admission, services.store, services.keyring
     pools = {"workers": services.workers.slots, "figures": services.drawing.slots}
-    yield from _admission_readings(services)
-    yield Reading(
-        "rprime_pool_requests",
-        "Large requests that run or wait.",
-        "pool",
-        lambda: {name: slots.taken for name, slots in pools.items()},
-    )
-    yield Reading(
-        "rprime_pool_size",
-        "Large requests that run at a time; others wait.",
-        "pool",
-        lambda: {name: slots.most for name, slots in pools.items()},
-    )
-    yield from _store_readings(services.store)
-    yield Reading(
-        "rprime_requests_rejected",
-        "Requests that were answered 503, by the limit.",
-        "limit",
-        lambda: {**services.admission.rejected, "large_waiting": services.workers.slots.rejected},
-        "total",
-    )
-    if (keyring := services.keyring) is not None:
-        yield Reading(
-            "rprime_keys_file_state",
-            "Processes that found the file of the keys in this state.",
-            "state",
-            lambda: {state: state == keyring.state for state in FILE_STATES},
-        )
-
-
-def _single(
-    name: str,
-    text: str,
-    read: Callable[[], float | None],
-    workers: Literal["livesum", "livemin", "max"] = "livesum",
-) -> Reading:
-    """Return a metric of one value, which None leaves out."""
-    return Reading(
-        name, text, "", lambda: {} if (value := read()) is None else {"": value}, workers
-    )
-
-
-def _admission_readings(services: Services) -> Iterator[Reading]:
-    admission = services.admission
     yield _single(
         "rprime_in_flight_bytes", "Bytes of request bodies in memory.", lambda: admission.held
     )
@@ -108,6 +59,45 @@ def _admission_readings(services: Services) -> Iterator[Reading]:
         "rprime_in_flight_requests",
         "Requests that are complete and not answered yet.",
         lambda: admission.queued,
+    )
+    yield Reading(
+        "rprime_pool_requests",
+        "Large requests that run or wait.",
+        "pool",
+        lambda: {name: slots.taken for name, slots in pools.items()},
+    )
+    yield Reading(
+        "rprime_pool_size",
+        "Large requests that run at a time; others wait.",
+        "pool",
+        lambda: {name: slots.most for name, slots in pools.items()},
+    )
+    yield from _store_readings(store)
+    yield Reading(
+        "rprime_requests_rejected",
+        "Requests that were answered 503, by the limit.",
+        "limit",
+        lambda: {**admission.rejected, "large_waiting": services.workers.slots.rejected},
+        "total",
+    )
+    if keyring is not None:
+        yield Reading(
+            "rprime_keys_file_state",
+            "Processes that found the file of the keys in this state.",
+            "state",
+            lambda: {state: state == keyring.state for state in FILE_STATES},
+        )
+
+
+def _single(
+    name: str,
+    text: str,
+    read: Callable[[], float | None],
+    workers: Literal["livesum", "livemin", "max"] = "livesum",
+) -> Reading:
+    """Return a metric of one value, which None leaves out."""
+    return Reading(
+        name, text, "", lambda: {} if (value := read()) is None else {"": value}, workers
     )
 
 

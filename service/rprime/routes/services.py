@@ -31,13 +31,7 @@ def get_services(request: Request) -> Services:
 
 
 def get_store(request: Request) -> Store:
-    """Return the open store.
-
-    Raises
-    ------
-    Problem
-        409 if the service has no store, 503 while it cannot be reached.
-    """
+    """Return the open store; 409 if the service has none, 503 while it cannot be reached."""
     return get_services(request).store.store
 
 
@@ -52,13 +46,7 @@ def visible_history(request: Request) -> VisibleHistory:
 
 
 async def read_json(request: Request, most: int | None = None) -> bytes:
-    """Read a JSON body, of at most `most` bytes where the limit of the service is larger.
-
-    Raises
-    ------
-    Problem
-        400, 413 or 415; 503 if other requests leave no room for it.
-    """
+    """Read a JSON body, of at most `most` bytes where the limit of the service is larger."""
     media_type(request, [JSON])
     limit = get_services(request).limits.json_body_bytes
     return await read_body(request, limit if most is None else min(limit, most))

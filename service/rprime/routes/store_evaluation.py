@@ -69,13 +69,7 @@ class StoredResponse:
 async def store_and_respond(
     request: Request, unstored: UnstoredEvaluation, options: ResponseOptions
 ) -> Response:
-    """Store an evaluation, then answer the request.
-
-    Raises
-    ------
-    Problem
-        404 if the key may not use the project, 409 and 422 as the contract says.
-    """
+    """Store an evaluation, then answer the request."""
     found = unstored.evaluation_request
     check_access(request, found)
     key = idempotency_key_of(request, unstored.payload, options.form)
@@ -247,13 +241,7 @@ def pending_evaluation(
 def idempotency_key_of(
     request: Request, body: bytes, form: Format | None = None
 ) -> IdempotencyKey | None:
-    """Return the idempotency key of a request, if it has one.
-
-    Raises
-    ------
-    Problem
-        400 for several keys, or a key of a wrong length.
-    """
+    """Return the idempotency key of a request, if any; 400 for several, or a wrong length."""
     given = request.headers.getlist("idempotency-key")
     if not given:
         return None

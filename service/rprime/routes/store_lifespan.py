@@ -101,13 +101,7 @@ class StoreHandle:
 
     @property
     def store(self) -> Store:
-        """The store.
-
-        Raises
-        ------
-        Problem
-            409 if the service has no store, 503 while its store cannot be reached.
-        """
+        """The store; 409 if the service has none, 503 while it cannot be reached."""
         if self._store is not None:
             return self._store
         if self.url == NONE:

@@ -98,10 +98,7 @@ async def import_evaluations(request: Request) -> Response:
 class Incoming(Iterator[bytes]):
     """The lines of a body, passed from the loop that receives it to the thread that imports it.
 
-    Parameters
-    ----------
-    longest
-        Bytes of the longest line.
+    The longest line may have `longest` bytes.
     """
 
     def __init__(self, longest: int) -> None:

@@ -62,26 +62,14 @@ def _count_ended(metrics: Metrics, reason: str, *, body: str | None) -> None:
 async def evaluate_json_in_worker(
     request: Request, body: list[bytes], options: ResponseOptions
 ) -> Answer:
-    """Answer a large JSON body, whose pieces are freed as the worker reads them.
-
-    Raises
-    ------
-    Problem
-        400, 413, 422; 503 if too many large requests wait.
-    """
+    """Answer a large JSON body, whose pieces are freed as the worker reads them."""
     complete = asyncio.Event()
     complete.set()
     return await _answer(request, _handed_over(body), options, complete)
 
 
 async def answer_columns(request: Request, options: ResponseOptions) -> Answer:
-    """Answer a request whose body is columns, read until the answer is certain.
-
-    Raises
-    ------
-    Problem
-        400, 413, 415, 422; 503 if too many large requests wait.
-    """
+    """Answer a request whose body is columns, read until the answer is certain."""
     limit = options.limits.other_body_bytes
     options = replace(
         options,
