@@ -1,15 +1,13 @@
 """Export and import of the whole history as lines of JSON."""
 
-import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
-from queue import Queue
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import orjson
+from anyio import from_thread
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
 from rprime.auth.access import requires
@@ -21,15 +19,10 @@ from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ExportQuery
 from rprime.server.body import media_type, received_chunks
 
-if TYPE_CHECKING:
-    from rprime.store import Imported
-
 router = APIRouter(tags=["History"], default_response_class=Response)
 
 NDJSON = "application/x-ndjson"
 PIECE = 256 * 1024
-WAITING = 8
-"""Pieces of a body that may wait to be imported, so that a fast client does not fill the memory."""
 
 
 @router.get(
@@ -83,66 +76,21 @@ async def import_evaluations(request: Request) -> Response:
     media_type(request, [NDJSON])
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("unsupported_encoding", "Send an import uncompressed.")
-    store = get_store(request)
-    incoming = Incoming(get_services(request).limits.other_body_bytes)
-    importing = asyncio.create_task(run_in_threadpool(store.import_lines, incoming))
-    try:
-        await incoming.fill(request, importing)
-    except BaseException:
-        incoming.break_off()
-        await asyncio.wait([importing])
-        raise
-    return Response(orjson.dumps(asdict(await importing)), media_type=JSON)
+    store, longest = get_store(request), get_services(request).limits.other_body_bytes
+    lines = _lines(received_chunks(request), longest)
+    added = await run_in_threadpool(store.import_lines, lines)
+    return Response(orjson.dumps(asdict(added)), media_type=JSON)
 
 
-class Incoming(Iterator[bytes]):
-    """The lines of a body, passed from the loop that receives it to the thread that imports it.
-
-    The longest line may have `longest` bytes.
-    """
-
-    def __init__(self, longest: int) -> None:
-        self.longest = longest
-        self._pieces: Queue[bytes | None] = Queue(WAITING)
-        self._lines = self._split()
-        self._broken = False
-
-    async def fill(self, request: Request, importing: "asyncio.Task[Imported]") -> None:
-        """Receive the body no faster than it is imported; stop if the import fails."""
-        async for piece in received_chunks(request):
-            if importing.done():
-                return
-            await self._put(piece, importing)
-        await self._put(None, importing)
-
-    async def _put(self, piece: bytes | None, importing: "asyncio.Task[Imported]") -> None:
-        while self._pieces.full() and not importing.done():  # noqa: ASYNC110 - of a thread
-            await asyncio.sleep(0.005)
-        if not importing.done():
-            self._pieces.put_nowait(piece)
-
-    def break_off(self) -> None:
-        """Let the importing thread end, since the body broke off."""
-        self._broken = True
-        while not self._pieces.empty():
-            self._pieces.get_nowait()
-        self._pieces.put(None)
-
-    def __next__(self) -> bytes:
-        """Return the next line; wait for it."""
-        return next(self._lines)
-
-    def _split(self) -> Iterator[bytes]:
-        started: list[bytes] = []
-        while (piece := self._pieces.get()) is not None:
-            *ends, rest = piece.split(b"\n")
-            for end in ends:
-                yield b"".join([*started, end])
-                started = []
-            started.append(rest)
-            if sum(map(len, started)) > self.longest:
-                detail = f"A line has at most {self.longest} bytes."
-                raise Problem("body_too_large", detail)
-        if self._broken:
-            raise ClientDisconnect
-        yield b"".join(started)
+def _lines(pieces: AsyncIterator[bytes], longest: int) -> Iterator[bytes]:
+    """Yield the lines of a body to the thread that imports them, received no faster than that."""
+    started: list[bytes] = []
+    while (piece := from_thread.run(anext, pieces, None)) is not None:
+        *ends, rest = piece.split(b"\n")
+        for end in ends:
+            yield b"".join([*started, end])
+            started = []
+        started.append(rest)
+        if sum(map(len, started)) > longest:
+            raise Problem("body_too_large", f"A line has at most {longest} bytes.")
+    yield b"".join(started)
