@@ -50,7 +50,6 @@ from rprime.store.insertion import (
     Replay,
     Stored,
 )
-from rprime.store.opening import open_store
 from rprime.store.projects import ProjectMissingError, Retention
 from rprime.store.records import (
     EvaluationSummary,
@@ -62,6 +61,5 @@ from rprime.store.records import (
     Stack,
     StoredEvaluation,
 )
-from rprime.store.running_keys import KeyRunningError
-from rprime.store.store import Store
+from rprime.store.store import KeyRunningError, Store, open_store
 from rprime.store.transfer import Imported, InvalidExportError

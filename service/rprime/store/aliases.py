@@ -26,28 +26,16 @@ class AliasMissingError(Exception):
 
 
 class AliasChangedError(Exception):
-    """The alias is not as the caller expects it.
-
-    Parameters
-    ----------
-    current
-        The current alias; None if there is none.
-    """
+    """The alias is not as the caller expects it; it is `current` (None: there is none)."""
 
     def __init__(self, current: "Alias | None") -> None:
         super().__init__("the alias is not as expected")
         self.current = current
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Alias:
-    """The current state of an alias.
-
-    Parameters
-    ----------
-    etag
-        Differs after every change, even if the alias was deleted in between.
-    """
+    """The current state of an alias; after every change, even after a deletion, `etag` differs."""
 
     project: str
     name: str
@@ -58,15 +46,7 @@ class Alias:
 
 @dataclass(frozen=True)
 class AliasChange:
-    """A change of an alias.
-
-    Parameters
-    ----------
-    evaluation
-        What it points at since then, with its model and version; None if the alias was deleted.
-    by
-        Who changed it, as `put` and `delete` were told.
-    """
+    """What an alias points at since a change, with its model and version; None: it was deleted."""
 
     evaluation: str | None
     model: str | None
@@ -91,13 +71,7 @@ class Expected:
     absent: bool = False
 
     def check(self, current: Alias | None) -> None:
-        """Compare with the current alias.
-
-        Raises
-        ------
-        AliasChangedError
-            If it differs.
-        """
+        """Raise `AliasChangedError` if the current alias differs."""
         if self.absent and current is not None:
             raise AliasChangedError(current)
         if self.etags is None:
@@ -115,7 +89,7 @@ class AliasPut:
 
 
 def read_all(connection: Connection, project: str | None = None) -> tuple[Alias, ...]:
-    """Read the aliases of a project, or of all, by name."""
+    """List the aliases of a project, or of all, by name."""
     query = select(aliases).order_by(_of.project, _of.name)
     if project is not None:
         query = query.where(_of.project == project)
@@ -123,7 +97,7 @@ def read_all(connection: Connection, project: str | None = None) -> tuple[Alias,
 
 
 def get(connection: Connection, project: str, name: str) -> Alias:
-    """Read an alias, as `Store.alias`."""
+    """Read an alias; `AliasMissingError` without it."""
     found = _find(connection, project, name)
     if found is None:
         raise AliasMissingError
@@ -131,9 +105,12 @@ def get(connection: Connection, project: str, name: str) -> Alias:
 
 
 def changes(
-    connection: Connection, project: str, name: str, limit: int | None
+    connection: Connection, project: str, name: str, *, limit: int | None = None
 ) -> tuple[AliasChange, ...]:
-    """Read what an alias pointed at, newest first, as `Store.alias_changes`."""
+    """List what an alias pointed at, newest first; empty if there never was such an alias.
+
+    The newest 1,000 changes are kept, without those to evaluations that were deleted.
+    """
     target = evaluations.c
     query = (
         select(_was.evaluation, target.model, target.version, _was.changed, _was.by)
@@ -149,62 +126,84 @@ def changes(
 
 def put(
     connection: Connection,
-    name: tuple[str, str],
+    project: str,
+    name: str,
     *,
     evaluation: str,
     expected: Expected,
     by: str | None = None,
 ) -> AliasPut:
-    """Point an alias at an evaluation of its project, as `Store.put_alias`."""
-    check_names(*name)
-    current = _locked(connection, name)
+    """Point an alias at an evaluation, if it is as expected; `by` is who does so.
+
+    Raises
+    ------
+    AliasChangedError
+        If it is not as expected.
+    EvaluationMissingError
+        If the project has no such evaluation.
+    """
+    check_names(project, name)
+    current = _locked(connection, project, name)
     expected.check(current)
     there = select(evaluations.c.id).where(
-        evaluations.c.id == evaluation, evaluations.c.project == name[0]
+        evaluations.c.id == evaluation, evaluations.c.project == project
     )
     # Locked until the end of the transaction, so that nothing deletes it meanwhile.
     if connection.scalar(there.with_for_update(key_share=True, read=True)) is None:
         raise EvaluationMissingError
-    moved = _record(connection, name, evaluation, by)
-    return AliasPut(_point(connection, name, evaluation, moved), created=current is None)
+    moved = _record(connection, project, name, evaluation=evaluation, by=by)
+    fresh = {"etag": secrets.token_hex(8), "updated": moved, "evaluation": evaluation}
+    point = insert(aliases).values(project=project, name=name, **fresh)
+    connection.execute(point.on_conflict_do_update(index_elements=["project", "name"], set_=fresh))
+    return AliasPut(get(connection, project, name), created=current is None)
 
 
 def delete(
-    connection: Connection, name: tuple[str, str], *, expected: Expected, by: str | None = None
+    connection: Connection, project: str, name: str, *, expected: Expected, by: str | None = None
 ) -> None:
-    """Delete an alias, as `Store.delete_alias`."""
-    current = _locked(connection, name)
+    """Delete an alias, if it is as expected; its changes stay known.
+
+    Raises
+    ------
+    AliasMissingError
+        If there is no such alias.
+    AliasChangedError
+        If it is not as expected.
+    """
+    current = _locked(connection, project, name)
     if current is None and expected.etags is None:
         raise AliasMissingError
     expected.check(current)
-    connection.execute(aliases.delete().where(_of.project == name[0], _of.name == name[1]))
-    _record(connection, name, None, by)
+    connection.execute(aliases.delete().where(_of.project == project, _of.name == name))
+    _record(connection, project, name, evaluation=None, by=by)
 
 
 def restore(
-    connection: Connection, name: tuple[str, str], given: Sequence[Mapping[str, Any]]
+    connection: Connection, project: str, name: str, given: Sequence[Mapping[str, Any]]
 ) -> None:
     """Add the changes of an alias from an export, oldest first, unless the store has some.
 
     Those to an evaluation that the project lacks are left out.
     """
-    _locked(connection, name)
-    this = {"project": name[0], "name": name[1]}
-    if not given or changes(connection, *name, 1):
+    _locked(connection, project, name)
+    if not given or changes(connection, project, name, limit=1):
         return
     there = evaluations.c.id.in_([one["evaluation"] for one in given])
-    named = select(evaluations.c.id).where(there, evaluations.c.project == name[0])
+    named = select(evaluations.c.id).where(there, evaluations.c.project == project)
     present = named.with_for_update(key_share=True, read=True)
     known = {None, *connection.scalars(present)}
     kept = [one for one in given if one["evaluation"] in known][-MOST_CHANGES:]
-    rows = [{**this, "number": number, **one} for number, one in enumerate(kept, start=1)]
+    rows = [
+        {"project": project, "name": name, "number": number, **one}
+        for number, one in enumerate(kept, start=1)
+    ]
     if rows:
         connection.execute(alias_changes.insert(), rows)
 
 
-def _locked(connection: Connection, name: tuple[str, str]) -> Alias | None:
-    serialise(connection, ["\n".join(("alias", *name)).encode()])
-    return _find(connection, *name)
+def _locked(connection: Connection, project: str, name: str) -> Alias | None:
+    serialise(connection, [f"alias\n{project}\n{name}".encode()])
+    return _find(connection, project, name)
 
 
 def _find(connection: Connection, project: str, name: str) -> Alias | None:
@@ -214,51 +213,39 @@ def _find(connection: Connection, project: str, name: str) -> Alias | None:
 
 
 def _record(
-    connection: Connection, name: tuple[str, str], evaluation: str | None, by: str | None
+    connection: Connection, project: str, name: str, *, evaluation: str | None, by: str | None
 ) -> int:
     """Keep a change of an alias, if it is one; return when it began to point there.
 
     The time is in milliseconds and never runs backwards.
     """
-    this = (_was.project == name[0], _was.name == name[1])
+    this = (_was.project == project, _was.name == name)
     newest = select(alias_changes).where(*this).order_by(_was.number.desc()).limit(1)
     last = connection.execute(newest).first()
     if last is not None and last.evaluation == evaluation:
         return int(last.changed)
     number, before = (0, 0) if last is None else (last.number, last.changed)
     changed = max(before, time.time_ns() // 1_000_000)
-    what = {"evaluation": evaluation, "changed": changed, "by": by}
-    row = {"project": name[0], "name": name[1], "number": number + 1, **what}
-    connection.execute(alias_changes.insert(), row)
+    connection.execute(
+        alias_changes.insert().values(
+            project=project,
+            name=name,
+            number=number + 1,
+            evaluation=evaluation,
+            changed=changed,
+            by=by,
+        )
+    )
     connection.execute(
         alias_changes.delete().where(*this, _was.number <= number + 1 - MOST_CHANGES)
     )
     return changed
 
 
-def _point(connection: Connection, name: tuple[str, str], evaluation: str, moved: int) -> Alias:
-    fresh = {"etag": secrets.token_hex(8), "updated": moved, "evaluation": evaluation}
-    put = insert(aliases).values(project=name[0], name=name[1], **fresh)
-    connection.execute(put.on_conflict_do_update(index_elements=["project", "name"], set_=fresh))
-    return get(connection, *name)
-
-
 def _alias(row: Row[Any]) -> Alias:
-    return Alias(
-        project=row.project,
-        name=row.name,
-        evaluation=row.evaluation,
-        etag=row.etag,
-        updated_at=moment_of(row.updated),
-    )
+    return Alias(row.project, row.name, row.evaluation, row.etag, moment_of(row.updated))
 
 
 def moment_of(milliseconds: int) -> datetime:
-    """Return a stored time, in UTC.
-
-    Raises
-    ------
-    ArithmeticError or ValueError
-        If there is no such time.
-    """
+    """Return a stored time, in UTC; `ArithmeticError` or `ValueError` if there is no such time."""
     return datetime.fromtimestamp(milliseconds / 1000, UTC)

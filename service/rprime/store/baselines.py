@@ -135,14 +135,7 @@ class _Scope:
 def resolve(
     connection: Connection, project: str, query: BaselineQuery, *, model: str | None
 ) -> Baseline:
-    """Find the evaluation of a project that a request names.
-
-    Parameters
-    ----------
-    connection, project, query
-        Where to look for what.
-    model
-        The candidate's; None means evaluations without a model.
+    """Find the evaluation that a candidate of a model has as its baseline, with the reason.
 
     Raises
     ------

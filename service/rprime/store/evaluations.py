@@ -18,6 +18,7 @@ from rprime.store.errors import StoreDamagedError, decoding
 from rprime.store.packed_items import Columns
 from rprime.store.packed_slices import key_of, unpack_slices
 from rprime.store.records import (
+    ALL,
     NAMES,
     EvaluationPage,
     EvaluationSummary,
@@ -31,6 +32,7 @@ _of = evaluations.c
 _labels, _options = shared.alias("labels_of"), shared.alias("options_of")
 
 JSON_COLUMNS = ("source", "gate", "comparison", "extras")
+MOST_IN_A_PAGE = 200
 _RECENT = 1000
 """Evaluations that are searched for names of slices, from the newest."""
 _SHOWN = ("id", "project", *NAMES, "tags", "fingerprint", "waived", "keeps_items")
@@ -45,13 +47,7 @@ class EvaluationMissingError(Exception):
 
 
 class EvaluationAliasedError(Exception):
-    """An alias points at the evaluation, so it cannot be deleted.
-
-    Parameters
-    ----------
-    names
-        The aliases.
-    """
+    """Aliases of these names point at the evaluation, so it cannot be deleted."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__("aliases point at it: " + ", ".join(names))
@@ -74,23 +70,17 @@ def whole() -> Select[Any]:
 
 
 def get(connection: Connection, identifier: str) -> StoredEvaluation:
-    """Read an evaluation, as `Store.get`."""
+    """Read an evaluation, without its items; `EvaluationMissingError` if none has this id."""
     row = connection.execute(whole().where(_of.id == identifier)).first()
     if row is None:
-        if _is_hidden(connection, identifier):
+        # Damage can hide a row of a SQLite file from its index, but not from a trend.
+        if connection.dialect.name == "sqlite" and connection.scalar(
+            text("SELECT 1 FROM evaluations NOT INDEXED WHERE id = :identifier"),
+            {"identifier": identifier},
+        ):
             raise StoreDamagedError
         raise EvaluationMissingError
     return evaluation_of(row)
-
-
-def _is_hidden(connection: Connection, identifier: str) -> bool:
-    """Whether a SQLite file has a row that its index does not find; reads it as a trend does."""
-    return connection.dialect.name == "sqlite" and bool(
-        connection.scalar(_WITHOUT_INDEX, {"identifier": identifier})
-    )
-
-
-_WITHOUT_INDEX = text("SELECT 1 FROM evaluations NOT INDEXED WHERE id = :identifier")
 
 
 @decoding()
@@ -125,8 +115,8 @@ def labels_of(content: bytes | None) -> tuple[str, ...]:
     return tuple(orjson.loads(present(content)))
 
 
-def kept_items(connection: Connection, identifier: str) -> tuple[Items, Columns] | None:
-    """Read the items of an evaluation with their columns; None if none were stored."""
+def sliced_items(connection: Connection, identifier: str) -> tuple[Items, Columns] | None:
+    """Read the items of an evaluation with the columns that slices are of, if any were sent."""
     content = connection.scalar(select(items.c.content).where(items.c.evaluation == identifier))
     with decoding():
         return None if content is None else packed_items.unpack(content)
@@ -139,18 +129,23 @@ def kept_scores(connection: Connection, identifier: str) -> ScoreSummary | None:
         return None if content is None else packed_scores.unpack(content)
 
 
-def kept_slices(connection: Connection, identifier: str, k: int, one: Slice) -> Slices | None:
-    """Read the slices of an evaluation, as `Store.slices`."""
-    query = select(slices).where(slices.c.evaluation == identifier).order_by(slices.c.place)
+def kept_slices(connection: Connection, stored: StoredEvaluation, one: Slice = ()) -> Slices | None:
+    """Read the slices of an evaluation, or one of them; None if it has none."""
+    query = select(slices).where(slices.c.evaluation == stored.id).order_by(slices.c.place)
     if one:
         query = query.where(slices.c.key == key_of(dict(one)))
     rows = connection.execute(query).all()
     with decoding():
-        return unpack_slices(rows, k) if rows else None
+        return unpack_slices(rows, len(stored.labels)) if rows else None
 
 
-def slice_names(connection: Connection, project: str, filters: Filters) -> tuple[SliceName, ...]:
-    """Read the names of slices, as `Store.slice_names`."""
+def slice_names(
+    connection: Connection, project: str, filters: Filters = ALL
+) -> tuple[SliceName, ...]:
+    """Read the names of the slices of the newest matching evaluation that has some.
+
+    Only the newest 1000 evaluations are searched, whatever slice the filters name.
+    """
     fits = conditions(project, replace(filters, slice=()))
     recent = select(_of.id).where(*fits).order_by(_of.id.desc()).limit(_RECENT).subquery()
     newest = select(func.max(slices.c.evaluation)).where(
@@ -163,9 +158,28 @@ def slice_names(connection: Connection, project: str, filters: Filters) -> tuple
 
 
 def page(
-    connection: Connection, project: str, filters: Filters, *, limit: int, cursor: str | None
+    connection: Connection,
+    project: str,
+    filters: Filters = ALL,
+    *,
+    limit: int = 50,
+    cursor: str | None = None,
 ) -> EvaluationPage:
-    """Read the summaries that follow a cursor, newest first, as `Store.page`."""
+    """List evaluations, newest first.
+
+    Parameters
+    ----------
+    limit
+        Most evaluations of the page, up to 200.
+    cursor
+        `next_cursor` of the previous page.
+
+    Raises
+    ------
+    InvalidCursorError
+        If the cursor is not from a page.
+    """
+    limit = max(1, min(limit, MOST_IN_A_PAGE))
     query = select(*SUMMARY).where(*conditions(project, filters))
     if cursor is not None:
         if not ids.is_id(cursor):
@@ -204,14 +218,22 @@ def is_slice_of(one: Slice) -> ColumnElement[bool]:
     return and_(slices.c.evaluation == _of.id, slices.c.key == key_of(dict(one)))
 
 
-def count(connection: Connection, project: str, filters: Filters) -> int:
+def count(connection: Connection, project: str, filters: Filters = ALL) -> int:
     """Count the matching evaluations of a project."""
     fits = conditions(project, filters)
     return connection.scalar(select(func.count()).select_from(evaluations).where(*fits)) or 0
 
 
 def delete(connection: Connection, identifier: str) -> None:
-    """Delete an evaluation and its items, as `Store.delete`."""
+    """Delete an evaluation and its items; the looks at its test set stay counted.
+
+    Raises
+    ------
+    EvaluationMissingError
+        If no evaluation has this id.
+    EvaluationAliasedError
+        If an alias points at it.
+    """
     # Lock the row first: a transaction that points an alias at it waits, then finds it gone.
     found = connection.execute(select(*SUMMARY).where(_of.id == identifier).with_for_update())
     row = found.first()
@@ -240,11 +262,6 @@ def check(row: Row[Any]) -> None:
 
     An index of SQLite finds rows by their numbers. One flipped bit there would show the content
     of one row beside the names of another.
-
-    Raises
-    ------
-    StoreDamagedError
-        If its checksum differs.
     """
     if _checksum(row[: len(_CHECKED)]) != row.checksum:
         raise StoreDamagedError(code="checksum")

@@ -164,8 +164,18 @@ def replay_key(owner: str, key: str) -> bytes:
 
 def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packed:
     """Turn an evaluation into rows, as `Store.pack`; `now` is in milliseconds since 1970."""
+    submission = None
+    if new.submission is not None:
+        given = new.project.encode() + b"\n" + new.submission
+        submission = hashlib.blake2b(given, digest_size=_SUBMISSION_BYTES).digest()
+    replay = None if idempotency is None else _replay_row(new, idempotency, now)
+    return rows_of(new, submission, replay)
+
+
+def rows_of(new: NewEvaluation, submission: bytes | None, replay: Row | None = None) -> Packed:
+    """Turn an evaluation into rows; `submission` is what the column has."""
     new.check()
-    contents = (_labels(new.labels), _content(new.options))
+    labels, options = _labels(new.labels), _content(new.options)
     fingerprint = None if new.fingerprint is None else digest_bytes(new.fingerprint)
     columns = None if new.slices is None else new.slices.columns
     kept: dict[Table, Sequence[Row]] = {
@@ -173,13 +183,26 @@ def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packe
         scores: _alone(new.id, None if new.scores is None else packed_scores.pack(new.scores)),
         slices: [] if new.slices is None else pack_slices(new.slices, new.id),
     }
+    row = {
+        **{name: getattr(new, name) for name in _AS_GIVEN},
+        **{name: squeeze(getattr(new, name)) for name in JSON_COLUMNS},
+        "tags": tags_text(new.tags),
+        "fingerprint": fingerprint,
+        "keeps_items": new.items is not None,
+        "input_digest": digest_bytes(new.input_digest),
+        "submission": submission,
+        "labels": labels["key"],
+        "options": options["key"],
+        "cells": packed_table.pack(new.table, new.id),
+    }
+    beside = (row for rows in kept.values() for row in rows)
     return Packed(
-        evaluation=_row(new, fingerprint, contents, kept),
-        contents=contents,
+        evaluation=checked_row(row, labels, options, *beside),
+        contents=(labels, options),
         kept=kept,
         look_key=None if fingerprint is None else (new.project, fingerprint),
         look=new.look,
-        replay=None if idempotency is None else _replay_row(new, idempotency, now),
+        replay=replay,
     )
 
 
@@ -196,40 +219,6 @@ def _labels(labels: tuple[str, ...]) -> Row:
 def _content(content: bytes) -> Row:
     """Return the row of content that many evaluations share; cached."""
     return {"key": content_key(content), "content": squeeze(content)}
-
-
-def _row(
-    new: NewEvaluation,
-    fingerprint: bytes | None,
-    contents: tuple[Row, Row],
-    kept: Mapping[Table, Sequence[Row]],
-) -> Row:
-    labels, options = contents
-    return checked_row(
-        {
-            **{name: getattr(new, name) for name in _AS_GIVEN},
-            **{name: squeeze(getattr(new, name)) for name in JSON_COLUMNS},
-            "tags": tags_text(new.tags),
-            "fingerprint": fingerprint,
-            "keeps_items": new.items is not None,
-            "input_digest": digest_bytes(new.input_digest),
-            "submission": _submission_key(new),
-            "labels": labels["key"],
-            "options": options["key"],
-            "cells": packed_table.pack(new.table, new.id),
-        },
-        labels,
-        options,
-        *(row for rows in kept.values() for row in rows),
-    )
-
-
-def _submission_key(new: NewEvaluation) -> bytes | None:
-    if new.submission is None:
-        return None
-    return hashlib.blake2b(
-        new.project.encode() + b"\n" + new.submission, digest_size=_SUBMISSION_BYTES
-    ).digest()
 
 
 def _replay_row(new: NewEvaluation, given: Idempotency, now: int) -> Row:
@@ -401,16 +390,7 @@ _PUT_LOOKS = _LOOK.on_conflict_do_update(
 
 
 def _write(connection: Connection, known: _Known) -> None:
-    if not known.fresh:
-        return
-    contents = {row["key"]: row for packed in known.fresh for row in packed.contents}
-    # Sorted, so that two transactions never wait for each other.
-    connection.execute(_PUT_CONTENTS, [contents[key] for key in sorted(contents)])
-    add(connection, evaluations, [packed.evaluation for packed in known.fresh])
-    for table in (items, scores, slices):
-        kept = [row for packed in known.fresh for row in packed.kept[table]]
-        if kept:
-            add(connection, table, kept)
+    add_all(connection, known.fresh)
     answers = [packed.replay for packed in known.fresh if packed.replay is not None]
     if answers:
         connection.execute(_PUT_REPLAYS, answers)
@@ -420,5 +400,19 @@ def _write(connection: Connection, known: _Known) -> None:
     ]
     if counted:
         connection.execute(_PUT_LOOKS, counted)
-    rows = (packed.evaluation for packed in known.fresh)
+
+
+def add_all(connection: Connection, fresh: Sequence[Packed]) -> None:
+    """Add evaluations that the store lacks with their content, and count their bytes."""
+    if not fresh:
+        return
+    contents = {row["key"]: row for packed in fresh for row in packed.contents}
+    # Sorted, so that two transactions never wait for each other.
+    connection.execute(_PUT_CONTENTS, [contents[key] for key in sorted(contents)])
+    add(connection, evaluations, [packed.evaluation for packed in fresh])
+    for table in (items, scores, slices):
+        kept = [row for packed in fresh for row in packed.kept[table]]
+        if kept:
+            add(connection, table, kept)
+    rows = (packed.evaluation for packed in fresh)
     project_sizes.change(connection, ((row["project"], row["bytes"]) for row in rows))

@@ -1,6 +1,6 @@
 """Projects: lists, settings, deletion and retention."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -63,7 +63,7 @@ class Purged:
 
 
 def read_all(connection: Connection) -> tuple[Project, ...]:
-    """List every project that has an evaluation or a setting, by name."""
+    """List every project that has an evaluation or a setting, by name, with their counts."""
     grouped = select(_of.project, func.count(), func.max(_of.id)).group_by(_of.project)
     found = {row[0]: (row[1], row[2]) for row in connection.execute(grouped)}
     stored = {row.project: row.bytes for row in connection.execute(select(sizes))}
@@ -81,7 +81,7 @@ def read_all(connection: Connection) -> tuple[Project, ...]:
 
 
 def models(connection: Connection, name: str) -> tuple[ModelSummary, ...]:
-    """List the models of a project, the most recently evaluated first."""
+    """List the models of a project with their counts, the most recently evaluated first."""
     newest = func.max(_of.id).label("newest")
     grouped = select(_of.model, func.count(), newest).where(_of.project == name)
     rows = connection.execute(grouped.group_by(_of.model).order_by(newest.desc())).all()
@@ -106,13 +106,13 @@ def has_evaluation(connection: Connection, name: str) -> bool:
 
 
 def setting(connection: Connection, name: str, column: str) -> bool:
-    """Return a setting of a project."""
+    """Return a setting of a project, one of `SETTINGS`."""
     found = connection.scalar(select(projects.c[column]).where(projects.c.name == name))
     return SETTINGS[column] if found is None else found
 
 
-def put_settings(connection: Connection, name: str, given: Mapping[str, bool]) -> None:
-    """Change settings of a project; the others stay as they are."""
+def put_settings(connection: Connection, name: str, /, **given: bool) -> None:
+    """Change settings of a project; those that are not given stay as they are."""
     check_names(name)
     row = {"name": name, **given}
     put = insert(projects).values(row)
@@ -120,7 +120,7 @@ def put_settings(connection: Connection, name: str, given: Mapping[str, bool]) -
 
 
 def delete(connection: Connection, name: str) -> int:
-    """Delete everything of a project, as `Store.delete_project`."""
+    """Delete everything of a project; return how many evaluations it had."""
     quiesce(connection)
     if not exists(connection, name):
         raise ProjectMissingError

@@ -1,55 +1,72 @@
 """The store of evaluations, over SQLite or PostgreSQL."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future  # noqa: TC003 - FastAPI reads annotations
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import URL, Connection, delete, make_url, select
+from sqlalchemy.exc import ArgumentError
 
-from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
-from rprime.core.scores.summary import ScoreSummary
-from rprime.core.slices.slices import SliceName, Slices
-from rprime.store import aliases, baselines, evaluations, projects, revoked_sessions, transfer
-from rprime.store import insertion as submission
-from rprime.store.aliases import Alias, AliasChange, AliasPut, Expected
-from rprime.store.baselines import Baseline, BaselineQuery
+from rprime.store import aliases as alias_queries
+from rprime.store import baselines, evaluations, insertion, revoked_sessions, transfer
+from rprime.store import projects as project_queries
 from rprime.store.compression import digest_bytes
-from rprime.store.database import Database
-from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError
+from rprime.store.database import Database, DatabaseOptions
+from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError, StoreUrlError
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.health import OK, trial
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay
-from rprime.store.packed_items import Columns
+from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import Purged, Retention
-from rprime.store.records import (
-    ALL,
-    EvaluationPage,
-    Filters,
-    ModelSummary,
-    NewEvaluation,
-    Project,
-    Stack,
-    StoredEvaluation,
-)
-from rprime.store.running_keys import RunningKeys
+from rprime.store.records import ALL, Filters, NewEvaluation, Stack, StoredEvaluation
 from rprime.store.schema import looks, replays
+from rprime.store.sqlite import open_sqlite
 from rprime.store.stacks import stacks
 from rprime.store.transfer import Imported
 from rprime.store.use import changed, waiting
 from rprime.store.writer import Writer
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
-LARGEST_PAGE_VALUES = 200
+DEFAULTS = DatabaseOptions()
+_DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
+_FORMS = "It may be sqlite:///rprime.db, postgresql+psycopg://USER@HOST/DATABASE, or none."
 _MOST_BEGUN = 10_000
 """Most projects that are remembered to have evaluations."""
 _TRIAL_SECONDS = 1.0
 _SWEEP_MILLISECONDS = 10 * 60 * 1000
+
+
+class KeyRunningError(Exception):
+    """A request with this idempotency key is still running."""
+
+
+def _reads(work: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate["Store", P], T]:
+    """Return a method that runs a function of a connection in a reading transaction."""
+
+    @wraps(work)
+    def method(store: "Store", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return store.database.read(lambda connection: work(connection, *args, **kwargs))
+
+    return method
+
+
+def _writes(work: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate["Store", P], T]:
+    """Return a method that runs a function of a connection in a transaction of the writer."""
+
+    @wraps(work)
+    def method(store: "Store", /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return store.write(lambda connection: work(connection, *args, **kwargs))
+
+    return method
 
 
 class Store:
@@ -69,11 +86,11 @@ class Store:
 
     def __init__(self, database: Database, writer: Writer | None, clock: Callable[[], int]) -> None:
         self.database = database
-        self._read = database.read
         self._clock = clock
         self._writer = writer
         self._begun: set[str] = set()
-        self._running = RunningKeys()
+        self._running: set[bytes] = set()
+        self._holding = Lock()
         self._sweeping = Lock()
         self._swept = 0
 
@@ -87,7 +104,7 @@ class Store:
         InvalidRecordError
             If the store cannot hold a name.
         """
-        return submission.pack(new, idempotency, self._clock())
+        return insertion.pack(new, idempotency, self._clock())
 
     def put_many(self, batch: Sequence[Packed]) -> "Future[list[Outcome]]":
         """Store at least one evaluation, each with its items, look and answer, or none of it.
@@ -114,10 +131,11 @@ class Store:
         EvaluationDeletedError
             If its evaluation was deleted.
         """
-        name, now = submission.replay_key(owner, key), self._clock()
-        return self._read(lambda c: submission.find_replay(c, name, payload, now))
+        name, now = insertion.replay_key(owner, key), self._clock()
+        return self.database.read(lambda c: insertion.find_replay(c, name, payload, now))
 
-    def running(self, owner: str, key: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def running(self, owner: str, key: str) -> Iterator[None]:
         """Hold an idempotency key while its request is answered.
 
         Look for a `replay` while holding the key; before, the first request could end in between.
@@ -129,7 +147,16 @@ class Store:
         KeyRunningError
             If another request of this process holds it.
         """
-        return self._running.hold(submission.replay_key(owner, key))
+        held = insertion.replay_key(owner, key)
+        with self._holding:
+            if held in self._running:
+                raise KeyRunningError
+            self._running.add(held)
+        try:
+            yield
+        finally:
+            with self._holding:
+                self._running.discard(held)
 
     def looks(self, project: str, fingerprint: str) -> int:
         """Count the evaluations that were stored on a test set, deleted ones included.
@@ -140,7 +167,7 @@ class Store:
         """
         key = digest_bytes(fingerprint)
         query = select(looks.c.looks).where(looks.c.project == project, looks.c.fingerprint == key)
-        return self._read(lambda c: c.scalar(query)) or 0
+        return self.database.read(lambda c: c.scalar(query)) or 0
 
     def get(self, identifier: str) -> StoredEvaluation:
         """Read an evaluation, without its items.
@@ -151,7 +178,7 @@ class Store:
             If no evaluation has this id.
         """
         try:
-            return self._read(lambda c: evaluations.get(c, identifier))
+            return self.database.read(lambda c: evaluations.get(c, identifier))
         except EvaluationMissingError:
             if self.database.health.state == StoreDamagedError.cause:
                 # It may have been lost.
@@ -163,65 +190,13 @@ class Store:
         found = self.sliced_items(identifier)
         return None if found is None else found[0]
 
-    def sliced_items(self, identifier: str) -> tuple[Items, Columns] | None:
-        """Read the items of an evaluation with the columns that slices are of, if any were sent."""
-        return self._read(lambda c: evaluations.kept_items(c, identifier))
-
-    def scores(self, identifier: str) -> ScoreSummary | None:
-        """Read what is drawn of the scores of an evaluation; None if nothing was stored."""
-        return self._read(lambda c: evaluations.kept_scores(c, identifier))
-
-    def slices(self, stored: StoredEvaluation, one: Slice = ()) -> Slices | None:
-        """Read the slices of an evaluation, or one of them; None if it has none."""
-        k = len(stored.labels)
-        return self._read(lambda c: evaluations.kept_slices(c, stored.id, k, one))
-
-    def slice_names(self, project: str, filters: Filters = ALL) -> tuple[SliceName, ...]:
-        """Read the names of the slices of the newest matching evaluation that has some.
-
-        Only the newest 1000 evaluations are searched, whatever slice the filters name.
-        """
-        return self._read(lambda c: evaluations.slice_names(c, project, filters))
-
-    def delete(self, identifier: str) -> None:
-        """Delete an evaluation; the looks at its test set stay counted.
-
-        Raises
-        ------
-        EvaluationMissingError
-            If no evaluation has this id.
-        EvaluationAliasedError
-            If an alias points at it.
-        """
-        self._write(lambda c: evaluations.delete(c, identifier))
-
-    def page(
-        self, project: str, filters: Filters = ALL, *, limit: int = 50, cursor: str | None = None
-    ) -> EvaluationPage:
-        """List evaluations, newest first.
-
-        Parameters
-        ----------
-        project, filters
-            The matching evaluations.
-        limit
-            Most evaluations of the page, up to 200.
-        cursor
-            `next_cursor` of the previous page.
-
-        Raises
-        ------
-        InvalidCursorError
-            If the cursor is not from a page.
-        """
-        size = max(1, min(limit, LARGEST_PAGE_VALUES))
-        return self._read(
-            lambda c: evaluations.page(c, project, filters, limit=size, cursor=cursor)
-        )
-
-    def count(self, project: str, filters: Filters = ALL) -> int:
-        """Count evaluations."""
-        return self._read(lambda c: evaluations.count(c, project, filters))
+    sliced_items = _reads(evaluations.sliced_items)
+    scores = _reads(evaluations.kept_scores)
+    slices = _reads(evaluations.kept_slices)
+    slice_names = _reads(evaluations.slice_names)
+    page = _reads(evaluations.page)
+    count = _reads(evaluations.count)
+    delete = _writes(evaluations.delete)
 
     def tables(
         self, project: str, filters: Filters = ALL, *, newest: int | None = None
@@ -233,16 +208,16 @@ class Store:
 
         Parameters
         ----------
-        project, filters
-            The matching evaluations.
         newest
             Most evaluations, from the newest.
         """
         return stacks(self.database, project, filters, newest=newest)
 
-    def projects(self) -> tuple[Project, ...]:
-        """List the projects by name, with their counts."""
-        return self._read(projects.read_all)
+    projects = _reads(project_queries.read_all)
+    models = _reads(project_queries.models)
+    branches = _reads(project_queries.branches)
+    setting = _reads(project_queries.setting)
+    put_settings = _writes(project_queries.put_settings)
 
     def has_begun(self, project: str) -> bool:
         """Whether this store has seen an evaluation of a project; does not block."""
@@ -250,20 +225,14 @@ class Store:
 
     def is_empty(self, project: str) -> bool:
         """Whether a project has no evaluation."""
-        if self.has_begun(project) or self._read(lambda c: projects.has_evaluation(c, project)):
+        if self.has_begun(project) or self._has_evaluation(project):
             if len(self._begun) >= _MOST_BEGUN:
                 self._begun.clear()
             self._begun.add(project)
             return False
         return True
 
-    def models(self, project: str) -> tuple[ModelSummary, ...]:
-        """List the models of a project with their counts, the most recently evaluated first."""
-        return self._read(lambda c: projects.models(c, project))
-
-    def branches(self, project: str) -> tuple[str, ...]:
-        """List the branches of a project, sorted by name."""
-        return self._read(lambda c: projects.branches(c, project))
+    _has_evaluation = _reads(project_queries.has_evaluation)
 
     def delete_project(self, name: str) -> int:
         """Delete a project with its look counts; return how many evaluations it had.
@@ -275,127 +244,53 @@ class Store:
         """
         self._begun.discard(name)
         try:
-            return self._write(lambda c: projects.delete(c, name))
+            return self.write(lambda c: project_queries.delete(c, name))
         except StoreFullError:
-            self._write(lambda c: projects.delete_aliases(c, name))
+            self.write(lambda c: project_queries.delete_aliases(c, name))
             purged = self.purge(name, Retention())
-            return purged.deleted + self._write(lambda c: projects.clear(c, name))
+            return purged.deleted + self.write(lambda c: project_queries.clear(c, name))
 
     def revoke_session(self, session: str, expires: int) -> None:
         """Record that the session of a browser has ended."""
         now = self._clock() / 1000
-        self._write(lambda c: revoked_sessions.revoke(c, session, expires, now))
+        self.write(lambda c: revoked_sessions.revoke(c, session, expires, now))
 
-    def is_session_revoked(self, session: str, expires: int) -> bool:
-        """Whether the session of a browser has ended."""
-        return self._read(lambda c: revoked_sessions.is_revoked(c, session, expires))
-
-    def setting(self, project: str, name: str) -> bool:
-        """Return a setting of a project, one of `projects.SETTINGS`."""
-        return self._read(lambda c: projects.setting(c, project, name))
-
-    def put_settings(self, project: str, **given: bool) -> None:
-        """Change settings of a project; those that are not given stay as they are."""
-        self._write(lambda c: projects.put_settings(c, project, given))
+    is_session_revoked = _reads(revoked_sessions.is_revoked)
 
     def purge(self, project: str, keep: Retention, *, dry_run: bool = False) -> Purged:
         """Delete the evaluations of a project that no criterion keeps, in steps.
 
-        Parameters
-        ----------
-        project
-            Which one.
-        keep
-            The criteria to keep evaluations, besides aliases.
-        dry_run
-            Whether only to count.
+        A dry run only counts.
         """
         self._begun.discard(project)
-        doomed, counts = self._read(lambda c: projects.unwanted(c, project, keep))
+        doomed, counts = self.database.read(lambda c: project_queries.unwanted(c, project, keep))
         if dry_run or not doomed:
             return counts
-        size = projects.MOST_IN_A_STEP
+        size = project_queries.MOST_IN_A_STEP
         steps = (doomed[start : start + size] for start in range(0, len(doomed), size))
         deleted = sum(map(self._delete_unaliased, steps))
         # On a full disk they may stay until the next purge.
         with suppress(StoreFullError):
-            self._write(projects.drop_unused)
+            self.write(project_queries.drop_unused)
         return replace(counts, deleted=deleted, kept=counts.kept + counts.deleted - deleted)
 
     def _delete_unaliased(self, step: Sequence[str]) -> int:
         """Delete in one transaction, or in two halves if a full disk has no room for one."""
         try:
-            return self._write(lambda c: projects.delete_unaliased(c, step))
+            return self.write(lambda c: project_queries.delete_unaliased(c, step))
         except StoreFullError:
             middle = len(step) // 2
             if not middle:
                 raise
             return sum(map(self._delete_unaliased, (step[:middle], step[middle:])))
 
-    def aliases(self, project: str) -> tuple[Alias, ...]:
-        """List the aliases of a project by name."""
-        return self._read(lambda c: aliases.read_all(c, project))
+    aliases = _reads(alias_queries.read_all)
+    alias = _reads(alias_queries.get)
+    alias_changes = _reads(alias_queries.changes)
+    put_alias = _writes(alias_queries.put)
+    delete_alias = _writes(alias_queries.delete)
 
-    def alias(self, project: str, name: str) -> Alias:
-        """Read an alias.
-
-        Raises
-        ------
-        AliasMissingError
-            If there is no such alias.
-        """
-        return self._read(lambda c: aliases.get(c, project, name))
-
-    def alias_changes(
-        self, project: str, name: str, *, limit: int | None = None
-    ) -> tuple[AliasChange, ...]:
-        """List what an alias pointed at, newest first; empty if there never was such an alias.
-
-        The newest 1,000 changes are kept, without those to evaluations that were deleted.
-        """
-        return self._read(lambda c: aliases.changes(c, project, name, limit))
-
-    def put_alias(
-        self, project: str, name: str, *, evaluation: str, expected: Expected, by: str | None = None
-    ) -> AliasPut:
-        """Point an alias at an evaluation, if it is as expected; `by` is who does so.
-
-        Raises
-        ------
-        AliasChangedError
-            If it is not as expected.
-        EvaluationMissingError
-            If the project has no such evaluation.
-        """
-        place = (project, name)
-        return self._write(
-            lambda c: aliases.put(c, place, evaluation=evaluation, expected=expected, by=by)
-        )
-
-    def delete_alias(
-        self, project: str, name: str, *, expected: Expected, by: str | None = None
-    ) -> None:
-        """Delete an alias, if it is as expected; its changes stay known.
-
-        Raises
-        ------
-        AliasMissingError
-            If there is no such alias.
-        AliasChangedError
-            If it is not as expected.
-        """
-        place = (project, name)
-        self._write(lambda c: aliases.delete(c, place, expected=expected, by=by))
-
-    def baseline(self, project: str, query: BaselineQuery, *, model: str | None) -> Baseline:
-        """Find the evaluation that a candidate of a model has as its baseline, with the reason.
-
-        Raises
-        ------
-        BaselineNotFoundError
-            If the query names what does not exist.
-        """
-        return self._read(lambda c: baselines.resolve(c, project, query, model=model))
+    baseline = _reads(baselines.resolve)
 
     def export(self, project: str | None = None) -> Iterator[bytes]:
         """Write the store, or one project, as lines of JSON; no connection is held between them."""
@@ -411,7 +306,7 @@ class Store:
         """
         total = Imported()
         for step in transfer.steps(lines):
-            total += self._write(lambda c: transfer.write(c, step))  # noqa: B023 - called at once
+            total += self.write(lambda c: transfer.write(c, step))  # noqa: B023 - called at once
         return total
 
     def check(self) -> str:
@@ -422,7 +317,7 @@ class Store:
         StoreError
             If it cannot be read, or is damaged.
         """
-        self._read(lambda c: c.scalar(select(replays.c.key).limit(1)))
+        self.database.read(lambda c: c.scalar(select(replays.c.key).limit(1)))
         health = self.database.health
         if health.state == StoreDamagedError.cause:
             raise StoreDamagedError
@@ -448,7 +343,8 @@ class Store:
             self._writer.close()
         self.database.close()
 
-    def _write(self, work: Callable[[Connection], T]) -> T:
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Run a function in a transaction; return its result when it is on the disk."""
         with waiting():
             result = self._writing().do(work).result()
         changed()
@@ -467,3 +363,53 @@ class Store:
         if due:
             # Nothing waits for the deletion: expired answers are never returned.
             self._writing().do(lambda c: c.execute(delete(replays).where(replays.c.expires <= now)))
+
+
+def milliseconds() -> int:
+    """Return the time in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def open_store(
+    url: str,
+    *,
+    read_only: bool = False,
+    options: DatabaseOptions = DEFAULTS,
+    clock: Callable[[], int] = milliseconds,
+) -> Store:
+    """Open a store; create or migrate its tables.
+
+    Parameters
+    ----------
+    url
+        `sqlite:///rprime.db`, `sqlite:////var/lib/rprime.db`, `postgresql+psycopg://...`.
+    read_only
+        Open a SQLite file beside the serving process, for an export or a backup.
+    options
+        Connections, timeouts and the quota of a project.
+    clock
+        The time in milliseconds, for the expiry of idempotency keys.
+
+    Raises
+    ------
+    StoreError
+        One of its subclasses; the message says how to fix it.
+    """
+    parsed = _parse(url)
+    database: Database
+    if parsed.get_backend_name() == "sqlite":
+        database = open_sqlite(parsed, read_only=read_only, lock_seconds=options.lock_seconds)
+    else:
+        database = open_postgresql(parsed, read_only=read_only, options=options)
+    writer = None if read_only else Writer(database, clock, options.project_bytes)
+    return Store(database, writer, clock)
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as exc:
+        raise StoreUrlError(f"RPRIME_STORE is no SQLAlchemy URL. {_FORMS}") from exc
+    if parsed.drivername not in _DRIVERS:
+        raise StoreUrlError(f"A store cannot be {parsed.drivername}. {_FORMS}")
+    return parsed

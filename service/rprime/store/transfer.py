@@ -2,46 +2,37 @@
 
 import base64
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 import orjson
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, Row, select
 
 from rprime.core.cells import SparseCells
+from rprime.core.items import Items
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
-from rprime.store import aliases, ids, packed_items, packed_scores, packed_table, project_sizes
-from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
+from rprime.store import aliases, ids, packed_items, packed_scores
+from rprime.store.compression import digest_bytes, digest_text
 from rprime.store.database import Database
 from rprime.store.dialects import insert, serialise
 from rprime.store.errors import UNDECODABLE, decoding
 from rprime.store.evaluations import (
     JSON_COLUMNS,
     EvaluationMissingError,
-    check,
-    checked_row,
+    evaluation_of,
     kept_slices,
-    labels_of,
-    present,
     whole,
 )
-from rprime.store.packed_slices import fits, pack_slices
+from rprime.store.insertion import Packed, add_all, rows_of
+from rprime.store.packed_items import Columns
+from rprime.store.packed_slices import fits
 from rprime.store.projects import SETTINGS
-from rprime.store.records import NAMES, InvalidRecordError, check_names, tags_of, tags_text
-from rprime.store.schema import (
-    alias_changes,
-    evaluations,
-    items,
-    looks,
-    projects,
-    scores,
-    shared,
-    slices,
-)
+from rprime.store.records import NAMES, InvalidRecordError, NewEvaluation, check_names
+from rprime.store.schema import alias_changes, evaluations, items, looks, projects, scores, slices
 
 FORMAT = 1
 """Version of the format, named by the first line."""
@@ -51,13 +42,6 @@ MOST_IN_A_STEP = 200
 
 _of = evaluations.c
 _AS_STORED = ("project", *NAMES, "waived", "engine_version")
-_CONVERTED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-    "tags": (tags_of, tags_text),
-    "fingerprint": (digest_text, digest_bytes),
-    "input_digest": (digest_text, digest_bytes),
-    "submission": (bytes.hex, bytes.fromhex),
-}
-"""What writes a column into an export, and what reads it."""
 _NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 
@@ -108,8 +92,7 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
         for row in rows:
             if row.id in pointed:
                 exported.add(row.id)
-            kept = {"items": _items(database, row), "scores": row.drawn}
-            yield _line(_evaluation(row, kept, _slices(database, row)))
+            yield _line({"evaluation": _evaluation(database, row)})
         last = rows[-1].id
     for alias in named:
         if alias["evaluation"] in exported:
@@ -165,43 +148,35 @@ def _page(
     return list(connection.execute(query))
 
 
-def _items(database: Database, row: Row[Any]) -> bytes | None:
-    if not row.keeps_items:
-        return None
-    content = select(items.c.content).where(items.c.evaluation == row.id)
-    return database.read(lambda connection: connection.scalar(content))
-
-
-def _slices(database: Database, row: Row[Any]) -> Slices | None:
-    if not row.sliced:
-        return None
-    k = len(labels_of(row.labels_content))
-    return database.read(lambda connection: kept_slices(connection, row.id, k, ()))
-
-
 @decoding()
-def _evaluation(
-    row: Row[Any], kept: dict[str, bytes | None], found: Slices | None
-) -> dict[str, Any]:
-    check(row)
-    labels = labels_of(row.labels_content)
-    document: dict[str, Any] = {"id": row.id, "created_at": ids.created_at(row.id)}
-    document |= {name: getattr(row, name) for name in _AS_STORED}
-    document |= {
-        name: _optional(write, getattr(row, name)) for name, (write, _) in _CONVERTED.items()
+def _evaluation(database: Database, row: Row[Any]) -> dict[str, Any]:
+    stored = evaluation_of(row)
+    content = select(items.c.content).where(items.c.evaluation == row.id)
+    kept = database.read(lambda c: c.scalar(content)) if row.keeps_items else None
+    document = {
+        "id": stored.id,
+        "created_at": stored.created_at,
+        **{name: getattr(stored, name) for name in _AS_STORED},
+        "tags": stored.tags,
+        "fingerprint": stored.fingerprint,
+        "input_digest": stored.input_digest,
+        "submission": _optional(bytes.hex, row.submission),
+        "options": orjson.Fragment(stored.options),
+        **{name: _optional(orjson.Fragment, getattr(stored, name)) for name in JSON_COLUMNS},
+        "labels": stored.labels,
+        "table": _table(stored.table),
+        "items": _optional(_base64, kept),
+        "scores": _optional(_base64, row.drawn),
     }
-    document |= {"options": orjson.Fragment(present(row.options_content))}
-    document |= {n: _optional(orjson.Fragment, expand(getattr(row, n))) for n in JSON_COLUMNS}
-    table = packed_table.unpack(row.cells, row.id, len(labels))
-    document |= {"labels": labels, "table": _table(table)}
-    document |= {
-        name: None if content is None else base64.b64encode(content).decode()
-        for name, content in kept.items()
-    }
-    if found is not None:
-        parts = ((name, found.tables[i]) for i, name in enumerate(found.names))
-        document["slices"] = [{"slice": name, **_table(table)} for name, table in parts]
-    return {"evaluation": document}
+    if row.sliced and (found := database.read(lambda c: kept_slices(c, stored))):
+        document["slices"] = [
+            {"slice": name, **_table(found.tables[i])} for i, name in enumerate(found.names)
+        ]
+    return document
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def _table(table: ConfusionTable) -> dict[str, Any]:
@@ -237,9 +212,7 @@ def _line(document: dict[str, Any]) -> bytes:
 class ImportStep:
     """Validated lines of an import that are written in one transaction."""
 
-    evaluations: list[dict[str, Any]] = field(default_factory=list)
-    contents: dict[bytes, dict[str, Any]] = field(default_factory=dict)
-    kept: list[tuple[Table, dict[str, Any]]] = field(default_factory=list)
+    evaluations: list[Packed] = field(default_factory=list)
     aliases: list[dict[str, Any]] = field(default_factory=list)
     looks: list[dict[str, Any]] = field(default_factory=list)
     settings: list[dict[str, Any]] = field(default_factory=list)
@@ -289,45 +262,39 @@ def _check_header(document: dict[str, Any]) -> None:
 
 def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
     labels = given["labels"]
-    _check_evaluation(given, labels)
-    contents = [orjson.dumps(labels), orjson.dumps(given["options"])]
-    keys = [content_key(content) for content in contents]
-    for key, content in zip(keys, contents, strict=True):
-        step.contents[key] = {"key": key, "content": squeeze(content)}
-    row = {name: given[name] for name in ("id", *_AS_STORED)}
-    row |= {name: _optional(read, given[name]) for name, (_, read) in _CONVERTED.items()}
-    row |= {"waived": given["waived"] is True, "engine_version": str(given["engine_version"])}
-    row |= {"labels": keys[0], "options": keys[1]}
-    row |= {name: squeeze(_optional(orjson.dumps, given[name])) for name in JSON_COLUMNS}
-    table = _read_table(given["table"], len(labels))
-    row |= {"cells": packed_table.pack(table, given["id"])}
-    row |= {"keeps_items": given["items"] is not None}
-    beside = [step.contents[key] for key in keys]
-    for table_, check_content in _KEPT.items():
-        if given.get(table_.name) is not None:
-            content = base64.b64decode(given[table_.name], validate=True)
-            check_content(content, len(labels))
-            beside.append({"evaluation": given["id"], "content": content})
-            step.kept.append((table_, beside[-1]))
-    if given.get("slices"):
-        read = _read_slices(given["slices"], table)
-        if given["items"] is not None:
-            _check_columns(read, base64.b64decode(given["items"]), len(labels))
-        found = pack_slices(read, given["id"])
-        step.kept += [(slices, one) for one in found]
-        beside += found
-    step.evaluations.append(checked_row(row, *beside))
-
-
-def _check_evaluation(given: dict[str, Any], labels: object) -> None:
-    if not ids.is_id(given["id"]):
-        raise InvalidRecordError("The id is not one that a store makes.")
     if not isinstance(labels, list) or len(set(labels)) != len(labels) or not labels:
         raise InvalidRecordError("`labels` is not a list of distinct class names.")
     if not isinstance(given["options"]["options"], dict):
         raise InvalidRecordError("`options` has no options.")
-    names = [given[name] for name in NAMES if given[name] is not None]
-    check_names(given["project"], *names, *given["tags"], *labels)
+    check_names(*labels)
+    table = _read_table(given["table"], len(labels))
+    found: Items | None = None
+    columns: Columns = {}
+    if given["items"] is not None:
+        found, columns = _read_items(base64.b64decode(given["items"], validate=True), len(labels))
+    drawn = None
+    if given.get("scores") is not None:
+        drawn = packed_scores.unpack(base64.b64decode(given["scores"], validate=True))
+        drawn.check(len(labels))
+    sliced = _read_slices(given["slices"], table) if given.get("slices") else None
+    if sliced is not None and found is not None and columns:
+        sliced = replace(sliced, columns=columns)
+        _check_columns(sliced, found, len(labels))
+    new = NewEvaluation(
+        id=given["id"],
+        **{name: given[name] for name in ("project", *NAMES, "fingerprint", "input_digest")},
+        tags=tuple(given["tags"]),
+        waived=given["waived"] is True,
+        engine_version=str(given["engine_version"]),
+        labels=tuple(labels),
+        table=table,
+        options=orjson.dumps(given["options"]),
+        **{name: _optional(orjson.dumps, given[name]) for name in JSON_COLUMNS},
+        items=found,
+        scores=drawn,
+        slices=sliced,
+    )
+    step.evaluations.append(rows_of(new, _optional(bytes.fromhex, given["submission"])))
 
 
 def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
@@ -361,32 +328,23 @@ def _read_slices(given: list[dict[str, Any]], whole: ConfusionTable) -> Slices:
     return found
 
 
-def _check_items(content: bytes, k: int) -> None:
-    items_, columns = packed_items.unpack(content)
-    values = (items_.predicted, *(column.codes for column in columns.values()))
-    if any(part.shape != items_.true.shape for part in values):
+def _read_items(content: bytes, k: int) -> tuple[Items, Columns]:
+    found, columns = packed_items.unpack(content)
+    values = (found.predicted, *(column.codes for column in columns.values()))
+    if any(part.shape != found.true.shape for part in values):
         raise InvalidRecordError("The numbers of predictions and items differ.")
-    if (items_.true >= k).any() or (items_.predicted > k).any():
+    if (found.true >= k).any() or (found.predicted > k).any():
         raise InvalidRecordError("An item names an unknown class.")
+    return found, columns
 
 
-def _check_columns(found: Slices, content: bytes, k: int) -> None:
+def _check_columns(given: Slices, found: Items, k: int) -> None:
     """Refuse columns of items that other slices than the given ones are of."""
-    items_, columns = packed_items.unpack(content)
-    if not columns:
-        return
-    counted = replace(found, columns=columns).of_some(np.arange(len(items_.true)), items_, k)
-    known, tables = found.tables, counted.tables
-    same = counted.names == found.names and np.array_equal(tables.total, known.total)
+    counted = given.of_some(np.arange(len(found.true)), found, k)
+    known, tables = given.tables, counted.tables
+    same = counted.names == given.names and np.array_equal(tables.total, known.total)
     if not same or not np.array_equal(tables.cells.counts, known.cells.counts):
         raise InvalidRecordError("The slices are not those of the items.")
-
-
-_KEPT: dict[Table, Callable[[bytes, int], None]] = {
-    items: _check_items,
-    scores: lambda content, k: packed_scores.unpack(content).check(k),
-}
-"""The tables of what is kept beside an evaluation, and what checks their content."""
 
 
 def _read_alias(step: ImportStep, given: dict[str, Any]) -> None:
@@ -427,26 +385,15 @@ def write(connection: Connection, step: ImportStep) -> Imported:
     """Add missing records; existing ones stay unchanged, except for a larger look count."""
     # Two imports of one evaluation must not both count it.
     serialise(connection, [b"import"])
-    given = [row["id"] for row in step.evaluations]
+    given = [packed.id for packed in step.evaluations]
     present = set(connection.scalars(select(_of.id).where(_of.id.in_(given))))
-    fresh = {row["id"]: row for row in step.evaluations if row["id"] not in present}
-    missing: dict[Table, list[dict[str, Any]]] = {
-        shared: [step.contents[key] for key in sorted(step.contents)],
-        evaluations: [fresh[identifier] for identifier in sorted(fresh)],
-        **{
-            kept: [row for table, row in step.kept if table is kept and row["evaluation"] in fresh]
-            for kept in (*_KEPT, slices)
-        },
-        projects: step.settings,
-    }
-    for table, rows in missing.items():
-        if rows:
-            connection.execute(insert(table).on_conflict_do_nothing(), rows)
+    fresh = {packed.id: packed for packed in step.evaluations if packed.id not in present}
+    add_all(connection, [fresh[identifier] for identifier in sorted(fresh)])
+    if step.settings:
+        connection.execute(insert(projects).on_conflict_do_nothing(), step.settings)
     if step.looks:
         connection.execute(_RAISED_LOOKS, step.looks)
     pointed = Counter(filter(None, (_point(connection, alias) for alias in step.aliases)))
-    sizes = ((row["project"], row["bytes"]) for row in fresh.values())
-    project_sizes.change(connection, sizes)
     return Imported(evaluations=len(fresh), evaluations_present=len(given) - len(fresh), **pointed)
 
 
@@ -460,12 +407,12 @@ _RAISED_LOOKS = _LOOKS.on_conflict_do_update(
 
 def _point(connection: Connection, given: dict[str, Any]) -> str:
     """Point a new alias; return which member of `Imported` counts it, if any."""
-    name, absent = (given["project"], given["name"]), aliases.Expected(absent=True)
-    aliases.restore(connection, name, given["changes"])
+    project, name, absent = given["project"], given["name"], aliases.Expected(absent=True)
+    aliases.restore(connection, project, name, given["changes"])
     if given["evaluation"] is None:
         return ""
     try:
-        aliases.put(connection, name, evaluation=given["evaluation"], expected=absent)
+        aliases.put(connection, project, name, evaluation=given["evaluation"], expected=absent)
     except aliases.AliasChangedError:
         return "aliases_present"
     except EvaluationMissingError:
