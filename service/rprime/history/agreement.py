@@ -40,7 +40,7 @@ class Models:
     Parameters
     ----------
     names
-        The names of the indices.
+        Of the indices.
     values
         Shape (index, model); NaN for undefined values.
     per_class
@@ -58,16 +58,9 @@ class Models:
 def agreement_document(
     body: bytes, limits: Limits, stored: Callable[[Document], Models] | None = None
 ) -> bytes:
-    """Compute how far indices agree over posted or stored models.
+    """Compute how far indices agree over the models in a JSON body, or those that it names.
 
-    Parameters
-    ----------
-    body
-        JSON, UTF-8.
-    limits
-        The limits of a request.
-    stored
-        Reads the models that a request names; None without a store.
+    The latter are read by `stored`, which is None without a store.
 
     Raises
     ------

@@ -92,16 +92,8 @@ def _version(point: Point) -> Json:
 class TierRanking:
     """Ranks versions by tests between the best of each tier and the remaining ones.
 
-    Parameters
-    ----------
-    one
-        The slice that alone counts; empty: all items do.
-    points
-        The newest evaluation of each version.
-    unranked
-        Versions without a place, with the reason.
-    sides, populations
-        What is stored of them, by evaluation.
+    Its points are the newest evaluation of each version. Only the items of `one` slice count;
+    empty: all do.
     """
 
     store: Store

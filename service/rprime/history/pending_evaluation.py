@@ -16,7 +16,6 @@ from rprime.application.stored_options import CandidateOrigin, StoreRequest, wit
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation
 from rprime.core.gates.sliced import Slice
-from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.stored_populations import kept_with
@@ -58,16 +57,8 @@ def storing_warnings(
 ) -> tuple[Warning, ...]:
     """Return the warnings about how an evaluation is stored.
 
-    Parameters
-    ----------
-    project
-        Its project.
-    scored
-        Whether scores came with it, which are not stored.
-    sliced
-        Whether slices did and are not stored.
-    first
-        Whether the project is new, which a misspelt one is, too.
+    They say that its scores or its slices are not, or that the project is new, which a misspelt one
+    is, too.
     """
     text = (
         f"This is the first evaluation of project `{project}`. If your project has a history, its "
@@ -92,13 +83,7 @@ def needs_store(evaluation_request: EvaluationRequest, store: Store) -> bool:
 
 
 def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) -> EvaluationRequest:
-    """Look up what the request needs of the history: baseline, looks, whether it begins. Blocks.
-
-    Raises
-    ------
-    Problem
-        404 if the request names a baseline that does not exist.
-    """
+    """Look up what the request needs of the history: baseline, looks, whether it begins. Blocks."""
     assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
     if store_request is None:
         return evaluation_request
@@ -162,17 +147,12 @@ def with_side(
     *,
     anchor: bool = False,
 ) -> Assessment:
-    """Add the stored baseline that a request names, or the reason why there is none.
-
-    Parameters
-    ----------
-    anchor
-        Whether it is the anchor of the gate.
+    """Add the stored baseline or anchor that a request names, or the reason why there is none.
 
     Raises
     ------
     Problem
-        404 if the request names a baseline that does not exist.
+        404 if the request names one that does not exist.
     """
     place = ("gates", "anchor") if anchor else ("baseline",)
     try:
@@ -203,17 +183,7 @@ def with_side(
 def side_of_stored(
     stored: StoredEvaluation, store: Store, *, with_items: bool = True, one: Slice = ()
 ) -> Side:
-    """Return a stored evaluation as a side of a comparison.
-
-    Parameters
-    ----------
-    stored, store
-        The evaluation and its store.
-    with_items
-        Whether to read its items.
-    one
-        The slice to read; without it all of them.
-    """
+    """Return a stored evaluation as a side of a comparison, with one slice or all of them."""
     known = store.sliced_items(stored.id) if with_items and stored.keeps_items else None
     items, columns = known or (None, {})
     slices = store.slices(stored, one) if extras_of(stored).get("sliced") else None
@@ -236,19 +206,7 @@ def extras_of(stored: StoredEvaluation) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PendingEvaluation:
-    """An evaluation that is about to be stored.
-
-    Parameters
-    ----------
-    evaluation_request
-        The request after `with_stored_baseline`.
-    store_request
-        What the request stores beside the evidence.
-    evaluation
-        The evaluation of its evidence.
-    id
-        Its id in the store.
-    """
+    """An evaluation that is about to be stored, of a request after `with_stored_baseline`."""
 
     evaluation_request: EvaluationRequest
     store_request: StoreRequest
@@ -266,11 +224,8 @@ class PendingEvaluation:
     @cached_property
     def record(self) -> NewEvaluation:
         """The record for the store."""
-        evaluation_request, given, assessment = (
-            self.evaluation_request,
-            self.store_request.given,
-            self.evaluation_request.assessment,
-        )
+        given, evidence = self.store_request.given, self.evaluation_request.evidence
+        assessment, scores = self.evaluation_request.assessment, self.evaluation.values.scores
         declared, members = given.test_set, assessment.members if assessment else {}
         verdict = assessment.verdict if assessment else None
         return NewEvaluation(
@@ -282,21 +237,20 @@ class PendingEvaluation:
             commit=given.commit,
             tags=tuple(given.tags or ()),
             test_set=declared.id if declared else None,
-            fingerprint=evaluation_request.evidence.fingerprint
-            or (declared.fingerprint if declared else None),
-            labels=evaluation_request.evidence.labels,
-            table=evaluation_request.evidence.table,
-            items=self._items,
-            scores=self._scores,
-            slices=evaluation_request.evidence.slices if self.store_request.keeps_slices else None,
-            input_digest=evaluation_request.evidence.input_digest,
+            fingerprint=evidence.fingerprint or (declared.fingerprint if declared else None),
+            labels=evidence.labels,
+            table=evidence.table,
+            items=evidence.items if given.keep_items in {None, True} else None,
+            scores=ScoreSummary.of(scores) if scores and self.evaluation.options.curves else None,
+            slices=evidence.slices if self.store_request.keeps_slices else None,
+            input_digest=evidence.input_digest,
             engine_version=__version__,
             options=self.store_request.asked,
             source=None if given.source is None else orjson.dumps(given.source),
             gate=members.get("gate"),
             comparison=self._comparison(members.get("comparison")),
             extras=self._extras,
-            verdict=evaluation_request.verdict,
+            verdict=self.evaluation_request.verdict,
             waived=verdict is not None and any(r.verdict == "waived" for r in verdict.results),
             submission=self._submission,
             look=assessment.look if assessment and assessment.has_budget else None,
@@ -316,39 +270,26 @@ class PendingEvaluation:
         return orjson.dumps({name: known[name] for name in known if name != "slices"})
 
     @property
-    def _items(self) -> Items | None:
-        items = self.evaluation_request.evidence.items
-        wanted = self.store_request.given.keep_items in {None, True}
-        return items if wanted else None
-
-    @property
-    def _scores(self) -> ScoreSummary | None:
-        scores = self.evaluation.values.scores
-        return ScoreSummary.of(scores) if scores and self.evaluation.options.curves else None
-
-    @property
     def _extras(self) -> bytes | None:
         """What a report needs beside the evidence."""
-        assessment, items = (
-            self.evaluation_request.assessment,
-            self.evaluation_request.evidence.items,
-        )
+        assessment, evidence = self.evaluation_request.assessment, self.evaluation_request.evidence
+        options = self.evaluation_request.options
         extras: dict[str, Any] = {}
-        if warnings := (assessment or self.evaluation_request.evidence).warnings:
+        if warnings := (assessment or evidence).warnings:
             extras["warnings"] = warnings
-        if items is not None and items.groups is not None:
+        if evidence.items is not None and evidence.items.groups is not None:
             extras["grouped"] = True
         if assessment is not None and assessment.gate and not assessment.is_comparable:
             extras["not_comparable"] = True
         if assessment is not None and assessment.anchor_side is not None:
             extras["anchor"] = assessment.anchor_side.resolved
-        if self.evaluation_request.evidence.scores is not None:
+        if evidence.scores is not None:
             extras["scored"] = True
-            extras |= {"curves": True} if self.evaluation_request.options.curves else {}
-        if self.evaluation_request.evidence.slices is not None:
+            extras |= {"curves": True} if options.curves else {}
+        if evidence.slices is not None:
             extras["sliced"] = self.store_request.keeps_slices
-        if self.evaluation_request.options.population is not None:
-            extras["population"] = kept_with(self.evaluation_request.options.population)
+        if options.population is not None:
+            extras["population"] = kept_with(options.population)
         if self.store_request.is_first:
             extras["first"] = True
         return orjson.dumps(extras) if extras else None

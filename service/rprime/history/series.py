@@ -1,4 +1,4 @@
-"""Compute one index over the evaluations of a project, their tables as one stack."""
+"""The series of one index over the evaluations of a project, their tables as one stack."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import find
@@ -20,7 +21,7 @@ from rprime.core.table import ConfusionTable
 from rprime.history.stored_populations import OneKind, extras_of, kinds_of
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
-from rprime.store import Filters, Stack, Store
+from rprime.store import Filters, Stack, Store, ids
 
 TOGETHER = 1000
 """Tables in one part: larger parts leave the cache of the processor."""
@@ -28,6 +29,7 @@ MOST_CELLS = 1 << 17
 """Most cells in one part of tables that stand for populations: each takes 100 numbers."""
 
 
+_SHOWN = ("evaluation", "model", "version", "created_at", "value", "interval", "verdict")
 GROUPED = "items_in_groups"
 """Reason for a missing interval."""
 
@@ -84,13 +86,7 @@ class Measured:
 
     @classmethod
     def of(cls, key: str, label: str | None, *, uniform: bool = False) -> "Measured":
-        """Look up an index.
-
-        Raises
-        ------
-        Problem
-            422 if there is no such index, or it needs an option.
-        """
+        """Look up an index; problem 422 if there is none, or it needs an option or scores."""
         entry = find("overall" if label is None else "class", key)
         if entry is None:
             other = find("class" if label is None else "overall", key)
@@ -118,13 +114,7 @@ class Measured:
         return tuple(map(list, zip(*rows, strict=True))) or NOTHING
 
     def refuse_unknown(self, store: Store, project: str, filters: Filters) -> None:
-        """Refuse a class or a slice that no matching evaluation has. Reads the store.
-
-        Raises
-        ------
-        Problem
-            404.
-        """
+        """Refuse a class or a slice that no matching evaluation has. Reads the store."""
         if store.page(project, filters, limit=1).items:
             if self.label is not None:
                 raise Problem("not_found", "No matching evaluation has the class in `class`.")
@@ -173,6 +163,42 @@ class Measured:
             ends = (known.per_class_low, known.per_class_high)
         codes = np.zeros(shown[place].shape) if reasons is None else reasons[place]
         return np.stack((shown[place], ends[0][place], ends[1][place], codes))
+
+
+def trend_document(
+    store: Store, project: str, measured: Measured, filters: Filters, newest: int
+) -> bytes:
+    """Return the series as JSON; problem 404 if no evaluation has the class. Reads the store."""
+    columns = measured.columns(store, project, filters, newest)
+    if not columns[0]:
+        measured.refuse_unknown(store, project, filters)
+    anchors = Filters(ids=tuple(set(filter(None, columns[5]))), slice=filters.slice)
+    # Like all others from their tables, now.
+    found = measured.points(store, project, anchors, len(anchors.ids)) if anchors.ids else ()
+    document = {
+        "index": measured.index.key,
+        "class": measured.label,
+        "slice": dict(filters.slice) or None,
+        "prevalence": "uniform" if measured.uniform else None,
+        "items": list(_items(columns, {point.evaluation: point.value for point in found})),
+    }
+    return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)
+
+
+def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[str, Any]]:
+    evaluations, models, versions, _, verdicts, anchored, values, pairs, reasons, _, about = columns
+    moments = ids.creation_times(evaluations)
+    shown = zip(evaluations, models, versions, moments, values, pairs, verdicts, strict=True)
+    for row, reason, population, anchor in zip(shown, reasons, about, anchored, strict=True):
+        item: dict[str, Any] = dict(zip(_SHOWN, row, strict=True))
+        if reason:
+            item["reason"] = reason
+        if population:
+            item["population"] = population
+        if anchor is not None:
+            then, value = anchors.get(anchor), item["value"]
+            item["since_anchor"] = None if value is None or then is None else value - then
+        yield item
 
 
 def estimates_of(

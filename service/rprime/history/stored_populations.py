@@ -51,15 +51,7 @@ def extras_of(stack: Stack) -> list[dict[str, Any]]:
 def kinds_of(
     stack: Stack, extras: Sequence[Mapping[str, Any]], *, uniform: bool
 ) -> Iterator[OneKind]:
-    """Divide the evaluations of a stack by their populations.
-
-    Parameters
-    ----------
-    extras
-        What is stored beside each.
-    uniform
-        Whether all are computed at equal shares of their classes.
-    """
+    """Divide evaluations by the populations stored beside them, or at equal shares of classes."""
     if uniform:
         yield from _uniform(stack)
         return

@@ -44,16 +44,10 @@ class StoredReport:
 
     Parameters
     ----------
-    stored
-        What is stored of it.
     items
         Only where items came in groups: intervals take them into account.
-    top_confusions
-        How many confusions a report lists.
     indices
         Keys of what is computed; None: what it was asked for.
-    scores, slices
-        What is stored of them.
     slice
         What all of it is about, without comparison and verdict; empty: all items.
     """
@@ -106,13 +100,7 @@ class StoredReport:
         return replace(self, stored=stored, scores=None, slices=None)
 
     def at_equal_shares(self) -> "StoredReport":
-        """Return it at equal shares of the classes that have items.
-
-        Raises
-        ------
-        Problem
-            422 if its items stand for no population.
-        """
+        """Return it at equal shares of its classes; problem 422 if its items stand for none."""
         stored = self.stored
         side = Side(labels=stored.labels, table=stored.table, items=self.items)
         refuse_evidence(side, weighed=self.options.cell_weights is not None)
@@ -164,13 +152,7 @@ class StoredReport:
 def stored_report(
     stored: StoredEvaluation, store: Store, top_confusions: int, one: Slice = ()
 ) -> StoredReport:
-    """Gather what it takes to compute a stored evaluation, or one slice of it, again. It blocks.
-
-    Raises
-    ------
-    Problem
-        404 if it has no such slice.
-    """
+    """Gather what it takes to compute a stored evaluation, or one slice of it, again. Blocks."""
     extras = extras_of(stored)
     grouped = stored.keeps_items and "grouped" in extras
     if one:

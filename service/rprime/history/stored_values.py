@@ -25,8 +25,6 @@ class StoredValues:
     ----------
     stacks
         The evaluations, in any order.
-    selection
-        The indices to compute.
     uniform
         Whether at equal shares of the classes; else each at the population that it was stored with.
 
@@ -80,13 +78,7 @@ def values_of_classes(
     indices: Sequence[Index],
     uniform: bool = False,
 ) -> StoredValues:
-    """Compute per-class indices over the newest evaluations of a project. Reads the store.
-
-    Raises
-    ------
-    Problem
-        422 if there are too many values.
-    """
+    """Compute per-class indices over the newest evaluations of a project. Reads the store."""
     stacks = list(store.tables(project, filters, newest=newest))
     if sum(len(stack.ids) for stack in stacks) * len(_labels(stacks)) > MOST_VALUES:
         detail = "Too many classes for so many evaluations: lower `limit`."

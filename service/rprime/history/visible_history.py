@@ -12,14 +12,9 @@ from rprime.store import BaselineQuery, EvaluationMissingError, Store, StoredEva
 
 @dataclass(frozen=True)
 class VisibleHistory:
-    """The stored evaluations of the projects that a caller may see. Its methods block.
+    """The stored evaluations of the projects that a caller may use. Its methods block.
 
-    Parameters
-    ----------
-    open
-        Returns the store, or raises a problem without one.
-    may_use
-        Whether the caller may see a project.
+    To open the store raises a problem without one.
     """
 
     open: Callable[[], Store]

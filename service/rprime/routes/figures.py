@@ -9,8 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime import __version__
 from rprime.auth.access import requires
-from rprime.history.evaluation_figures import figure_of
-from rprime.history.project_figures import FIGURES, HistoryFigure
+from rprime.history.figures import FIGURES, HistoryFigure, figure_of
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation

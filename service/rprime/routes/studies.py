@@ -13,7 +13,7 @@ from rprime.application.evaluate import RenderedReport, ResponseOptions
 from rprime.auth.access import requires
 from rprime.evidence import MEDIA_TYPES as COLUMN_KINDS
 from rprime.history.agreement import agreement_document
-from rprime.history.evaluation_figures import drawn
+from rprime.history.figures import drawn
 from rprime.history.stored_models import stored_models
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures.discrimination import draw_discrimination

@@ -7,8 +7,7 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
 from rprime.history.leaderboard import leaderboard_document
-from rprime.history.series import Measured, filters_of
-from rprime.history.trend import trend_document
+from rprime.history.series import Measured, filters_of, trend_document
 from rprime.problems.problem import refuse, responses
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
 from rprime.report.slices import named

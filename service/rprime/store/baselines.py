@@ -27,14 +27,9 @@ _of = evaluations.c
 
 @dataclass(frozen=True)
 class BaselineQuery:
-    """A baseline as a request names it.
+    """A baseline as a request names it; the name of `latest` is not read.
 
-    Parameters
-    ----------
-    by, name
-        What is named, and its name; the name of `latest` is not read.
-    model
-        The model, if the request names one for `version`, `branch` or `latest`.
+    It may also name the model for `version`, `branch` or `latest`.
     """
 
     by: Literal["alias", "version", "branch", "latest", "evaluation"]
@@ -50,16 +45,9 @@ class BaselineQuery:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A resolved baseline.
+    """A resolved baseline, or why there is none yet; then no comparison is possible.
 
-    Parameters
-    ----------
-    evaluation
-        None if there is none yet; then no comparison is possible.
-    why
-        Why this evaluation, or why none.
-    command
-        The command that sets a missing baseline; `{id}` stands for the candidate's id.
+    A command sets a missing one; `{id}` stands there for the candidate's id.
     """
 
     evaluation: StoredEvaluation | None
@@ -75,12 +63,7 @@ class BaselineNotFoundError(Exception):
 class _Scope:
     """Where a baseline is sought: the evaluations of one model of a project.
 
-    Parameters
-    ----------
-    model
-        None for evaluations without a model.
-    is_own
-        Whether it is the model of the candidate.
+    The model is None for those without one, and own if it is that of the candidate.
     """
 
     connection: Connection
@@ -112,10 +95,7 @@ class _Scope:
     def nothing_yet(self, more: str) -> Baseline | None:
         """Return that the model has no evaluation yet; None if it has.
 
-        Raises
-        ------
-        BaselineNotFoundError
-            If the request names this model, and it is not the candidate's own.
+        It is an error if the request names this model, and it is not the candidate's own.
         """
         if self.connection.scalar(select(_of.id).where(*self.fits).limit(1)) is not None:
             return None

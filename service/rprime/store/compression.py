@@ -51,13 +51,7 @@ def squeeze(text: bytes | None) -> bytes | None:
 
 
 def expand(data: bytes | None) -> bytes | None:
-    """Invert `squeeze`: no JSON starts like a zstd frame, or with a null.
-
-    Raises
-    ------
-    ValueError, zstandard.ZstdError
-        If it is not what `squeeze` returned.
-    """
+    """Invert `squeeze`: no JSON starts like a zstd frame, or with a null."""
     if data is None:
         return None
     if data.startswith(_PLAIN):
@@ -73,13 +67,7 @@ def sealed(data: bytes, identifier: str = "") -> bytes:
 
 
 def unsealed(data: bytes, identifier: str = "") -> bytes:
-    """Remove the checksum of `sealed`.
-
-    Raises
-    ------
-    ValueError
-        If the data has changed, or belongs to another row.
-    """
+    """Remove the checksum of `sealed`; `ValueError` if the data changed or is of another row."""
     if zlib.crc32(data, zlib.crc32(identifier.encode())) != _RESIDUE:
         raise ValueError("the checksum differs")
     return data[:-4]

@@ -47,13 +47,7 @@ class DatabaseOptions:
 
 
 class Database(ABC):
-    """A database with the tables of a store.
-
-    Parameters
-    ----------
-    readers
-        Connections for reading; each thread has its own while it reads.
-    """
+    """A database with the tables of a store; each thread has its own reader while it reads."""
 
     can_lose_connection: ClassVar[bool] = False
 
@@ -89,12 +83,9 @@ class Database(ABC):
 
     @abstractmethod
     def writing(self, waited: float = 0.0) -> AbstractContextManager[Connection]:
-        """Return a connection in a writing transaction, which commits at the end.
+        """Return a connection in a transaction that commits at the end.
 
-        Parameters
-        ----------
-        waited
-            Seconds that what is to be written has waited already.
+        What is to be written has waited so many seconds already.
         """
 
     def make_room(self) -> bool:

@@ -7,8 +7,8 @@ from typing import Any, Self
 import psycopg
 from psycopg.abc import RV, PQGen
 
-from rprime.store.circuit_breaker import CircuitBreaker
 from rprime.store.errors import refusal_state
+from rprime.store.postgresql import CircuitBreaker
 
 _INTERVAL_SECONDS = 0.1
 _ROLLBACK_SECONDS = 2.0
@@ -33,21 +33,9 @@ class DeadlineConnection(psycopg.Connection[Any]):
     def bounded(
         cls, parameters: Mapping[str, Any], *, breaker: CircuitBreaker, seconds: float
     ) -> Self:
-        """Connect.
+        """Connect by the parameters of `psycopg.connect`, with a breaker of the whole server.
 
-        Parameters
-        ----------
-        parameters
-            The parameters of `psycopg.connect`.
-        breaker
-            Shared by the connections to a server.
-        seconds
-            How long to wait for the answer to a statement.
-
-        Raises
-        ------
-        AnswerTimeoutError
-            If the server does not answer.
+        An answer, also to a statement, has to come within so many seconds.
         """
         try:
             connection = cls.connect(**parameters)
@@ -68,13 +56,7 @@ class DeadlineConnection(psycopg.Connection[Any]):
         interval: float = _INTERVAL_SECONDS,
         timeout: float | None = None,  # noqa: ARG002 - the timeout of the connection applies
     ) -> RV:
-        """Wait for the answer of the server; close the connection on timeout.
-
-        Raises
-        ------
-        AnswerTimeoutError
-            If the server does not answer in time.
-        """
+        """Wait for the answer of the server; close the connection on timeout."""
         end = monotonic() + self.seconds
         try:
             answer = super().wait(gen, interval, self.seconds)

@@ -22,13 +22,12 @@ class StoreError(Exception):
 
     Attributes
     ----------
-    cause
-        The cause in metrics.
     code
         SQLSTATE, or the name of SQLite for the error; None if the database named none.
     """
 
     cause: ClassVar[str] = "other"
+    """In metrics."""
     text: ClassVar[str] = ""
     """The message, unless there is a better one."""
 
@@ -93,13 +92,7 @@ class StoreClosedError(StoreError):
 
 
 class StoreUnavailableError(StoreError):
-    """The store is unavailable for now; a retry may succeed.
-
-    Attributes
-    ----------
-    retry_after
-        Seconds to wait.
-    """
+    """The store is unavailable for now; a retry may succeed after so many seconds."""
 
     cause = "unavailable"
     text = "The database cannot be reached."
@@ -164,12 +157,7 @@ def translated() -> Iterator[None]:
 def store_error_of(cause: BaseException | None, *, failed: bool = False) -> StoreError | None:
     """Return the `StoreError` for an error of a driver; None if it is another kind of error.
 
-    Parameters
-    ----------
-    cause
-        The error.
-    failed
-        Whether it is known to be an error of the database as a whole.
+    It has `failed` if it is known to be an error of the database as a whole.
     """
     if isinstance(cause, sqlite3.Error):
         known, name = _of_sqlite(cause), "sqlite_errorname"

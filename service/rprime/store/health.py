@@ -36,8 +36,7 @@ class StoreHealth:
     Attributes
     ----------
     state
-        One of `STATES`: why the last write failed, or "ok". Damage stays until the store is opened
-        again.
+        Why the last write failed, or "ok". Damage stays until the store is opened again.
     failures
         How many calls failed, by cause.
     last_write

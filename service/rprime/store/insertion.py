@@ -35,13 +35,7 @@ class EvaluationDeletedError(Exception):
 
 
 class LookMovedError(Exception):
-    """Another evaluation was stored on this test set after the gate was judged.
-
-    Parameters
-    ----------
-    look
-        The number that the look would have now.
-    """
+    """Another evaluation was stored on this test set first; the look would now have this number."""
 
     def __init__(self, look: int) -> None:
         super().__init__(f"it would be look {look} at this test set")
@@ -49,13 +43,7 @@ class LookMovedError(Exception):
 
 
 class ProjectQuotaError(Exception):
-    """With this evaluation a project would have more bytes than it may have.
-
-    Parameters
-    ----------
-    stored, needed, quota
-        The bytes that it has, those of the evaluation, and those that it may have.
-    """
+    """With this evaluation a project would have more bytes than it may have."""
 
     def __init__(self, *, stored: int, needed: int, quota: int) -> None:
         super().__init__(
@@ -70,18 +58,14 @@ class EvaluationExistsError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Idempotency:
-    """An idempotency key and the answer to store with it.
+    """An idempotency key and the answer to repetitions for 24 hours.
 
     Parameters
     ----------
     owner
         The scope in which the key is unique: the API key or the project.
-    key
-        As the client sent it.
     payload
         Digest of the request.
-    status, body
-        The answer to repetitions for 24 hours.
     """
 
     owner: str
@@ -108,8 +92,6 @@ class Stored:
     ----------
     id
         Its own id, or that of an equal evaluation stored earlier.
-    created
-        Whether it was stored now.
     look
         The number of its look at the test set; None without a fingerprint.
     replay
@@ -164,31 +146,43 @@ def replay_key(owner: str, key: str) -> bytes:
 
 def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packed:
     """Turn an evaluation into rows, as `Store.pack`; `now` is in milliseconds since 1970."""
-    submission = None
+    given, submission = new.slices, None
+    packed_with = None if given is None else given.columns
     if new.submission is not None:
-        given = new.project.encode() + b"\n" + new.submission
-        submission = hashlib.blake2b(given, digest_size=_SUBMISSION_BYTES).digest()
-    replay = None if idempotency is None else _replay_row(new, idempotency, now)
-    return rows_of(new, submission, replay)
+        repeated = new.project.encode() + b"\n" + new.submission
+        submission = hashlib.blake2b(repeated, digest_size=_SUBMISSION_BYTES).digest()
+    return rows_of(
+        new,
+        items_content=None if new.items is None else packed_items.pack(new.items, packed_with),
+        scores_content=None if new.scores is None else packed_scores.pack(new.scores),
+        submission=submission,
+        replay=None if idempotency is None else _replay_row(new, idempotency, now),
+    )
 
 
-def rows_of(new: NewEvaluation, submission: bytes | None, replay: Row | None = None) -> Packed:
-    """Turn an evaluation into rows; `submission` is what the column has."""
+def rows_of(
+    new: NewEvaluation,
+    *,
+    items_content: bytes | None,
+    scores_content: bytes | None,
+    submission: bytes | None,
+    replay: Row | None = None,
+) -> Packed:
+    """Turn an evaluation into rows, with the packed content of its items and scores."""
     new.check()
     labels, options = _labels(new.labels), _content(new.options)
     fingerprint = None if new.fingerprint is None else digest_bytes(new.fingerprint)
-    columns = None if new.slices is None else new.slices.columns
     kept: dict[Table, Sequence[Row]] = {
-        items: _alone(new.id, None if new.items is None else packed_items.pack(new.items, columns)),
-        scores: _alone(new.id, None if new.scores is None else packed_scores.pack(new.scores)),
-        slices: [] if new.slices is None else pack_slices(new.slices, new.id),
+        table: [] if content is None else [{"evaluation": new.id, "content": content}]
+        for table, content in ((items, items_content), (scores, scores_content))
     }
+    kept[slices] = [] if new.slices is None else pack_slices(new.slices, new.id)
     row = {
         **{name: getattr(new, name) for name in _AS_GIVEN},
         **{name: squeeze(getattr(new, name)) for name in JSON_COLUMNS},
         "tags": tags_text(new.tags),
         "fingerprint": fingerprint,
-        "keeps_items": new.items is not None,
+        "keeps_items": items_content is not None,
         "input_digest": digest_bytes(new.input_digest),
         "submission": submission,
         "labels": labels["key"],
@@ -204,10 +198,6 @@ def rows_of(new: NewEvaluation, submission: bytes | None, replay: Row | None = N
         look=new.look,
         replay=replay,
     )
-
-
-def _alone(identifier: str, content: bytes | None) -> list[Row]:
-    return [] if content is None else [{"evaluation": identifier, "content": content}]
 
 
 @lru_cache(maxsize=256)
@@ -259,25 +249,19 @@ def put_all(
     quota: int | None = None,
     repeated: bool = False,
 ) -> list[Outcome]:
-    """Store evaluations in the transaction of a connection.
+    """Store evaluations in a transaction; return the outcome of each.
+
+    It is an exception only if nothing of the evaluation is in the transaction.
 
     Parameters
     ----------
-    connection
-        A connection in a writing transaction.
     batch
         In order of arrival: of two with one key the first is stored.
-    now
-        Milliseconds since 1970.
     quota
         Most bytes of the evaluations of a project. Replicas that write at the same time may exceed
         it by what they write.
     repeated
         Whether they may already be stored, because the connection was lost during the commit.
-
-    Returns
-    -------
-    The outcome of each; an exception only if nothing of it is in the transaction.
     """
     if not batch:
         return []

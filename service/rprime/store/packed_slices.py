@@ -44,13 +44,7 @@ def pack_slices(slices: Slices, evaluation: str) -> list[dict[str, Any]]:
 
 
 def unpack_slices(rows: Iterable[Any], k: int) -> Slices:
-    """Read the rows of at least one slice, in order of their places.
-
-    Raises
-    ------
-    ValueError
-        If a table has changed, or is not that of its name.
-    """
+    """Read the rows of at least one slice, in order of their places; `ValueError` if damaged."""
     found = list(rows)
     names = tuple(orjson.loads(row.name) for row in found)
     if any(key_of(name) != row.key for name, row in zip(names, found, strict=True)):

@@ -77,10 +77,6 @@ def unpack_stack(blobs: Sequence[bytes], identifiers: Sequence[str], k: int) -> 
     ----------
     blobs
         Results of `pack`; all dense or all sparse, all weighted or none.
-    identifiers
-        The evaluations that they belong to.
-    k
-        Number of classes.
 
     Raises
     ------

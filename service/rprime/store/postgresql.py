@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from functools import partial
 from math import ceil
 from pathlib import Path
+from threading import Lock
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 
-from rprime.store.circuit_breaker import CircuitBreaker
 from rprime.store.database import Database, DatabaseOptions
 from rprime.store.dialects import serialise
 from rprime.store.errors import (
@@ -18,6 +18,7 @@ from rprime.store.errors import (
     StoreError,
     StoreMissingError,
     StoreOutdatedError,
+    StoreTimeoutError,
     translated,
 )
 from rprime.store.schema_version import is_current, upgrade
@@ -27,21 +28,44 @@ _NETWORK_SECONDS = 2
 """Seconds to wait for an answer beyond the statement timeout of the server."""
 _UPGRADE = DatabaseOptions(lock_seconds=3600, statement_seconds=3600)
 _PAUSE_SECONDS = 0.1
+_RETRY_SECONDS = 1.0
 _UPGRADING = b"rprime upgrade"
 
 
-class PostgresqlDatabase(Database):
-    """A database on a PostgreSQL server.
+class CircuitBreaker:
+    """Remembers that the server did not answer in time.
 
-    Parameters
-    ----------
-    engine
-        Connections for reading and writing.
-    breaker
-        Refuses calls while the server is silent.
-    lock_seconds
-        How long to wait for a free connection.
+    While the breaker is open, it refuses calls; after a second one call may try again, and the
+    others are refused until that call is answered or has taken so many seconds.
     """
+
+    def __init__(self, trial_seconds: float) -> None:
+        self._trial_seconds = trial_seconds
+        self._retry_at = 0.0
+        self._lock = Lock()
+
+    def check(self) -> None:
+        """Let a call pass, or refuse it if the server is silent and this is not the trial."""
+        if not self._retry_at:
+            return
+        with self._lock:
+            now = time.monotonic()
+            if now < self._retry_at:
+                raise StoreTimeoutError("The database does not answer.")
+            self._retry_at = now + self._trial_seconds
+
+    def trip(self) -> None:
+        """Record that the server did not answer in time."""
+        with self._lock:
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
+
+    def reset(self) -> None:
+        """Record that the server answers."""
+        self._retry_at = 0.0
+
+
+class PostgresqlDatabase(Database):
+    """A database on a PostgreSQL server, whose connections read and write."""
 
     can_lose_connection = True
 
@@ -75,17 +99,7 @@ class PostgresqlDatabase(Database):
 
 
 def open_postgresql(url: URL, *, read_only: bool, options: DatabaseOptions) -> PostgresqlDatabase:
-    """Connect to a database and migrate its tables.
-
-    Parameters
-    ----------
-    url
-        The URL of an existing database.
-    read_only
-        Nothing is migrated.
-    options
-        Its connections and timeouts.
-    """
+    """Connect to an existing database; migrate its tables, unless it is opened for reading."""
     driven = url.set(drivername="postgresql+psycopg")
     breaker = CircuitBreaker(options.connect_seconds + options.statement_seconds + _NETWORK_SECONDS)
     engine = _engine(driven, breaker, options)

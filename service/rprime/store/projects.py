@@ -36,16 +36,9 @@ class ProjectMissingError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """Which evaluations of a project to keep: those that match any of these.
+    """Which evaluations to keep besides the aliased ones: those that match any of these.
 
-    Aliased evaluations always stay.
-
-    Parameters
-    ----------
-    keep_last
-        The number of newest evaluations of each model; those without a model count as one.
-    newer_than_days
-        Evaluations created within so many days.
+    `keep_last` counts the newest of each model; those without a model count as one.
     """
 
     keep_last: int = 0

@@ -26,12 +26,8 @@ class EvaluationNames:
     ----------
     project, model, version, branch, commit, test_set
         Names of up to 255 characters without control characters.
-    tags
-        Names for filters.
     fingerprint
         The digest of the test set. With it, storing counts as a look at that test set.
-    verdict, waived
-        The verdict of the gate, and whether a failure was waived.
     """
 
     project: str
@@ -52,22 +48,7 @@ NAMES = ("model", "version", "branch", "commit", "test_set", "verdict")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EvaluationContent:
-    """What was evaluated, and how.
-
-    Parameters
-    ----------
-    labels
-        Names of the k classes.
-    table
-        A single table.
-    input_digest
-        The digest of the evidence.
-    engine_version
-        The version that computed the report.
-    options, source, gate, comparison, extras
-        JSON, stored unchanged: how it was evaluated, its origin, the answer, and whatever else the
-        report needs.
-    """
+    """What was evaluated, and how: a single table, and JSON that is stored unchanged."""
 
     labels: tuple[str, ...]
     table: ConfusionTable
@@ -86,12 +67,6 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
 
     Parameters
     ----------
-    items
-        Per-item codes to store.
-    scores
-        What is drawn of the scores.
-    slices
-        Their names and tables are stored.
     submission
         The digest that recognises a repetition; without an idempotency key an evaluation with the
         same digest is not stored twice.
@@ -110,13 +85,7 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
     id: str = field(default_factory=ids.new_id)
 
     def check(self) -> None:
-        """Refuse values that a database cannot store or filter by.
-
-        Raises
-        ------
-        InvalidRecordError
-            If a name is empty, too long or has control characters, or the id is malformed.
-        """
+        """Refuse a malformed id and what `check_names` refuses."""
         if not ids.is_id(self.id):
             raise InvalidRecordError("The id is not one that a store makes.")
         names = (getattr(self, name) for name in NAMES)
@@ -124,24 +93,21 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
 
 
 def check_names(*names: str) -> None:
-    """Refuse names that a database cannot store or filter by.
+    """Refuse empty and too long names, control characters and lone surrogates.
 
     Raises
     ------
     InvalidRecordError
-        If a name is empty, too long or has control characters or lone surrogates.
+        If a database cannot store or filter by a name.
     """
     for name in names:
-        if not 0 < len(name) <= LONGEST_NAME or not _plain(name):
+        plain = name.isprintable() or not any(
+            character < " " or "\ud800" <= character <= "\udfff" for character in name
+        )
+        if not plain or not 0 < len(name) <= LONGEST_NAME:
             raise InvalidRecordError(
                 f"A name has 1 to {LONGEST_NAME} characters, none of them a control character."
             )
-
-
-def _plain(name: str) -> bool:
-    return name.isprintable() or not any(
-        character < " " or "\ud800" <= character <= "\udfff" for character in name
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,16 +132,7 @@ class StoredEvaluation(EvaluationSummary, EvaluationContent):
 class Filters:
     """Filters of the evaluations of a project; all of them must match.
 
-    Parameters
-    ----------
-    since
-        Created at this time or later; a naive time is UTC.
-    tag
-        One of its tags.
-    ids
-        One of these ids.
-    slice
-        They have this slice; `Store.tables` then reads its tables alone.
+    A naive time is UTC. With a slice `Store.tables` reads its tables alone.
     """
 
     model: str | None = None

@@ -23,17 +23,7 @@ log = structlog.get_logger(__name__)
 
 
 def revoke(connection: Connection, session: str, expires: int, now: float) -> None:
-    """Record that a session has ended.
-
-    Parameters
-    ----------
-    connection
-        A connection in a writing transaction.
-    session, expires
-        The session, and when it expires, in seconds since 1970.
-    now
-        The time, in seconds since 1970.
-    """
+    """Record that a session has ended; times are in seconds since 1970."""
     connection.execute(revoked_sessions.delete().where(_of.expires <= now))
     count = connection.scalar(select(func.count()).select_from(revoked_sessions)) or 0
     if count >= MOST_REVOKED:
@@ -44,18 +34,15 @@ def revoke(connection: Connection, session: str, expires: int, now: float) -> No
 
 
 def is_revoked(connection: Connection, session: str, expires: int) -> bool:
-    """Whether a session has ended; parameters as of `revoke`."""
+    """Whether a session has ended."""
     own = (_of.id == session) | ((_of.id == _ALL) & (_of.expires >= expires))
     return connection.scalar(select(_of.id).where(own).limit(1)) is not None
 
 
 class SessionFile:
-    """The ended sessions of a service without a store, which all of its workers share.
+    """The ended sessions of a service without a store, in a SQLite file of all of its workers.
 
-    Parameters
-    ----------
-    path
-        A SQLite file. If it cannot be written, each process remembers only what it ended itself.
+    If it cannot be written, each process remembers only what it ended itself.
     """
 
     def __init__(self, path: Path) -> None:

@@ -34,17 +34,7 @@ def upgrade(connection: Connection) -> None:
 
 
 def is_current(connection: Connection, *, read_only: bool = False) -> bool:
-    """Whether the tables are those of this code.
-
-    Raises
-    ------
-    StoreNewerError
-        If the tables are newer than this code.
-    StoreOutdatedError
-        If they are older, and may only be read.
-    StoreForeignError
-        If tables of these names belong to another program.
-    """
+    """Whether the tables are those of this code; older ones cannot be opened for reading only."""
     current = _version_of(connection) == SCHEMA_VERSION
     if read_only and not current:
         raise StoreOutdatedError("The store has older tables; `rprime serve` migrates them.")
@@ -52,7 +42,7 @@ def is_current(connection: Connection, *, read_only: bool = False) -> bool:
 
 
 def _version_of(connection: Connection) -> int:
-    """Return the version of the tables, 0 without tables."""
+    """Return the version of the tables, 0 without tables; refuse newer and foreign ones."""
     names = set(inspect(connection).get_table_names())
     if VERSION_TABLE not in names:
         if names & metadata.tables.keys():

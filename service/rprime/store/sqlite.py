@@ -10,7 +10,6 @@ from threading import Lock
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
 from rprime.store.database import Database
@@ -50,18 +49,7 @@ log = structlog.get_logger(__name__)
 class SqliteDatabase(Database):
     """A SQLite file in WAL mode: one connection writes, the others read.
 
-    Parameters
-    ----------
-    path
-        The file.
-    writer
-        An engine of one connection; None for a read-only store.
-    readers
-        An engine of read-only connections.
-    file
-        The locked file; None for a read-only store.
-    lock_seconds
-        How long to wait for a lock of another program.
+    A read-only store has no writer, and locks no file.
     """
 
     def __init__(
@@ -113,14 +101,7 @@ class SqliteDatabase(Database):
 
     def make_room(self) -> bool:
         """Move the WAL into the main file, so that its space is used again."""
-        if self._writer is None:
-            return False
-        try:
-            with translated(), closing(self._writer.raw_connection()) as raw:
-                busy = raw.cursor().execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0]
-        except StoreError:
-            return False
-        return not busy
+        return self._writer is not None and _checkpoint(self._writer, "RESTART")
 
     def _reading(self) -> Connection:
         self._verify()
@@ -143,7 +124,7 @@ class SqliteDatabase(Database):
         super().close()
         writer, self._writer = self._writer, None
         if writer is not None:
-            self._checkpoint(writer)
+            _checkpoint(writer, "TRUNCATE")
             writer.dispose()
         # Last, since it closes a descriptor of the file; and once, since its number may be reused.
         file, self._file = self._file, None
@@ -173,15 +154,15 @@ class SqliteDatabase(Database):
         if self._writer is not None:
             # Then a removed WAL loses nothing, however the process ends, and the WAL of a replaced
             # file is not mistaken for that of its successor.
-            self._checkpoint(self._writer)
+            _checkpoint(self._writer, "TRUNCATE")
 
-    @staticmethod
-    def _checkpoint(writer: Engine) -> None:
-        """Move everything from the WAL into the main file, if possible."""
-        # On a full disk it stays in the WAL, which is equally safe.
-        failures = (sqlite3.OperationalError, PoolTimeoutError)
-        with suppress(*failures), closing(writer.raw_connection()) as raw:
-            raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+def _checkpoint(writer: Engine, mode: str) -> bool:
+    """Move everything from the WAL into the main file; return whether that was possible."""
+    # On a full disk it stays in the WAL, which is equally safe.
+    with suppress(StoreError), translated(), closing(writer.raw_connection()) as raw:
+        return not raw.cursor().execute(f"PRAGMA wal_checkpoint({mode})").fetchone()[0]
+    return False
 
 
 def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteDatabase:
@@ -189,8 +170,6 @@ def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteData
 
     Parameters
     ----------
-    url
-        The URL with the path of the file.
     read_only
         Open beside the serving process: nothing is created, locked or migrated.
     lock_seconds
@@ -260,25 +239,15 @@ def _check_file(path: Path, *, read_only: bool, lock_seconds: float) -> None:
                 "let RPRIME_STORE name another file, or restore a backup."
             )
     with closing(_connect(path, lock_seconds, read_only=read_only)) as connection:
-        _check_owner(connection, path)
-        _check_pages(connection, path)
-
-
-def _check_owner(connection: sqlite3.Connection, path: Path) -> None:
-    owner = _pragma(connection, "application_id")
-    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if owner != APPLICATION_ID and (owner or tables):
-        raise StoreForeignError(
-            f"{path} belongs to another program; let RPRIME_STORE name another file."
-        )
-
-
-def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    if path.stat().st_size > MOST_CHECKED_BYTES:
-        return
-    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise StoreDamagedError(f"{path}: {StoreDamagedError.text}")
+        owner = _pragma(connection, "application_id")
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if owner != APPLICATION_ID and (owner or tables):
+            raise StoreForeignError(
+                f"{path} belongs to another program; let RPRIME_STORE name another file."
+            )
+        is_small = path.stat().st_size <= MOST_CHECKED_BYTES
+        if is_small and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+            raise StoreDamagedError(f"{path}: {StoreDamagedError.text}")
 
 
 def _raw(connection: Connection) -> sqlite3.Connection:

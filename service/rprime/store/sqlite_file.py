@@ -47,12 +47,7 @@ class HeldFile:
     """The file of a store, locked until this process ends, however it ends.
 
     The lock belongs to the inode, so a symbolic link, a hard link or another mount does not evade
-    it.
-
-    Parameters
-    ----------
-    path
-        The file that the setting names; created empty if missing.
+    it. A missing file is created.
 
     Raises
     ------
@@ -61,7 +56,7 @@ class HeldFile:
     StoreMissingError
         If this user may not read and write it.
     StoreEmptyError
-        If it is empty.
+        If it is there and empty.
     """
 
     def __init__(self, path: Path) -> None:
@@ -81,13 +76,7 @@ class HeldFile:
         self._reserve.unlink(missing_ok=True)
 
     def remember(self) -> None:
-        """Remember the file and its WAL, which SQLite has just opened.
-
-        Raises
-        ------
-        StoreMovedError
-            If one of them is no longer at its path.
-        """
+        """Remember the file and its WAL, which SQLite has just opened and which must be there."""
         opened = _identity_of(os.fstat(self._descriptor))
         self._store = opened if _LOCKS_STORE else _identity_at(self.path)
         self._log = _identity_at(self._wal)
@@ -98,13 +87,7 @@ class HeldFile:
             log.warning("store_reserve_missing", detail="The disk of the store is full.")
 
     def allocate(self, size: int) -> None:
-        """Allocate room for the main file, before a commit makes it grow.
-
-        Raises
-        ------
-        StoreFullError
-            If there is none.
-        """
+        """Allocate room for the main file, before a commit makes it grow."""
         if not _LOCKS_STORE or os.fstat(self._descriptor).st_size >= size:
             return
         for rounded in (-(-size // _CHUNK_BYTES) * _CHUNK_BYTES, size):
@@ -124,20 +107,16 @@ class HeldFile:
         """
         if type(exc) is not StoreUnavailableError:
             return None
-        number = self._write_error()
-        if number in _READ_ONLY:
-            return StoreReadOnlyError(code=exc.code)
-        return StoreFullError(code=exc.code) if number in _FULL else None
-
-    def _write_error(self) -> int | None:
-        """Return the number of the error that a write beside the file has now; None without one."""
         trial = self._wal.with_name(f"{self.path.name}-trial")
         try:
             # Not by statvfs, which does not show what Linux does after an error of the disk.
             os.close(os.open(self._wal, os.O_WRONLY))
             trial.write_bytes(bytes(_TRIAL_BYTES))
-        except OSError as exc:
-            return exc.errno
+        except OSError as error:
+            if error.errno in _READ_ONLY:
+                return StoreReadOnlyError(code=exc.code)
+            if error.errno in _FULL:
+                return StoreFullError(code=exc.code)
         finally:
             with suppress(OSError):
                 trial.unlink(missing_ok=True)
@@ -146,10 +125,16 @@ class HeldFile:
     def moved(self) -> str | None:
         """Return which file is no longer at its path and how to restore it, or None."""
         if self._store is None or _identity_at(self.path) != self._store:
-            return (
+            hint = (
                 f"{self.path} was removed or replaced under the running service. Stop the service, "
-                f"restore the file, start the service again.{self._copy_hint()}"
+                "restore the file, start the service again."
             )
+            if _LOCKS_STORE:
+                hint += (
+                    " Until it stops, what it had stored can be copied from "
+                    f"/proc/{os.getpid()}/fd/{self._descriptor}."
+                )
+            return hint
         if self._log is None or _identity_at(self._wal) != self._log:
             return (
                 f"{self._wal} was removed or replaced under the running service. Stop the service "
@@ -169,14 +154,6 @@ class HeldFile:
         with _holding:
             _held.discard(_identity_of(os.fstat(self._descriptor)))
             os.close(self._descriptor)
-
-    def _copy_hint(self) -> str:
-        if not _LOCKS_STORE:
-            return ""
-        return (
-            " Until it stops, what it had stored can be copied from "
-            f"/proc/{os.getpid()}/fd/{self._descriptor}."
-        )
 
 
 def _allocated(path: Path, size: int) -> bool:

@@ -73,15 +73,7 @@ class Store:
     """A history of evaluations.
 
     All methods block, so an event loop runs them in a thread; only `put_many` returns a future.
-
-    Parameters
-    ----------
-    database
-        The database of the store.
-    writer
-        The thread that writes to it; None for a read-only store.
-    clock
-        Returns the milliseconds since 1970.
+    A read-only store has no writer; the clock returns the milliseconds since 1970.
     """
 
     def __init__(self, database: Database, writer: Writer | None, clock: Callable[[], int]) -> None:
@@ -97,12 +89,7 @@ class Store:
     def pack(self, new: NewEvaluation, *, idempotency: Idempotency | None = None) -> Packed:
         """Turn an evaluation into rows for `put_many`, without the database.
 
-        Packing many items takes milliseconds.
-
-        Raises
-        ------
-        InvalidRecordError
-            If the store cannot hold a name.
+        Packing many items takes milliseconds. A name may raise `InvalidRecordError`.
         """
         return insertion.pack(new, idempotency, self._clock())
 
@@ -141,11 +128,6 @@ class Store:
         Look for a `replay` while holding the key; before, the first request could end in between.
         Other processes are not held up: of two with one key the first to commit stores its answer,
         and the other returns that.
-
-        Raises
-        ------
-        KeyRunningError
-            If another request of this process holds it.
         """
         held = insertion.replay_key(owner, key)
         with self._holding:
@@ -170,13 +152,7 @@ class Store:
         return self.database.read(lambda c: c.scalar(query)) or 0
 
     def get(self, identifier: str) -> StoredEvaluation:
-        """Read an evaluation, without its items.
-
-        Raises
-        ------
-        EvaluationMissingError
-            If no evaluation has this id.
-        """
+        """Read an evaluation, without its items; `EvaluationMissingError` if none has this id."""
         try:
             return self.database.read(lambda c: evaluations.get(c, identifier))
         except EvaluationMissingError:
@@ -204,12 +180,7 @@ class Store:
         """Read tables as stacks, one for all evaluations over the same classes.
 
         A history of more than 64 MiB of counts needs several stacks. Exhaust or close the iterator:
-        it holds a connection.
-
-        Parameters
-        ----------
-        newest
-            Most evaluations, from the newest.
+        it holds a connection. At most so many of the newest evaluations are read.
         """
         return stacks(self.database, project, filters, newest=newest)
 
@@ -235,13 +206,7 @@ class Store:
     _has_evaluation = _reads(project_queries.has_evaluation)
 
     def delete_project(self, name: str) -> int:
-        """Delete a project with its look counts; return how many evaluations it had.
-
-        Raises
-        ------
-        ProjectMissingError
-            If there is no such project.
-        """
+        """Delete a project with its look counts; return how many evaluations it had."""
         self._begun.discard(name)
         try:
             return self.write(lambda c: project_queries.delete(c, name))
@@ -312,10 +277,7 @@ class Store:
     def check(self) -> str:
         """Return the state of the store, one of `health.STATES`; try to write if it was not "ok".
 
-        Raises
-        ------
-        StoreError
-            If it cannot be read, or is damaged.
+        A store that cannot be read, or is damaged, raises its `StoreError`.
         """
         self.database.read(lambda c: c.scalar(select(replays.c.key).limit(1)))
         health = self.database.health
@@ -328,13 +290,7 @@ class Store:
         return health.state
 
     def backup(self, path: Path) -> None:
-        """Write a copy of a SQLite store while it is in use.
-
-        Raises
-        ------
-        StoreError
-            If the file exists, or the store is a PostgreSQL one.
-        """
+        """Write a copy of a SQLite store to a new file while it is in use."""
         self.database.backup(path)
 
     def close(self) -> None:
@@ -385,8 +341,6 @@ def open_store(
         `sqlite:///rprime.db`, `sqlite:////var/lib/rprime.db`, `postgresql+psycopg://...`.
     read_only
         Open a SQLite file beside the serving process, for an export or a backup.
-    options
-        Connections, timeouts and the quota of a project.
     clock
         The time in milliseconds, for the expiry of idempotency keys.
 

@@ -46,15 +46,7 @@ _NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 
 class InvalidExportError(ValueError):
-    """An invalid line of an export.
-
-    Parameters
-    ----------
-    line
-        Its number, from 1.
-    why
-        What is wrong with it.
-    """
+    """An invalid line of an export, with its number from 1."""
 
     def __init__(self, line: int, why: str) -> None:
         super().__init__(f"line {line}: {why}")
@@ -268,18 +260,14 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
         raise InvalidRecordError("`options` has no options.")
     check_names(*labels)
     table = _read_table(given["table"], len(labels))
-    found: Items | None = None
-    columns: Columns = {}
-    if given["items"] is not None:
-        found, columns = _read_items(base64.b64decode(given["items"], validate=True), len(labels))
-    drawn = None
-    if given.get("scores") is not None:
-        drawn = packed_scores.unpack(base64.b64decode(given["scores"], validate=True))
-        drawn.check(len(labels))
+    kept = {name: _optional(_from_base64, given.get(name)) for name in ("items", "scores")}
+    if kept["scores"] is not None:
+        packed_scores.unpack(kept["scores"]).check(len(labels))
     sliced = _read_slices(given["slices"], table) if given.get("slices") else None
-    if sliced is not None and found is not None and columns:
-        sliced = replace(sliced, columns=columns)
-        _check_columns(sliced, found, len(labels))
+    if kept["items"] is not None:
+        found, columns = _read_items(kept["items"], len(labels))
+        if sliced is not None and columns:
+            _check_columns(replace(sliced, columns=columns), found, len(labels))
     new = NewEvaluation(
         id=given["id"],
         **{name: given[name] for name in ("project", *NAMES, "fingerprint", "input_digest")},
@@ -290,11 +278,16 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
         table=table,
         options=orjson.dumps(given["options"]),
         **{name: _optional(orjson.dumps, given[name]) for name in JSON_COLUMNS},
-        items=found,
-        scores=drawn,
         slices=sliced,
     )
-    step.evaluations.append(rows_of(new, _optional(bytes.fromhex, given["submission"])))
+    step.evaluations.append(
+        rows_of(
+            new,
+            items_content=kept["items"],
+            scores_content=kept["scores"],
+            submission=_optional(bytes.fromhex, given["submission"]),
+        )
+    )
 
 
 def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
@@ -326,6 +319,10 @@ def _read_slices(given: list[dict[str, Any]], whole: ConfusionTable) -> Slices:
     if not all(names) or len(found.positions) < len(names) or not fits(found):
         raise InvalidRecordError("A slice has no name, or that of another, or there are too many.")
     return found
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
 
 
 def _read_items(content: bytes, k: int) -> tuple[Items, Columns]:

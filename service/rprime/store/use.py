@@ -9,15 +9,7 @@ from time import monotonic
 
 @dataclass(slots=True)
 class StoreUse:
-    """What a request does with the store.
-
-    Attributes
-    ----------
-    seconds
-        How long it has waited for the store.
-    has_changed
-        Whether it has changed what is stored.
-    """
+    """How many seconds a request waited for the store, and whether it changed anything there."""
 
     seconds: float = 0.0
     has_changed: bool = False

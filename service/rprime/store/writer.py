@@ -75,8 +75,6 @@ class Writer:
 
     Parameters
     ----------
-    database
-        The database to write to.
     clock
         Returns the milliseconds since 1970.
     quota
@@ -106,12 +104,7 @@ class Writer:
     def do(self, work: Callable[[Connection], T], *, waits: bool = True) -> "Future[T]":
         """Run a function in a transaction; its own errors roll back only its own changes.
 
-        Parameters
-        ----------
-        work
-            The function.
-        waits
-            Whether to wait for a lock of another program.
+        It may be told not to wait for a lock of another program.
         """
         future: Future[T] = _promise()
         since = time.monotonic() if waits else -math.inf

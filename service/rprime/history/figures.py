@@ -1,29 +1,75 @@
-"""Draw figures of the evaluations of a project over time."""
+"""Draw figures of a stored evaluation, and of the evaluations of a project over time."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from rprime.core.catalog import find
-from rprime.history.evaluation_figures import drawn, figure_indices
+from rprime.core.index import Index
 from rprime.history.series import Measured, filters_of
+from rprime.history.stored_report import NOTHING, StoredReport
 from rprime.history.stored_values import values_of_classes
-from rprime.problems.problem import refuse
+from rprime.problems.problem import Problem, refuse
+from rprime.report.class_charts import default_indices
 from rprime.report.decimals import plural
 from rprime.report.figures.boxes import draw_boxes
+from rprime.report.figures.evaluation import FIGURES as EVALUATION_FIGURES
+from rprime.report.figures.evaluation import shown_indices
 from rprime.report.figures.lines import draw_lines
-from rprime.report.figures.sheet import Canvas
+from rprime.report.figures.sheet import (
+    Canvas,
+    NoFiguresError,
+    NothingToDrawError,
+    TooMuchToDrawError,
+)
 from rprime.report.figures.steps import MOST_PANELS
 from rprime.report.figures.trend import draw_trend
 from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of, union
 from rprime.schemas.history import HistoryFigureQuery
 from rprime.store import Filters, Store, ids
 
+_PLACE = "/query/index"
 TREND, _, BOXES = FIGURES = ("trend", "lines", "boxes")
 _NO_MODEL = "\N{EN DASH}"
+
+
+def drawn(draw: Callable[[], bytes]) -> bytes:
+    """Draw; problem 501 without matplotlib, 422 if the data do not fit a figure."""
+    try:
+        return draw()
+    except NoFiguresError as error:
+        raise Problem("not_installed", str(error)) from None
+    except NothingToDrawError as error:
+        raise refuse("", "no_scores", str(error)) from None
+    except TooMuchToDrawError as error:
+        raise refuse("", "too_much", str(error)) from None
+
+
+def figure_of(name: str, report: StoredReport, indices: tuple[str, ...], canvas: Canvas) -> bytes:
+    """Draw a figure of a stored evaluation; no indices means the default ones. Blocks."""
+    figure_indices(indices, mixed=name == "radar")
+    compared = report.stored.comparison not in {None, NOTHING}
+    shown = indices or default_indices(name, compared=compared)
+    subject = replace(report, indices=shown).subject
+    return drawn(lambda: EVALUATION_FIGURES[name](subject, canvas))
+
+
+def figure_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
+    """Look up indices as `shown_indices`; problem 422 for what a stored table cannot have."""
+    try:
+        found = shown_indices(keys, mixed=mixed)
+    except ValueError as error:
+        raise refuse(_PLACE, "unknown_index", str(error)) from None
+    for entry in found:
+        if entry.scored:
+            raise refuse(_PLACE, "no_scores", "The index reads scores, which are not stored.")
+        if entry.needs is not None:
+            detail = f"The index needs the option `{entry.needs}`, which a figure does not take."
+            raise refuse(_PLACE, "unknown_index", detail)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +91,7 @@ class HistoryFigure:
         return filters_of(self.query)
 
     def draw(self, store: Store, canvas: Canvas) -> bytes:
-        """Draw the figure. Blocks.
-
-        Raises
-        ------
-        Problem
-            404, 422 or 501.
-        """
+        """Draw the figure; problem 404, 422 or 501. Blocks."""
         if self.name == TREND:
             trend = self._trend(store)
             return drawn(lambda: draw_trend(trend, canvas))
