@@ -57,8 +57,6 @@ def advise(
 
     Parameters
     ----------
-    rules
-        One for each result.
     gate_rates
         Shares of the gate's verdicts by `GateVerdictCode`, shape (3, runs): first those on the
         own table, then those on other ones.
@@ -89,11 +87,11 @@ def _false_fail_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
     share = _percent(worst.false_fail_rate)
     if rule.test == "none":
         yield (
-            f"Rule {rule.name} compares point values: noise alone makes{_subject(worst)} fail in "
-            f'{share} of runs of an unchanged model. Use `test: "auto"`, or a larger limit.'
+            f"Rule {rule.name} compares point values: noise alone makes {worst.name or 'it'} fail "
+            f'in {share} of runs of an unchanged model. Use `test: "auto"`, or a larger limit.'
         )
     else:
-        yield f"Rule {rule.name}{_subject(worst)} fails an unchanged model in {share} of runs."
+        yield f"Rule {rule.name} {worst.name or 'it'} fails an unchanged model in {share} of runs."
 
 
 def _inconclusive_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
@@ -101,7 +99,7 @@ def _inconclusive_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]
     if not rule.mandatory or worst.inconclusive_rate <= 1 - RARELY:
         return
     yield (
-        f"Rule {rule.name} must pass, but{_subject(worst)} stays inconclusive in "
+        f"Rule {rule.name} must pass, but {worst.name or 'it'} stays inconclusive in "
         f"{_percent(worst.inconclusive_rate)} of runs of an unchanged model: take a larger limit, "
         f'more items or `policy: "suspects_undecided"`.'
     )
@@ -115,7 +113,8 @@ def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str
     for result in blind[:MOST_NAMED]:
         subject = result.name or f"the test set of {rule.target}"
         subject = subject[0].upper() + subject[1:]
-        yield f"{subject} has {_items(result)}: {_undetected(rule, result)}."
+        items = f"{number(result.items)} items" if result.items else "no items"
+        yield f"{subject} has {items}: {_undetected(rule, result)}."
     if (more := len(blind) - MOST_NAMED) > 0:
         what = "classes" if rule.slices is None else "results"
         yield f"The same applies to {more} more {what} of rule {rule.name}, not named here."
@@ -127,14 +126,6 @@ def _undetected(rule: Rule, result: RuleLint) -> str:
         return f"rule {rule.name} detects no {worse} in 80 % of runs, however large"
     drop = number(result.detectable_drop)
     return f"rule {rule.name} does not detect a {worse} below {drop} in 80 % of runs"
-
-
-def _subject(result: RuleLint) -> str:
-    return f" {result.name or 'it'}"
-
-
-def _items(result: RuleLint) -> str:
-    return f"{number(result.items)} items" if result.items else "no items"
 
 
 def _range(shares: Sequence[float]) -> str:

@@ -64,12 +64,8 @@ class GapLimits(MoverLimits):
 
     def __getitem__(self, position: Any) -> "GapLimits":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index of the last axis."""
-        candidate, baseline, places, values = (
-            part[position] for part in (self.candidate, self.baseline, self.places, self.of_slices)
-        )
-        return replace(
-            self, candidate=candidate, baseline=baseline, places=places, of_slices=values
-        )
+        names = ("candidate", "baseline", "places", "of_slices")
+        return replace(self, **{name: getattr(self, name)[position] for name in names})
 
     @classmethod
     def join(cls, parts: "Sequence[MoverLimits]") -> MoverLimits:

@@ -65,8 +65,6 @@ def run_gate(
         The comparisons must include its `indices`.
     candidate
         The side that is compared with the baseline, if there is one.
-    comparison
-        With the baseline; None without a baseline.
     options
         Of the evaluation. The gate ignores `undefined`: a replaced value must not decide.
     today
@@ -85,33 +83,27 @@ def run_gate(
     comparisons: dict[Against, Comparison | None] = {"baseline": comparison}
     if gate.anchor_requested:
         comparisons["anchor"] = anchor
-    run = None
+    verdict: GateVerdict = "no_rules"
+    results: tuple[Result, ...] = ()
+    warnings: tuple[Warning, ...] = ()
     if gate.rules:
         side = GateCandidate(candidate, comparisons, options, gate.indices)
         run = GateRun.of(gather_evidence(gate, side), comparisons, today)
-    verdict = "no_rules" if run is None else run.verdict
-    results = () if run is None else tuple(run.results())
+        verdict, results = run.verdict, tuple(run.results())
+        warnings = (*_look_warnings(gate, look), *run.warnings())
+    deciding = [r for r in results if verdict != "fail" or r.effect == "fail"]
+    judged = any(result.verdict in JUDGED_VERDICTS for result in deciding)
+    differ = {name: c.sets_differ for name, c in comparisons.items() if c}
     return GateResult(
         verdict=verdict,
-        judged=_judged(verdict, results),
-        message=gate_sentence(
-            verdict,
-            results,
-            judged=_judged(verdict, results),
-            differences={name: c.sets_differ for name, c in comparisons.items() if c},
-        ),
+        judged=judged,
+        message=gate_sentence(verdict, results, judged=judged, differences=differ),
         alpha=gate.level,
         look=look,
         budget=gate.looks,
         results=results,
-        warnings=() if run is None else (*_look_warnings(gate, look), *run.warnings()),
+        warnings=warnings,
     )
-
-
-def _judged(verdict: GateVerdict, results: tuple[Result, ...]) -> bool:
-    """Whether the verdict rests on a result that was judged by its numbers."""
-    deciding = [r for r in results if verdict != "fail" or r.effect == "fail"]
-    return any(result.verdict in JUDGED_VERDICTS for result in deciding)
 
 
 def _look_warnings(gate: Gate, look: int | None) -> Iterator[Warning]:
@@ -129,8 +121,6 @@ class GateRun:
 
     Parameters
     ----------
-    decisions, effects
-        Arrays of shape (m,), over the results of all rules in order.
     waivers
         The waiver for each result that would fail, in force or not.
     """
@@ -188,33 +178,19 @@ class GateRun:
             "n": tests.items,
             "min_detectable_drop": tests.detectable(self.level, self.together),
         }
-        rows = zip(*map(_known, numbers.values()), tests.p[0].tolist(), strict=True)
-        given = (
-            (draft, method, row, reason)
-            for draft in tests.drafts
-            for method, row, reason in zip(
-                draft.methods or [None] * len(draft.reasons),
-                draft.rows.positions.tolist(),
-                draft.reasons,
-                strict=True,
-            )
-        )
-        for i, ((*row, p_alone), (draft, method, own, reason)) in enumerate(
-            zip(rows, given, strict=True)
-        ):
-            members = dict(zip(numbers, row, strict=True))
-            members["method"] = method
-            members["pairing"] = draft.pairing if own >= 0 else None
-            members["reason"] = self._reason(reason, i, p_alone)
-            yield self._result(i, members, draft)
+        rows = zip(*map(_known, numbers.values()), strict=True)
+        every = ((draft, own) for draft in tests.drafts for own in range(len(draft.rows.labels)))
+        for i, (row, (draft, own)) in enumerate(zip(rows, every, strict=True)):
+            yield self._result(i, dict(zip(numbers, row, strict=True)), draft, own)
 
-    # Any: the members of a result that are numbers or texts.
-    def _result(self, i: int, members: dict[str, Any], draft: Draft) -> Result:
-        rule, n, part = draft.rule, members["n"], draft.slice
-        members["n"] = int(n) if n is not None and n == round(n) else n
-        bounded = members["lower_limit"] is not None or members["upper_limit"] is not None
+    # Any: the members of a result that are numbers.
+    def _result(self, i: int, numbers: dict[str, Any], draft: Draft, own: int) -> Result:
+        """Return a result by its position among all and among those of its draft."""
+        rule, n, part = draft.rule, numbers["n"], draft.slice
+        numbers["n"] = int(n) if n is not None and n == round(n) else n
+        bounded = numbers["lower_limit"] is not None or numbers["upper_limit"] is not None
         found = Result(
-            **members,
+            **numbers,
             rule=rule.name,
             index=rule.index or None,
             class_=self.plan.labels[i],
@@ -227,12 +203,15 @@ class GateRun:
             kind=rule.kind,
             limit=rule.limit,
             level=1 - self.level if bounded else None,
+            method=draft.methods[own] if draft.methods else None,
+            pairing=draft.pairing if draft.rows.positions[own] >= 0 else None,
+            reason=self._reason(draft.reasons[own], i),
         )
         waiver = self.waivers[i]
         found.message = sentence(found, rule, together=self.together, waiver=waiver) + draft.hint
         return found
 
-    def _reason(self, given: str, i: int, p: float) -> str:
+    def _reason(self, given: str, i: int) -> str:
         waiver, verdict = self.waivers[i], int(self.decisions.verdicts[i])
         if waiver is not None and verdict != VerdictCode.waived:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
@@ -242,7 +221,8 @@ class GateRun:
             return given
         if self.decisions.suspect[i]:
             return "suspect"
-        return "not_significant_together" if p < self.level else "not_enough_items"
+        significant = self.tests.p[0][i] < self.level
+        return "not_significant_together" if significant else "not_enough_items"
 
     def warnings(self) -> Iterator[Warning]:
         """Warn about classes that rules leave out, and about rules with too few items."""
@@ -266,28 +246,23 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
     """
     plan = tests.plan
     signs = np.where(plan.guards_below, -1.0, 1.0)
-    numbers = [
-        None
-        if rule.confusion or rule.slices or (rule.min_items and rule.classes is None)
-        else (rule.scope, rule.index, label)
-        for rule, label in zip(plan.rules, plan.labels, strict=True)
+    known = [
+        not (rule.confusion or rule.slices or (rule.min_items and rule.classes is None))
+        for rule in plan.rules
     ]
+    tested = np.flatnonzero(known & ~np.isnan(tests.p[0]))
     blocks = []
     for against, comparison in comparisons.items():
-        own = [i for i in np.flatnonzero(~np.isnan(tests.p[0])) if plan.against[i] == against]
-        targets = {i: number for i in own if (number := numbers[i]) is not None}
-        if len(targets) < LEAST_CORRELATED:
+        own = [i for i in tested if plan.against[i] == against]
+        if len(own) <= 1:
             continue
-        correlation = comparison.correlation(list(targets.values()))
-        known = ~np.isnan(np.diagonal(correlation))
-        places = np.array(list(targets), dtype=np.intp)[known]
-        turned = correlation[np.ix_(known, known)] * np.outer(signs[places], signs[places])
+        targets = [(plan.rules[i].scope, plan.rules[i].index, plan.labels[i]) for i in own]
+        correlation = comparison.correlation(targets)
+        there = ~np.isnan(np.diagonal(correlation))
+        places = np.array(own, dtype=np.intp)[there]
+        turned = correlation[np.ix_(there, there)] * np.outer(signs[places], signs[places])
         blocks.append(Block(places, turned))
     return blocks
-
-
-LEAST_CORRELATED = 2
-"""Fewest results with a joint law."""
 
 
 def apply_waivers(

@@ -35,7 +35,7 @@ def holm(p: ArrayLike) -> FloatArray:
 
     Returns
     -------
-    Shape (..., m): the smallest family-wise level at which each would be rejected, at most 1.
+    The smallest family-wise level at which each would be rejected, at most 1.
 
     Notes
     -----
@@ -57,14 +57,7 @@ def holm(p: ArrayLike) -> FloatArray:
 def benjamini_hochberg(p: ArrayLike) -> FloatArray:
     """Adjust the p-values of one family for the false discovery rate.
 
-    Parameters
-    ----------
-    p
-        Shape (m,), as for `holm`.
-
-    Returns
-    -------
-    Shape (m,): the smallest false discovery rate at which each would be rejected.
+    Returns the smallest rate at which each would be rejected, shape (m,).
 
     Notes
     -----
@@ -102,11 +95,6 @@ class Block:
 
     def tail(self, standing: NDArray[np.bool_], p: float) -> float:
         """Return the probability that some p-value of the standing results is at most `p`.
-
-        Parameters
-        ----------
-        standing
-            Shape (n,).
 
         Notes
         -----
@@ -165,12 +153,7 @@ Blocks = Callable[[], Sequence[Block]]
 """Returns the blocks of a family."""
 
 
-def no_blocks() -> Sequence[Block]:
-    """Return no block: the joint law of the results is unknown."""
-    return ()
-
-
-def step_down(p: ArrayLike, level: float, blocks: Blocks = no_blocks) -> FloatArray:
+def step_down(p: ArrayLike, level: float, blocks: Blocks | None = None) -> FloatArray:
     """Adjust p-values by Holm's procedure, and by max-T where that can change a decision.
 
     Parameters
@@ -182,12 +165,12 @@ def step_down(p: ArrayLike, level: float, blocks: Blocks = no_blocks) -> FloatAr
     blocks
         Returns results with a known joint law, no result in two blocks; called only where max-T
         can change a decision. The probabilities of the blocks, and of the results in none of
-        them, add up (Bonferroni).
+        them, add up (Bonferroni). None: no joint law is known.
 
     Returns
     -------
-    Shape (..., m). A family of more than `MOST_STEPPED` results has Holm's values, and so has one
-    in which no p-value is below the level while its Holm value is not.
+    A family of more than `MOST_STEPPED` results has Holm's values, and so has one in which no
+    p-value is below the level while its Holm value is not.
 
     Notes
     -----
@@ -199,7 +182,7 @@ def step_down(p: ArrayLike, level: float, blocks: Blocks = no_blocks) -> FloatAr
     adjusted = holm(values)
     tested = np.count_nonzero(~np.isnan(values), axis=-1).max(initial=0)
     deciding = ((values < level) & (adjusted >= level)).any(-1)
-    if tested > MOST_STEPPED or not deciding.any() or not (known := blocks()):
+    if blocks is None or tested > MOST_STEPPED or not deciding.any() or not (known := blocks()):
         return adjusted
     for place in map(tuple, np.argwhere(deciding)):
         adjusted[place] = _stepped(values[place], adjusted[place], level, known)

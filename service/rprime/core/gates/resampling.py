@@ -37,10 +37,8 @@ class SimulatedPredictions:
     ----------
     kept
         Items that the new model does not predict anew: both models predict the same class.
-    old, new
-        The other items, as each model predicts them.
-    both
-        The other items that both models put into the same cell.
+    old, new, both
+        The other items, as each model predicts them, and those that both put into the same cell.
     joint
         Shape (..., k, k, k): items by true class, old and new prediction; None where unknown,
         then the expected coincidences of the other items are used.

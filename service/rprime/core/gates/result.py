@@ -22,8 +22,6 @@ class Result:
     rule, index, class_, confusion
         The rule's id; its index, None for a cell; the class, None overall; the true and the
         predicted class of a cell, else None.
-    verdict, effect
-        The verdict, and its effect on the gate.
     suspect
         Whether it is inconclusive, beyond the limit, and shown to be worse than before.
     against
@@ -31,8 +29,6 @@ class Result:
     observed, baseline, delta
         Values of the candidate and the baseline and their difference; None where they do not
         exist or nothing was compared.
-    kind, limit
-        Of the rule: the bounded quantity and its limit.
     lower_limit, upper_limit, level
         One-sided limits of the bounded value or difference, each with this confidence.
     p_value, p_adjusted
@@ -40,7 +36,7 @@ class Result:
     method, pairing
         Method and pairing of the limits; `point` for `test: "none"`.
     n
-        The number of items behind the value.
+        Items behind the value.
     min_detectable_drop
         The true drop, or rise for an upper bound, that the rule fails with 80 % power.
     reason, message
@@ -84,8 +80,6 @@ class GateResult:
         Whether the verdict rests on a result that was judged by its numbers: false if all results
         that fail the gate are `not_comparable`, `undefined` or `no_baseline`, or if no result of
         the gate could be judged.
-    message
-        The verdict in a sentence.
     alpha
         One-sided level of this look.
     look

@@ -33,13 +33,7 @@ def plan_of(gate: Gate, drafts: Sequence[Draft]) -> Plan:
 
 @dataclass(frozen=True, eq=False)
 class RuleTests:
-    """The tests of the m results of some rules; arrays of shape (..., m), NaN where unknown.
-
-    Parameters
-    ----------
-    plan
-        Of the results of the drafts.
-    """
+    """The tests of the m results of some rules; arrays of shape (..., m), NaN where unknown."""
 
     drafts: Sequence[Draft]
     plan: Plan
@@ -161,17 +155,8 @@ class RuleTests:
     def detectable(self, level: float, together: int) -> FloatArray:
         """Return the true drop that the rule fails with power .8; a rise for an upper bound.
 
-        Parameters
-        ----------
-        level
-            Of the gate.
-        together
-            How many results are tested together: the p-value of the only one that got worse must
-            pass Holm's first step among them.
-
-        Returns
-        -------
-        NaN where no possible change is found so often.
+        NaN where no possible change is found so often. Where so many results are tested `together`,
+        the p-value of the only one that got worse must pass Holm's first step among them.
 
         Notes
         -----
@@ -221,12 +206,7 @@ class RuleTests:
 def distance_found(level: float | FloatArray, error: FloatArray) -> FloatArray:
     """Return the distance from a threshold that a test at a level finds with power .8.
 
-    Parameters
-    ----------
-    level
-        One-sided.
-    error
-        Standard error, to first order the same at all distances.
+    `level` is one-sided; the standard error `error` is to first order the same at all distances.
     """
     return np.asarray((one_sided_quantile(level) + one_sided_quantile(1 - POWER)) * error)
 

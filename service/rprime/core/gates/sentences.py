@@ -21,14 +21,8 @@ def gate_sentence(
 ) -> str:
     """State the verdict of a gate, and what it rests on.
 
-    Parameters
-    ----------
-    results
-        Of the gate, with their messages.
-    judged
-        As in `GateResult`.
-    differences
-        A sentence about how the test sets differ, for each comparison that could not be made.
+    `differences` has a sentence about how the test sets differ, for each comparison that could not
+    be made.
     """
     if verdict == "no_rules":
         return "The gate has no rules, so nothing was judged."
@@ -110,19 +104,21 @@ def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None
     Parameters
     ----------
     result
-        A result without its message.
-    rule
-        The rule of the result.
+        Without its message.
     together
         How many results were tested together.
     waiver
-        The waiver for the result, in force or not.
+        For the result, in force or not.
     """
     match result.verdict:
         case "pass" | "fail":
             return f"{_measured(result, rule)}{_side(result, rule)}{_refusal(result, waiver)}."
         case "waived":
-            return f"{_measured(result, rule)}{_side(result, rule)}; {_waived(waiver)}."
+            why = "waived"
+            if waiver is not None:
+                last, most = waiver.expires.isoformat(), number(waiver.ceiling)
+                why = f"waived by {waiver.by} up to {most} through {last}: {waiver.reason}"
+            return f"{_measured(result, rule)}{_side(result, rule)}; {why}."
         case "inconclusive":
             return f"{_inconclusive(result, rule, together)}{_refusal(result, waiver)}."
         case "no_baseline":
@@ -168,7 +164,11 @@ def _measured(result: Result, rule: Rule) -> str:
         since = " since the anchor" if result.against == "anchor" else ""
         return f"{_subject(result, rule)} {change}{since}{_limits_of_change(result)}"
     value = "undefined" if result.observed is None else number(result.observed)
-    return f"{_subject(result, rule)} is {value}{_limits_of_value(result)}"
+    limits = ""
+    if result.lower_limit is not None and result.upper_limit is not None:
+        low, high = number(result.lower_limit), number(result.upper_limit)
+        limits = f" ({_confidence(result)} not below {low} and not above {high})"
+    return f"{_subject(result, rule)} is {value}{limits}"
 
 
 def _change(delta: float | None) -> str:
@@ -191,33 +191,26 @@ def _limits_of_change(result: Result) -> str:
     return f" ({_confidence(result)} by at least {number(nearest)} and at most {number(farthest)})"
 
 
-def _limits_of_value(result: Result) -> str:
-    if result.lower_limit is None or result.upper_limit is None:
-        return ""
-    low, high = number(result.lower_limit), number(result.upper_limit)
-    return f" ({_confidence(result)} not below {low} and not above {high})"
-
-
 def _confidence(result: Result) -> str:
     return f"with {number(100 * (result.level or 0))} % confidence"
 
 
 def _side(result: Result, rule: Rule) -> str:
     """Describe the side of the limit on which the value is."""
-    limit, failed = number(rule.limit), result.verdict != "pass"
-    plain = ", point values compared without a test" if rule.test == "none" else ""
+    limit, failed, untested = number(rule.limit), result.verdict != "pass", rule.test == "none"
     if not rule.compares:
         allowed = "required" if rule.guards_below else "allowed"
-        low_side = rule.guards_below == failed
-        return f", {'below' if low_side else 'above'} the {limit} {allowed}{plain}"
-    if rule.kind == "min_gain":
+        side = f", {'below' if rule.guards_below == failed else 'above'} the {limit} {allowed}"
+    elif rule.kind == "min_gain":
         gain = f"a gain of more than {limit}" if rule.limit else "a gain"
-        return f", but {gain} is required{plain}" if failed else f": {gain} is shown{plain}"
-    if failed:
-        return f", more than the {limit} allowed{plain}"
-    if rule.test == "none":
-        return f", within the {limit} allowed{plain}"
-    return f": a {_move(rule)} of more than the {limit} allowed is ruled out"
+        side = f", but {gain} is required" if failed else f": {gain} is shown"
+    elif failed:
+        side = f", more than the {limit} allowed"
+    elif untested:
+        side = f", within the {limit} allowed"
+    else:
+        return f": a {_move(rule)} of more than the {limit} allowed is ruled out"
+    return side + (", point values compared without a test" if untested else "")
 
 
 def _move(rule: Rule) -> str:
@@ -231,13 +224,6 @@ def _refusal(result: Result, waiver: Waiver | None) -> str:
     if result.reason == "waiver_expired":
         return f"; the waiver of {waiver.by} expired after {waiver.expires.isoformat()}"
     return f"; the waiver of {waiver.by} ends at {number(waiver.ceiling)}"
-
-
-def _waived(waiver: Waiver | None) -> str:
-    if waiver is None:
-        return "waived"
-    last = waiver.expires.isoformat()
-    return f"waived by {waiver.by} up to {number(waiver.ceiling)} through {last}: {waiver.reason}"
 
 
 def _inconclusive(result: Result, rule: Rule, together: int) -> str:
@@ -259,22 +245,20 @@ def _inconclusive(result: Result, rule: Rule, together: int) -> str:
 
 def _too_few(result: Result, rule: Rule) -> str:
     items = "the items" if result.n is None else f"{number(result.n)} items"
-    text = f"{items} are too few to tell whether it {_question(rule)}"
+    limit, gain = number(rule.limit), rule.kind == "min_gain"
+    if rule.compares:
+        asked = "dropped" if rule.guards_below and not gain else "rose"
+        if rule.limit or not gain:
+            asked += f" by more than the {limit} {'required' if gain else 'allowed'}"
+    elif rule.guards_below:
+        asked = f"is above the {limit} required"
+    else:
+        asked = f"is below the {limit} allowed"
+    text = f"{items} are too few to tell whether it {asked}"
     if result.min_detectable_drop is None:
         return text
     seen = number(result.min_detectable_drop)
     return f"{text}; a {_move(rule)} of {seen} would fail in 8 of 10 cases"
-
-
-def _question(rule: Rule) -> str:
-    limit = number(rule.limit)
-    if rule.kind == "min_gain":
-        return f"rose by more than the {limit} required" if rule.limit else "rose"
-    if rule.compares:
-        return f"{'dropped' if rule.guards_below else 'rose'} by more than the {limit} allowed"
-    return (
-        f"is above the {limit} required" if rule.guards_below else f"is below the {limit} allowed"
-    )
 
 
 def _untested(result: Result, rule: Rule) -> str:

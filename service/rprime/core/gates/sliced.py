@@ -63,12 +63,8 @@ def sides_of_slice(
 ) -> tuple[Side | None, Side | None]:
     """Return both sides with the items of a slice alone; None for a side that lacks it.
 
-    Parameters
-    ----------
-    candidate, baseline
-        With the same items: over one list of classes.
-    same_items
-        Whether they have the same items: then the candidate's slices are those of the baseline.
+    Where they have the same items, over one list of classes, the candidate's slices are those of
+    the baseline.
     """
     ours, inside = side_of_slice(candidate, one), _inside(candidate, one)
     if not same_items or inside is None or ours is None or ours.items is None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
-from rprime.core.gates.multiplicity import Blocks, no_blocks, step_down
+from rprime.core.gates.multiplicity import Blocks, step_down
 from rprime.core.gates.rules import Effect, Gate, Policy, Rule
 from rprime.core.gates.sliced import Slice
 
@@ -184,13 +184,11 @@ class Decisions:
         return (suspect | self.unseen) & (self.verdicts == VerdictCode.inconclusive)
 
 
-def decide(tests: "RuleTests", level: float, blocks: Blocks = no_blocks) -> Decisions:
+def decide(tests: "RuleTests", level: float, blocks: Blocks | None = None) -> Decisions:
     """Decide the verdict of every result, before waivers.
 
     Parameters
     ----------
-    tests
-        Arrays of shape (..., m).
     level
         One-sided, of this look.
     blocks
@@ -215,7 +213,8 @@ def decide(tests: "RuleTests", level: float, blocks: Blocks = no_blocks) -> Deci
             (p_pass < level) & ~np.isnan(p_value), VerdictCode.passed, VerdictCode.inconclusive
         ),
     )
-    keeps = _keeps(tests.point, plan)
+    margin = np.where(plan.guards_below, 1, -1) * (tests.point - plan.threshold)
+    keeps = margin >= -ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
     plain = np.where(keeps, VerdictCode.passed, VerdictCode.fail)
     verdicts = np.where(plan.tested, tested, plain)
     verdicts = np.where(undecided, verdicts, tests.fixed).astype(np.uint8)
@@ -230,44 +229,27 @@ def decide(tests: "RuleTests", level: float, blocks: Blocks = no_blocks) -> Deci
     return Decisions(verdicts, p_value, p_adjusted, suspect, open_ & np.isnan(p_value))
 
 
-def _keeps(point: FloatArray, plan: Plan) -> NDArray[np.bool_]:
-    slack = ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
-    margin = np.where(plan.guards_below, point - plan.threshold, plan.threshold - point)
-    return np.asarray(margin >= -slack)
-
-
 def effects(decisions: Decisions, plan: Plan) -> Codes:
     """Return the effect of each result, as positions in `EFFECTS`, shape (..., m).
 
     What keeps the gate from passing warns at least, whatever `on` says; a suspect fails under
     `suspects_fail`.
     """
-    codes = _effects_of_verdicts(plan)[decisions.verdicts]
+    warn, fail = EFFECTS.index("warn"), EFFECTS.index("fail")
+    of_verdicts = np.zeros(VerdictCode.undecided, dtype=np.uint8)
+    of_verdicts[VerdictCode.fail], of_verdicts[VerdictCode.waived] = fail, warn
+    for name, effect in plan.gate.effects.items():
+        of_verdicts[VerdictCode[name]] = EFFECTS.index(effect)
+    codes = of_verdicts[decisions.verdicts]
     blocking = decisions.blocking(plan)
     fails = blocking & decisions.suspect & plan.decided_by("suspects_fail")
-    codes = np.maximum(codes, np.where(blocking, EFFECTS.index("warn"), 0))
-    codes = np.where(fails, EFFECTS.index("fail"), codes)
-    return np.where(plan.advisory, np.minimum(codes, EFFECTS.index("warn")), codes)
-
-
-def _effects_of_verdicts(plan: Plan) -> Codes:
-    table = np.zeros(VerdictCode.undecided, dtype=np.uint8)
-    table[VerdictCode.fail] = EFFECTS.index("fail")
-    table[VerdictCode.waived] = EFFECTS.index("warn")
-    for name, effect in plan.gate.effects.items():
-        table[VerdictCode[name]] = EFFECTS.index(effect)
-    return table
+    codes = np.maximum(codes, np.where(blocking, warn, 0))
+    codes = np.where(fails, fail, codes)
+    return np.where(plan.advisory, np.minimum(codes, warn), codes)
 
 
 def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp]:
     """Return the verdict of the gate, as codes of `GateVerdictCode` of shape (...).
-
-    Parameters
-    ----------
-    decisions
-        Before or after waivers.
-    effect
-        From `effects`.
 
     Notes
     -----

@@ -16,10 +16,9 @@ from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals
 from rprime.core.intervals.smoothed_values import as_observed
 from rprime.core.intervals.universe import LogRatios, at, widen
-from rprime.core.populations.parts import Z, part_errors
 from rprime.core.populations.plan import PopulationPlan, ScopePlan, plan_of
 from rprime.core.populations.population import Population, joint_cells
-from rprime.core.populations.sums import StratumSums
+from rprime.core.populations.sums import StratumSums, Z, part_errors
 from rprime.core.populations.variance import OBSERVED, SMOOTHED, Stratified
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
@@ -57,12 +56,8 @@ class ScopeIntervals:
     ) -> "ScopeIntervals":
         """Prepare the intervals of entries.
 
-        Parameters
-        ----------
-        found
-            Their values, those of both estimated tables, the variances of these, errors by MOVER.
-        about
-            `growth` and `bounds` of the score intervals.
+        `found` are their values, those of both estimated tables, the variances of these, and errors
+        by MOVER; `about` are `growth` and `bounds` of the score intervals.
         """
         values, estimated, variances, sides = found
         smooth, spread = estimated[:, SMOOTHED], variances[:, SMOOTHED]
@@ -77,11 +72,8 @@ class ScopeIntervals:
 
     def limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the entries, shape (2, n, ...)."""
-        limits, of_sums, of_logs = (
-            self.scores.scaled(self.scores.counts.limits(quantile)),
-            self.plan.sums,
-            self.plan.logs,
-        )
+        limits = self.scores.scaled(self.scores.counts.limits(quantile))
+        of_sums, of_logs = self.plan.sums, self.plan.logs
         if len(of_sums):
             limits[:, of_sums] = np.where(self.sums.alone, np.nan, limits[:, of_sums])
             own = self.sums.limits(at(quantile, of_sums))
@@ -101,11 +93,6 @@ class ScopeIntervals:
 @dataclass(frozen=True, eq=False)
 class PopulationIntervals(PreparedIntervals):
     """The intervals of the indices of a population, up to their quantile.
-
-    Parameters
-    ----------
-    of_classes, of_overall
-        Those of each scope.
 
     Notes
     -----

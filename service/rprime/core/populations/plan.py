@@ -64,15 +64,7 @@ class PopulationPlan:
 
 @lru_cache(maxsize=256)
 def plan_of(selection: Selection, setting: Setting, strata: Strata) -> PopulationPlan:
-    """Plan the intervals of the entries of a selection.
-
-    Parameters
-    ----------
-    setting
-        Of the sample.
-    strata
-        What divides the items.
-    """
+    """Plan the intervals of the entries of a selection, in the setting of the sample."""
     found = [_class_kind(entry, setting, strata) for entry in selection.computed]
     whole = [_overall_kind(entry, setting, strata) for entry in selection.overall]
     methods = methods_of(selection, setting)

@@ -89,11 +89,8 @@ class Population:
     def table(self, sample: ConfusionTable) -> ConfusionTable:
         """Estimate the table of the population, scaled to the number of items.
 
-        Parameters
-        ----------
-        sample
-            Stack of any shape without spurious predictions; a single table where strata are their
-            own.
+        `sample` is a stack of any shape without spurious predictions; a single table where strata
+        are their own.
         """
         factors = self.weights(sample)
         if self.counts is not None:
@@ -136,14 +133,8 @@ class Population:
     def smoothed(self, sample: ConfusionTable) -> "tuple[Population, ConfusionTable]":
         """Add half an item to each stratum that has items, so that no variance is 0 without need.
 
-        Parameters
-        ----------
-        sample
-            As for `table`.
-
-        Returns
-        -------
-        The population, with smoothed counts where strata are their own, and the smoothed sample.
+        Returns the population, with smoothed counts where strata are their own, and the smoothed
+        sample.
 
         Notes
         -----

@@ -28,14 +28,7 @@ BLOCK = 2**20
 class Stratified:
     """The strata of a stack of tables.
 
-    Parameters
-    ----------
-    population
-        How they divide the items.
-    counts
-        Their items.
-    factors
-        Shape (..., H): W^2 / n, times the squared total of the estimated table.
+    `factors` is W^2 / n, times the squared total of the estimated table, shape (..., H).
     """
 
     population: Population
@@ -48,12 +41,7 @@ class Stratified:
     ) -> "Stratified":
         """Stack the strata of the smoothed table and of the observed one, which has n - 1.
 
-        Parameters
-        ----------
-        parts
-            The items of each table.
-        total
-            Of the estimated tables, shape (2, ...).
+        `total` is that of the estimated tables, shape (2, ...).
         """
         counts = StratumCounts(*(np.stack(each) for each in zip(*parts, strict=True)))
         scaled = population.shares * total[..., None]
@@ -76,10 +64,8 @@ class Stratified:
     def _covariance(self, support: Array, total: Array) -> tuple[Array, Array]:
         """Sum over the strata the squares of what an item adds to the margins of a class.
 
-        Returns
-        -------
-        The covariances and the mean products by correct, support, predicted and total, (..., k, 4,
-        4) each.
+        Returns the covariances and the mean products by correct, support, predicted and total,
+        (..., k, 4, 4) each.
         """
         counts = self.counts
         items = np.where(counts.items > 0, counts.items, 1.0)

@@ -70,7 +70,7 @@ def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges |
     whole
         The comparison of all items, whose options hold for the slices, too.
     indices
-        Keys of those that are compared: each more makes the others harder to find.
+        Those compared: each more makes the others harder to find.
 
     Notes
     -----
@@ -168,22 +168,13 @@ class SlicedPairs:
 
     @classmethod
     def of(cls, slices: Slices, candidate: Side, baseline: Side) -> "SlicedPairs":
-        """Count the predictions of both sides by slice.
-
-        Raises
-        ------
-        ValueError
-            If a side has no items.
-        """
+        """Count the predictions of both sides, which have items, by slice."""
         new, old, k = candidate.items, baseline.items, candidate.table.k
         if new is None or old is None:
             raise ValueError("pairs need the items of both sides")
         plain = JointCounts.count(old, new, k)
-        combination, width, size = (
-            plain.combination_of(old, new),
-            len(plain.items),
-            len(slices.names),
-        )
+        combination = plain.combination_of(old, new)
+        width, size = len(plain.items), len(slices.names)
         keys, counts = [], []
         for position in slices.numbered():
             inside = position < size

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,14 +42,11 @@ class SliceEvaluation:
 
     Parameters
     ----------
-    slices
-        The s slices.
     values, intervals
-        Of the whole stack; intervals None unless the options request them.
-    difference
-        Slice minus rest, of the overall indices, shape (overall, s).
-    lower, upper
-        Its interval at the confidence of the options, shape (overall, s); NaN without one.
+        Of the whole stack of s tables; intervals None unless the options request them.
+    difference, lower, upper
+        Slice minus rest, of the overall indices, and its interval at the confidence of the
+        options, shape (overall, s); NaN without one.
     p_adjusted
         Two-sided p-values of no difference, adjusted over all slices and indices; NaN where there
         is no test.
@@ -81,8 +79,6 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
 
     Parameters
     ----------
-    slices
-        Over the classes of the table.
     whole
         The table of all items, dense, without spurious predictions.
     options
@@ -145,21 +141,13 @@ def differences(
         Whether two tables at one position count the same items, paired or not.
     """
     here, there = (side.values.table.support > 0 for side in (own, other))
-    places = np.flatnonzero((here != there).any(-1)).tolist()
+    places, none = np.flatnonzero((here != there).any(-1)).tolist(), np.zeros(0, np.intp)
+    aligned = partial(AlignedValues, labels=(), places=none, one_test_set=one_test_set)
     if len(places) < len(here):
-        sides = ComparedSide(own), ComparedSide(other)
-        yield slice(None), _difference(sides, pairs, one_test_set=one_test_set)
+        yield slice(None), aligned(ComparedSide(own), ComparedSide(other), pairs=pairs).overall
     if places:
-        shared = (here & there)[places]
-        sides = _part(own, places, shared), _part(other, places, shared)
-        yield places, _difference(sides, None, one_test_set=one_test_set)
-
-
-def _difference(
-    sides: tuple[ComparedSide, ComparedSide], pairs: PairedPredictions | None, *, one_test_set: bool
-) -> Difference:
-    none, (own, other) = np.zeros(0, np.intp), sides
-    return AlignedValues(own, other, (), none, pairs=pairs, one_test_set=one_test_set).overall
+        ours, theirs = (_part(side, places, (here & there)[places]) for side in (own, other))
+        yield places, aligned(ours, theirs, pairs=None).overall
 
 
 def _part(side: Estimates, places: list[int], shared: Array) -> ComparedSide:

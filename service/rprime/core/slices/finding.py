@@ -5,12 +5,15 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.slices.slices import MOST_CELLS, SliceColumn, SliceName
 
+Column = tuple[str, SliceColumn]
+"""A column by its name. Its codes are at most the number of values, which stands for all others."""
 NEAR = 1.0
 """By how much the score of a crossing may be below that of a slice that contains it."""
 
@@ -18,40 +21,11 @@ NEAR = 1.0
 class TooManyCellsError(ValueError):
     """The values with enough items are too many to be crossed.
 
-    Parameters
-    ----------
-    cells
-        How many crossings they have.
+    `cells` is how many crossings they have.
     """
 
     def __init__(self, cells: int) -> None:
         super().__init__(f"{cells:,} crossings of values, at most {MOST_CELLS:,}")
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """The values of a column that may lie in a candidate.
-
-    Parameters
-    ----------
-    name
-        Of the column.
-    values
-        Their names.
-    codes
-        Shape (n,): positions in `values`; their number stands for all others.
-    """
-
-    name: str
-    values: tuple[str, ...]
-    codes: Array
-
-    def only(self, kept: Array) -> "_Part":
-        """Return the part with some of its values, by a mask."""
-        codes = np.full(len(self.values) + 1, np.count_nonzero(kept), np.uint16)
-        codes[:-1][kept] = np.arange(np.count_nonzero(kept))
-        values = tuple(v for v, keep in zip(self.values, kept, strict=True) if keep)
-        return replace(self, values=values, codes=codes[self.codes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +44,9 @@ class _Counts:
     losses: Array
     scores: Array
 
-    def over(self, axes: Sequence[int]) -> "_Counts":
-        """Insert axes, for the columns of a crossing that are not in this one."""
-        parts = (np.expand_dims(p, tuple(axes)) for p in (self.items, self.losses, self.scores))
-        return _Counts(*parts)
+    def at(self, position: Any) -> "_Counts":  # noqa: ANN401 (a numpy index)
+        """Select slices, or insert axes for columns of a crossing that are not in this one."""
+        return _Counts(self.items[position], self.losses[position], self.scores[position])
 
 
 class Finder:
@@ -130,24 +103,29 @@ class Finder:
         """
         if self._variance <= 0:
             return
-        everything = [_Part(n, c.values, _codes(c)) for n, c in self._columns.items()]
-        counted = [self._count([part], ()) for part in everything]
-        parts, known = list[_Part](), dict[tuple[int, ...], _Counts]()
-        for part, counts in zip(everything, counted, strict=True):
+        columns = [
+            (name, replace(one, codes=np.minimum(one.codes, len(one.values))))
+            for name, one in self._columns.items()
+        ]
+        counted = [self._count([column], ()) for column in columns]
+        parts, known = list[Column](), dict[tuple[int, ...], _Counts]()
+        for (name, column), counts in zip(columns, counted, strict=True):
             kept = self._bound(counts.items, counts.losses) > self.threshold
             if kept.any():
-                known[len(parts),] = _Counts(*(getattr(counts, n)[kept] for n in _FIELDS))
-                parts.append(part.only(kept))
+                known[len(parts),] = counts.at(kept)
+                parts.append((name, _only(column, kept)))
         for width in range(2, crossed + 1):
             for chosen in combinations(range(len(parts)), width):
                 inner = [chosen[:i] + chosen[i + 1 :] for i in range(width)]
                 if all(one in known for one in inner):
-                    around = [known[one].over([i]) for i, one in enumerate(inner)]
+                    around = [
+                        known[one].at((*[slice(None)] * i, None)) for i, one in enumerate(inner)
+                    ]
                     found = self._cross([parts[i] for i in chosen], around)
                     if found is not None:
                         known[chosen] = found
 
-    def _cross(self, parts: Sequence[_Part], around: Sequence[_Counts]) -> _Counts | None:
+    def _cross(self, parts: Sequence[Column], around: Sequence[_Counts]) -> _Counts | None:
         """Count a crossing unless nothing in it can be a candidate."""
         items = reduce(np.minimum, (one.items for one in around))
         losses = reduce(np.minimum, (one.losses for one in around))
@@ -155,14 +133,14 @@ class Finder:
             return None
         return self._count(parts, around)
 
-    def _count(self, parts: Sequence[_Part], around: Sequence[_Counts]) -> _Counts:
-        shape = [len(part.values) + 1 for part in parts]
+    def _count(self, parts: Sequence[Column], around: Sequence[_Counts]) -> _Counts:
+        shape = [len(column.values) + 1 for _, column in parts]
         if prod(shape) > MOST_CELLS:
             raise TooManyCellsError(prod(shape))
-        joint = parts[0].codes.astype(np.intp)
-        for part, width in zip(parts[1:], shape[1:], strict=True):
+        joint = parts[0][1].codes.astype(np.intp)
+        for (_, column), width in zip(parts[1:], shape[1:], strict=True):
             joint *= width
-            joint += part.codes
+            joint += column.codes
         within = (slice(-1),) * len(parts)
         items = np.bincount(joint, minlength=prod(shape)).reshape(shape)[within]
         lost = joint[: self._losses.size]
@@ -173,7 +151,7 @@ class Finder:
         self._add(parts, np.where(scores > outer - NEAR, scores, -np.inf))
         return _Counts(items, losses, np.maximum(scores, outer))
 
-    def _add(self, parts: Sequence[_Part], scores: Array) -> None:
+    def _add(self, parts: Sequence[Column], scores: Array) -> None:
         """Take the best slices of a crossing among the candidates."""
         flat, threshold = scores.ravel(), self.threshold
         best = np.argsort(-flat, kind="stable")[: self._most] if flat.size else ()
@@ -181,7 +159,8 @@ class Finder:
             if flat[place] <= threshold:
                 break
             values = np.unravel_index(place, scores.shape)
-            name = {p.name: p.values[int(v)] for p, v in zip(parts, values, strict=True)}
+            pairs = zip(parts, values, strict=True)
+            name = {column: part.values[int(value)] for (column, part), value in pairs}
             self.candidates.append((float(flat[place]), name))
         self.candidates.sort(key=lambda one: -one[0])
         del self.candidates[self._most :]
@@ -201,9 +180,10 @@ class Finder:
         return np.where(items >= self._least, bound, -np.inf)
 
 
-_FIELDS = ("items", "losses", "scores")
-
-
-def _codes(column: SliceColumn) -> Array:
-    """Return the codes with one number for all items without a value."""
-    return np.minimum(column.codes, len(column.values))
+def _only(column: SliceColumn, kept: Array) -> SliceColumn:
+    """Return a column with some of its values, by a mask."""
+    count = np.count_nonzero(kept)
+    codes = np.full(len(column.values) + 1, count, np.uint16)
+    codes[:-1][kept] = np.arange(count)
+    values = tuple(v for v, keep in zip(column.values, kept, strict=True) if keep)
+    return SliceColumn(values, codes[column.codes])

@@ -12,7 +12,7 @@ from rprime.core.gates.multiplicity import holm
 from rprime.core.intervals.proportions import binomial_tail_p, quantile_of, wilson
 from rprime.core.slices.evaluation import shrink
 from rprime.core.slices.finding import Finder
-from rprime.core.slices.slices import SliceColumn, SliceName
+from rprime.core.slices.slices import SliceColumn, SliceName, of_places
 
 FEWEST_ITEMS = 64
 """Least items of a slice by default; SliceLine takes 32, and here half of them find it."""
@@ -60,15 +60,15 @@ class FoundSlices:
     names
         Of the c slices, by their shrunken losses, the worst first.
     items
-        Of each in this half, shape (c,).
+        Of each in this half, shape (c,) as all arrays.
     losses, rests
-        Mean loss of the items of each, and of all others, shape (c,).
+        Mean loss of the items of each, and of all others.
     lower, upper
-        Limits of losses - rests, shape (c,).
+        Limits of losses - rests.
     p_adjusted
         One-sided p-values of a loss no larger than that of the rest, adjusted by Holm.
     shrunken
-        Empirical Bayes estimates of the losses, shape (c,).
+        Empirical Bayes estimates of the losses.
     """
 
     names: tuple[SliceName, ...]
@@ -167,8 +167,6 @@ def search_slices(
         By name, of n items.
     losses
         Shape (n,), finite, n > 1; a larger one is worse.
-    options
-        What is searched.
 
     Returns
     -------
@@ -195,14 +193,14 @@ def search_slices(
     least = options.least(losses.size)
     # A slice of the least size has two standard deviations less than half of it here.
     fewest = max(int(least / 2 - least**0.5), 2)
-    finding = _of_items(columns, places)
+    finding = of_places(columns, places)
     finder = Finder(finding, losses[places], least=fewest, most=options.candidates)
     finder.search(options.crossed)
     names = [name for _, name in finder.candidates]
     tests = np.flatnonzero(~finds)
     own = losses[tests]
     binary = bool(np.isin(own, (0, own.max())).all())
-    found = _tested(names, _of_items(columns, tests), own, options.confidence, binary=binary)
+    found = _tested(names, of_places(columns, tests), own, options.confidence, binary=binary)
     plan = SearchPlan(
         least=least,
         halves=(places.size, tests.size),
@@ -216,10 +214,6 @@ def search_slices(
     )
     means = {part: getattr(found, part) + lowest for part in ("losses", "rests", "shrunken")}
     return replace(found, **means), plan
-
-
-def _of_items(columns: Mapping[str, SliceColumn], places: Array) -> dict[str, SliceColumn]:
-    return {name: replace(one, codes=one.codes[places]) for name, one in columns.items()}
 
 
 def _tested(

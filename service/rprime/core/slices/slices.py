@@ -24,13 +24,7 @@ _PIECE = 1 << 17
 
 
 class TooManySlicesError(ValueError):
-    """There are more slices than a report has.
-
-    Parameters
-    ----------
-    slices, k, most
-        How many there are at least, of how many classes, and how many there may be.
-    """
+    """There are at least so many slices of k classes, and there may be `most`."""
 
     def __init__(self, slices: int, k: int, most: int) -> None:
         super().__init__(f"{slices:,} slices or more, at most {most:,} for {k:,} classes")
@@ -63,17 +57,20 @@ class SliceColumn:
         return cls((f"< {texts[0]}", *between, f">= {texts[-1]}"), codes, tuple(edges))
 
 
+def of_places(columns: Mapping[str, SliceColumn], places: Array) -> dict[str, SliceColumn]:
+    """Return the columns of some items."""
+    return {name: replace(one, codes=one.codes[places]) for name, one in columns.items()}
+
+
 @dataclass(frozen=True, eq=False)
 class Slices:
     """The slices of one test set, over the classes of its table.
 
     Parameters
     ----------
-    names
-        Of the s slices, distinct.
     tables
-        The items of each slice, dense, stack shape (s,). Slices of one column are disjoint,
-        those of different columns share items.
+        The items of each of the s slices, dense, stack shape (s,). Those of one column are
+        disjoint, those of different columns share items.
     columns
         The columns of the items by name; empty where only tables are known.
     """
@@ -95,14 +92,10 @@ class Slices:
 
         Parameters
         ----------
-        columns
-            By name.
         crossings
             Names of the columns whose values are combined, besides each column alone.
         cells
             Shape (n,): the cell of each item, true (k + 1) + predicted; k is unclassified.
-        k
-            Number of classes.
         counts
             Shape (n,): how many equal items each one stands for; None: 1.
         """
@@ -137,13 +130,7 @@ class Slices:
         return {frozenset(name.items()): i for i, name in enumerate(self.names)}
 
     def inside(self, position: int) -> Array:
-        """Return which items are in a slice, shape (n,).
-
-        Raises
-        ------
-        KeyError
-            If only tables are known.
-        """
+        """Return which items are in a slice, shape (n,); a KeyError if only tables are known."""
         found = [
             self.columns[name].codes == self.columns[name].values.index(value)
             for name, value in self.names[position].items()
@@ -174,20 +161,13 @@ class Slices:
 
     def of_some(self, places: Array, items: Items, k: int) -> "Slices":
         """Count again for some items: their positions (n,), and their classes among k."""
-        columns = {
-            name: replace(column, codes=column.codes[places])
-            for name, column in self.columns.items()
-        }
         cells = items.true.astype(np.intp) * (k + 1) + items.predicted
-        return self.of_items(columns, self.crossings, cells, k)
+        return self.of_items(of_places(self.columns, places), self.crossings, cells, k)
 
     def rest(self, whole: ConfusionTable) -> ConfusionTable:
         """Return the items outside of each slice, stack shape (s,).
 
-        Parameters
-        ----------
-        whole
-            The table of all items, dense, without spurious predictions.
+        `whole` is the table of all items, dense, without spurious predictions.
         """
         cells, own = whole.cells, self.tables.cells
         assert isinstance(cells, DenseCells) and isinstance(own, DenseCells)  # noqa: S101, PT018 (the types)
@@ -211,12 +191,7 @@ class Slices:
 
 
 def check_size(slices: int, k: int) -> None:
-    """Refuse more slices than a report has.
-
-    Raises
-    ------
-    TooManySlicesError
-    """
+    """Refuse more slices than a report has, by `TooManySlicesError`."""
     most = min(MOST_SLICES, MOST_CELLS // (k * (k + 1)))
     if slices > most:
         raise TooManySlicesError(slices, k, most)
@@ -227,9 +202,7 @@ def _counted(
 ) -> tuple[Array, Array]:
     """Count items by slice and cell in one pass.
 
-    Returns
-    -------
-    The s slices with items, numbered by their values in C order; and the counts, shape (s, size).
+    The s slices with items are numbered by their values in C order; counts have shape (s, size).
     """
     counts = _joint_counts(parts, cells, size, items, most=MOST_CELLS)
     if counts is not None:
@@ -248,8 +221,6 @@ def _joint_counts(
 ) -> Array | None:
     """Count items by all columns and the cell in one pass; None in a table of more than `most`.
 
-    Returns
-    -------
     Shape (values + 1, ..., size): the last place of each column has the items in none of its
     slices.
     """

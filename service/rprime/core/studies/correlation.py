@@ -46,10 +46,8 @@ class Disagreement:
     ----------
     a, b
         Positions of the two indices.
-    count
-        Number of such pairs.
-    compared
-        Number of pairs without a tie under either index.
+    count, compared
+        Number of such pairs, and of pairs without a tie under either index.
     models
         Some of these pairs: the model that a prefers, and the one that b prefers.
     """
@@ -74,12 +72,7 @@ class Box:
 
 
 def agreements(values: Array) -> list[Agreement]:
-    """Correlate every two indices.
-
-    Parameters
-    ----------
-    values
-        Shape (index, model); NaN where a value does not exist.
+    """Correlate every two indices; values of shape (index, model), NaN where there is none.
 
     References
     ----------
@@ -90,15 +83,12 @@ def agreements(values: Array) -> list[Agreement]:
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
     taus, ranks = _orderings(filled, known)
-    return [
-        agreement
-        for a in range(len(values) - 1)
-        for agreement in _with_later(a, filled, known, ranks, taus[a])
-    ]
+    rows = range(len(values) - 1)
+    return [one for a in rows for one in _with_later(a, filled, known, ranks, taus[a])]
 
 
 def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iterator[Disagreement]:
-    """Find pairs of models on which two indices disagree about which is better.
+    """Yield every two indices that disagree about which model of some pair is better.
 
     A tie under one of the two is no disagreement.
 
@@ -109,11 +99,7 @@ def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iter
     directions
         For every index: 1 if larger is better, -1 if smaller is better.
     listed
-        Largest number of pairs of models listed for two indices.
-
-    Yields
-    ------
-    Every two indices that disagree about some pair.
+        Most pairs of models listed for two indices.
     """
     oriented = np.where(np.isfinite(values), values, np.nan) * np.array(directions)[:, None]
     first, second = np.triu_indices(values.shape[1], 1)
@@ -132,13 +118,7 @@ def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iter
 
 
 def box(values: Array) -> Box | None:
-    """Summarise values; return None if none exists.
-
-    Parameters
-    ----------
-    values
-        Shape (model,); NaN where a value does not exist.
-    """
+    """Summarise values of shape (model,), NaN where one does not exist; None if none exists."""
     known = values[np.isfinite(values)]
     if not known.size:
         return None

@@ -28,12 +28,7 @@ MOST_CELLS = 1_000_000
 class TracedIndex:
     """An index whose lines are traced.
 
-    Parameters
-    ----------
-    index
-        An index of the catalog that needs no option.
-    class_
-        Number of the class from 1, for a per-class index; else None.
+    `index` needs no option; `class_` is the number of the class from 1, for a per-class one.
     """
 
     index: Index
@@ -46,8 +41,6 @@ class Line:
 
     Parameters
     ----------
-    subject, k, p
-        The index, the number of classes and the imbalance of the line.
     points
         Shape (n, 2): (c_x, c_y), in the order of the line. An index that is not monotone in the
         rates has several lines, each its own `Line`.
@@ -67,16 +60,9 @@ class Line:
 
 
 def proportions(k: int, imbalance: Array) -> Array:
-    """Shares of k classes, from equal ones to ones that halve from class to class.
+    """Shares of k classes, from equal ones (p = 0) to ones that halve from class to class (1).
 
-    Parameters
-    ----------
-    imbalance
-        p of shape (...), from 0 (all classes equal) to 1.
-
-    Returns
-    -------
-    (1 - p) / k + p 2^(k - i) / (2^k - 1), shape (..., k).
+    For p of shape (...), (1 - p) / k + p 2^(k - i) / (2^k - 1), shape (..., k).
 
     References
     ----------
@@ -95,14 +81,10 @@ def series_tables(shares: Array, rates: Array, unequal: Array) -> ConfusionTable
     shares
         Proportions of the classes, shape (..., k).
     rates
-        Probability c of being right, shape (...).
+        Probability c of being right, shape (...), that of the stack.
     unequal
         Shape (...): True if c applies to class 1 alone and other classes are always predicted
         correctly (series y), False if it applies to every class (series x).
-
-    Returns
-    -------
-    Tables of proportions, in a stack of shape (...).
     """
     k = shares.shape[-1]
     shape = np.broadcast_shapes(shares.shape[:-1], rates.shape, unequal.shape)
@@ -121,8 +103,6 @@ def discriminate(
 
     Parameters
     ----------
-    subjects
-        The indices; their classes are at most k.
     imbalances
         Values of p, from 0 to 1.
     resolution
@@ -171,12 +151,10 @@ def _of(values: Values, subject: TracedIndex) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Crossings:
-    """Crossings of lines with the grid.
+    """Crossings of lines with the grid; `place` is the position among the imbalances.
 
     Parameters
     ----------
-    place
-        Position among the imbalances.
     fixed
         Number of the grid value on whose grid line the crossing lies.
     other
@@ -217,12 +195,8 @@ class _Tracing:
         roots = self._roots(crossings)
         k = self.shares.shape[-1]
         for place, p in enumerate(imbalances):
-            points = np.concatenate(
-                (
-                    self._points(crossings, roots, crossings.place == place),
-                    self.grid[corners[corners[:, 0] == place, 1:]],
-                )
-            )
+            own = self._points(crossings, roots, crossings.place == place)
+            points = np.concatenate((own, self.grid[corners[corners[:, 0] == place, 1:]]))
             if len(points) > 1:
                 for branch in self._branches(place, points):
                     yield Line(self.subject, k, p, branch)
@@ -317,9 +291,6 @@ def _vertices(signs: Array) -> Array:
     """Find points of the grid on a line: equality, and both signs around it.
 
     If the two series agree in a whole region, or along a border of the square, no line exists.
-
-    Returns
-    -------
     Shape (n, 3): place and the two numbers of grid values.
     """
     padded = np.pad(signs, ((0, 0), (1, 1), (1, 1)))

@@ -7,7 +7,7 @@ generic tables of every piece agree everywhere.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Literal
 
 import numpy as np
@@ -29,12 +29,10 @@ TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """An index that orders models as another one does, or in the opposite order.
+    """An index `key` that orders models as another one of its scope does, or the opposite way.
 
     Parameters
     ----------
-    key
-        The other index, of the same scope.
     rising
         Whether the two rise together; else one rises as the other falls.
     extent
@@ -93,21 +91,16 @@ def all_properties() -> dict[tuple[IndexScope, str], Properties]:
         keys = [entry.key for entry in entries]
         orders = _orders(scope, len(keys), drawn)
         for place, key in enumerate(keys):
-            transposed = [
-                other
-                for column, other in enumerate(keys)
-                if all(d.keeps(scope, place, "transposed", column) for d in drawn)
-            ]
-            itself = key in transposed
+            keeps = partial(_keep, drawn, scope, place)
+            turned = [k for other, k in enumerate(keys) if keeps("transposed", other)]
+            itself = key in turned
             found[scope, key] = Properties(
-                class_order=all(d.keeps(scope, place, "reordered") for d in drawn),
-                scale=all(d.keeps(scope, place, "scaled") for d in drawn),
-                prevalence=all(d.keeps(scope, place, "resampled") for d in drawn),
-                own_prevalence=all(d.keeps(scope, place, "own") for d in drawn)
-                if scope == "class"
-                else None,
+                class_order=keeps("reordered"),
+                scale=keeps("scaled"),
+                prevalence=keeps("resampled"),
+                own_prevalence=keeps("own") if scope == "class" else None,
                 transposition=itself,
-                transposed=key if itself else next(iter(transposed), None),
+                transposed=key if itself else next(iter(turned), None),
                 relations=tuple(_relations(place, keys, orders)),
             )
     return found
@@ -166,26 +159,28 @@ class _DrawnTables:
             _related(rng, options, k),
         )
 
-    def keeps(
-        self, scope: IndexScope, place: int, change: TableChange, other: int | None = None
-    ) -> bool:
-        """Whether an index is the same, or equals another one, after a change."""
-        before = self.values[""][scope][place if other is None else other]
-        return _same(self.values[change][scope][place], before)
+
+def _keep(
+    drawn: "list[_DrawnTables]",
+    scope: IndexScope,
+    place: int,
+    change: TableChange,
+    other: int | None = None,
+) -> bool:
+    """Whether an index is the same, or equals another one, after a change of all tables."""
+    row = place if other is None else other
+    return all(_same(d.values[change][scope][place], d.values[""][scope][row]) for d in drawn)
 
 
 def _orders(
     scope: IndexScope, indices: int, drawn: list[_DrawnTables]
 ) -> dict[Extent, list[tuple[bytes, bytes]]]:
     """Name the order of the tables by every index of a scope, rising and falling."""
-    extents: tuple[Extent, Extent] = ("always", "same_test_set")
-    return {
-        extent: [
-            _order_names([d.related[scope, extent][place] for d in drawn])
-            for place in range(indices)
-        ]
-        for extent in extents
-    }
+    found: dict[Extent, list[tuple[bytes, bytes]]] = {"always": [], "same_test_set": []}
+    for extent, names in found.items():
+        rows = [d.related[scope, extent] for d in drawn]
+        names += [_order_names([values[place] for values in rows]) for place in range(indices)]
+    return found
 
 
 def _relations(
