@@ -277,9 +277,9 @@ def _default(value: object) -> str:
 def problems() -> str:
     """Return every kind of problem."""
     parts = ["# Problems", PROBLEMS]
-    for kind in KINDS.values():
+    for code, kind in KINDS.items():
         parts += [
-            f"## {kind.code}",
+            f"## {code}",
             f"**{kind.status} {literal(kind.title)}.** {literal(kind.meaning)}",
             f"What to do: {literal(kind.mend)}",
             f"> {literal(kind.example)}",

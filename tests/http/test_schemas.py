@@ -214,7 +214,7 @@ def refusals(content: object) -> set[str]:
     try:
         read_request(orjson.dumps(content), LIMITS)
     except Problem as problem:
-        return {violation.code for violation in problem.errors} or {problem.kind.code}
+        return {violation.code for violation in problem.errors} or {problem.code}
     return set()
 
 

@@ -150,7 +150,7 @@ class _Guard:
         try:
             scope[_ACCESS] = self._admitted(request)
         except Problem as problem:
-            wrong_key = problem.kind.code == "unauthorized" and _token(scope) is not None
+            wrong_key = problem.code == "unauthorized" and _token(scope) is not None
             if self.unless is None or wrong_key or not await self.unless(request):
                 raise
             scope[_ACCESS] = NOTHING
@@ -197,7 +197,7 @@ class _PageGuard(_Guard):
         try:
             scope[_ACCESS] = self._admitted(request)
         except Problem as problem:
-            if problem.kind.code != "unauthorized" or not _is_navigation(request):
+            if problem.code != "unauthorized" or not _is_navigation(request):
                 raise
             await to_sign_in(request)(scope, receive, send)
         else:

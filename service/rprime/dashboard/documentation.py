@@ -67,7 +67,7 @@ async def guide(request: Request) -> RedirectResponse:
 @router.get(PAGE)
 async def problems(request: Request) -> Response:
     """Explain every kind of problem; the ``type`` of a problem refers to this page."""
-    return show(request, "problems.html", "Problems", kinds=KINDS.values())
+    return show(request, "problems.html", "Problems", kinds=KINDS)
 
 
 @router.get("/docs/{name}.md")

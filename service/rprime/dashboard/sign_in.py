@@ -50,7 +50,7 @@ async def sign_in(request: Request) -> Response:
         log.info("key_refused", key=exc.key, reason=str(exc), status=HTTPStatus.FORBIDDEN)
         return _ask(request, str(exc))
     except Problem as problem:
-        if problem.kind.code != "unproven_origin":
+        if problem.code != "unproven_origin":
             raise
         return _ask(request, TOO_OLD)
     log.info("signed_in", key=access.key)

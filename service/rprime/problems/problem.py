@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rprime.problems.kinds import KINDS, Kind
+from rprime.problems.kinds import KINDS, PAGE
+from rprime.problems.root_path import rooted
 from rprime.problems.sentences import member, sentence
 
 MEDIA_TYPE = "application/problem+json"
@@ -65,6 +66,7 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
         errors: Sequence[Violation] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
+        self.code = code
         self.kind = KINDS[code]
         self.detail = detail or (_count(len(errors)) if errors else self.kind.meaning)
         self.errors = tuple(errors[:MOST_VIOLATIONS])
@@ -74,7 +76,7 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, to send it from a worker process."""
         again = partial(Problem, errors=self.errors, headers=self.headers)
-        return again, (self.kind.code, self.detail)
+        return again, (self.code, self.detail)
 
     @property
     def status(self) -> int:
@@ -87,11 +89,11 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
         A local one stays in the process of the request, and may repeat names of its members.
         """
         return _document(
-            type=self.kind.type,
+            type=rooted(f"{PAGE}#{self.code}"),
             title=self.kind.title,
             status=self.kind.status,
             detail=self.detail,
-            code=self.kind.code,
+            code=self.code,
             request_id=request_id,
             errors=[_published_violation(violation, local=local) for violation in self.errors],
         )
@@ -173,23 +175,28 @@ class ProblemDocument(BaseModel):
 def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Describe kinds of problems for OpenAPI: the argument ``responses`` of a route."""
     found: dict[int | str, dict[str, Any]] = {}
-    kinds = sorted((KINDS[code] for code in codes), key=lambda kind: kind.status)
-    for status, same in groupby(kinds, lambda kind: kind.status):
-        of_status = list(same)
-        examples = {one.code: {"summary": one.meaning, "value": _example(one)} for one in of_status}
-        schema = {"$ref": "#/components/schemas/Problem"}
+    schema = {"$ref": "#/components/schemas/Problem"}
+    for status, same in groupby(sorted(codes, key=_status), _status):
+        kinds = {code: KINDS[code] for code in same}
+        examples = {
+            code: {"summary": kind.meaning, "value": _example(code)} for code, kind in kinds.items()
+        }
         found[status] = {
-            "description": "; ".join(kind.title for kind in of_status),
+            "description": "; ".join(kind.title for kind in kinds.values()),
             "content": {MEDIA_TYPE: {"schema": schema, "examples": examples}},
         }
     return found
 
 
-def _example(kind: Kind) -> dict[str, Any]:
+def _status(code: str) -> int:
+    return KINDS[code].status
+
+
+def _example(code: str) -> dict[str, Any]:
     errors = []
-    if kind.code == "invalid_request":
+    if code == "invalid_request":
         errors = [Violation("/confusion_matrix/2/0", "negative", "A count is 0 or more.")]
-    problem = Problem(kind.code, kind.example, errors=errors)
+    problem = Problem(code, KINDS[code].example, errors=errors)
     return problem.document("0b9f6a1c4d2e4f0f8a7c5e3b1d9f7a5c")
 
 
