@@ -21,17 +21,17 @@ from rprime.core.comparison.difference import (
 from rprime.core.comparison.guard import SideGradients
 from rprime.core.comparison.joint_counts import OF_CLASS, Rows, class_rows, overall_rows
 from rprime.core.comparison.mover import MoverLimits
-from rprime.core.comparison.paired_scores import paired_variance
 from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions, PairedVariance
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
 from rprime.core.index import Index, IndexScope
+from rprime.core.intervals.delong import paired_variance
 from rprime.core.intervals.delta import classified_entries
+from rprime.core.intervals.design_effect import Weights
 from rprime.core.intervals.gradient import ClassGradient
 from rprime.core.intervals.methods import bounds
 from rprime.core.intervals.proportions import quantile_of
 from rprime.core.intervals.top_k import highest_of, of_highest
-from rprime.core.intervals.weights import Weights
 from rprime.core.selection import Selection
 
 

@@ -54,14 +54,7 @@ def can_resample(values: Values, items: Items | None) -> bool:
 
 @np.errstate(all="ignore")
 def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
-    """Fill in bootstrap limits.
-
-    Parameters
-    ----------
-    values
-        Of a stack of tables.
-    per_class, overall
-        All limits, shapes (2, computed, ..., k) and (2, overall, ...).
+    """Fill in bootstrap limits of a stack of tables: (2, computed, ..., k) and (2, overall, ...).
 
     Notes
     -----
@@ -86,8 +79,7 @@ def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
         table = values.table[position[0]] if position else values.table
         found = np.concatenate((values.per_class[classes][at].ravel(), values.overall[whole][at]))
         steps = _steps(_drawn(table.classified, values.options, selection), values.options)
-        limits = np.minimum(np.maximum(found + steps, ends[0]), ends[1])
-        limits[:, ~(limits[0] < limits[1])] = np.nan
+        limits = _within(found + steps, ends)
         shape = (2, len(classes), values.table.k)
         per_class[(slice(None), classes, *position)] = limits[:, :split].reshape(shape)
         overall[(slice(None), whole, *position)] = limits[:, split:]
@@ -95,14 +87,7 @@ def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
 
 @np.errstate(all="ignore")
 def add_score_bootstrap(values: Values, overall: Array) -> None:
-    """Fill in bootstrap limits of indices of the scores of single items that count once.
-
-    Parameters
-    ----------
-    values
-        Of a single table.
-    overall
-        All limits, shape (2, overall).
+    """Fill in bootstrap limits (2, overall) of indices of scores of items that count once each.
 
     Notes
     -----
@@ -128,9 +113,7 @@ def add_score_bootstrap(values: Values, overall: Array) -> None:
         drawn.append(np.array([entries[i].formula(one) for i in places]))
     ends = np.array([entries[i].range for i in places]).T
     steps = _steps(np.array(drawn), values.options)
-    limits = np.minimum(np.maximum(values.overall[places] + steps, ends[0]), ends[1])
-    limits[:, ~(limits[0] < limits[1])] = np.nan
-    overall[:, places] = limits
+    overall[:, places] = _within(values.overall[places] + steps, ends)
 
 
 def _drawn(table: ConfusionTable, options: Options, selection: Selection) -> Array:
@@ -148,14 +131,13 @@ def _drawn(table: ConfusionTable, options: Options, selection: Selection) -> Arr
     counts = np.concatenate((pooled[None], drawn))
     block = max(MOST_CELLS // pooled.size, 1)
     parts = [counts[i : i + block] for i in range(0, len(counts), block)]
-    found = [_values(part, options, selection) for part in watched("Bootstrap", parts)]
+    found = []
+    for part in watched("Bootstrap", parts):
+        drawn_values = compute(ConfusionTable.dense(part), options, selection)
+        own = np.moveaxis(drawn_values.per_class[: selection.reported], 1, 0)
+        of_classes = own.reshape(len(part), -1)
+        found.append(np.concatenate((of_classes, drawn_values.overall.T), axis=-1))
     return np.concatenate(found)
-
-
-def _values(counts: Array, options: Options, selection: Selection) -> Array:
-    found = compute(ConfusionTable.dense(counts), options, selection)
-    own = np.moveaxis(found.per_class[: selection.reported], 1, 0).reshape(len(counts), -1)
-    return np.concatenate((own, found.overall.T), axis=-1)
 
 
 def _steps(values: Array, options: Options) -> Array:
@@ -170,3 +152,10 @@ def _steps(values: Array, options: Options) -> Array:
     steps = np.array((-width - BIASES * np.maximum(bias, 0), width + BIASES * np.maximum(-bias, 0)))
     steps[:, (number <= len(draws) / 2) | (width < ROUNDING)] = np.nan
     return steps
+
+
+def _within(limits: Array, ends: Array) -> Array:
+    """Clip limits (2, m) to the ends (2, m) of their ranges; NaN without a width."""
+    limits = np.minimum(np.maximum(limits, ends[0]), ends[1])
+    limits[:, ~(limits[0] < limits[1])] = np.nan
+    return limits

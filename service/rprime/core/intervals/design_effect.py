@@ -1,24 +1,26 @@
-"""Design effects: factors by which groups of items inflate variances."""
+"""Design effects: factors by which groups of items, or their sample weights, inflate variances."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.counts import CountRow
+from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.intervals.plan import Plan
 from rprime.core.intervals.proportions import FEW_GROUPS
 from rprime.core.intervals.variance import class_variances, variances
-from rprime.core.items import Items
+from rprime.core.items import Items, table_of
 from rprime.core.selection import Selection
-from rprime.core.table import Universe
+from rprime.core.table import ConfusionTable, Universe, coordinates
 from rprime.core.values import Values, compute
 
 # A variance smaller than this share of the ungrouped one is a rounded zero.
 NOTHING = 1e-12
+# One smaller than this share of the squared value, of weighted items.
+ROUNDED = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +29,8 @@ class ItemGroups:
 
     Parameters
     ----------
-    true, predicted
-        Shape (n,), classes; k as predicted class stands for unclassified.
-    groups
-        Shape (n,), numbers from 0.
-    k
-        Number of classes.
+    true, predicted, groups
+        Shape (n,): classes, of which k as predicted one is unclassified, and numbers from 0.
     """
 
     true: Array
@@ -71,13 +69,7 @@ class ItemGroups:
         return result
 
     def class_squares(self, kinds: Array) -> Array:
-        """Sum the squares of the groups' summed influences.
-
-        Parameters
-        ----------
-        kinds
-            Shape (4, n, k): influence of a TP, FN, FP and TN.
-        """
+        """Sum the squares of the groups' summed influences by kind (4, n, k): TP, FN, FP and TN."""
         parts = kinds - kinds[3]
         parts[3] = kinds[3]
         return np.einsum("anc,abc,bnc->nc", parts, self.products, parts)
@@ -94,22 +86,14 @@ class ItemGroups:
         return result
 
     def holding(self, classes: Array) -> "Holding":
-        """Count the groups that hold the items of every class, and their errors.
-
-        Parameters
-        ----------
-        classes
-            Shape (n,): the class that an item counts for; k for none.
-        """
-        wrong = self.true != self.predicted
-        counts = [
-            np.bincount(np.unique(self.groups[kept] * (self.k + 1) + classes[kept]) % (self.k + 1))
-            for kept in (slice(None), wrong, ~wrong)
-        ]
+        """Count the groups that hold items of every class; k is the class of no item."""
+        wrong, k = self.true != self.predicted, self.k
+        codes = self.groups * (k + 1) + classes
         groups, with_errors, with_rights = (
-            np.pad(own, (0, self.k + 1 - len(own)))[: self.k] for own in counts
+            np.bincount(np.unique(codes[kept]) % (k + 1), minlength=k + 1)[:k]
+            for kept in (slice(None), wrong, ~wrong)
         )
-        items = np.bincount(classes, minlength=self.k + 1)[: self.k]
+        items = np.bincount(classes, minlength=k + 1)[:k]
         return Holding(groups, with_errors, with_rights, items / np.maximum(groups, 1))
 
     @cached_property
@@ -175,33 +159,23 @@ class DesignEffects:
     def of(
         cls, selection: Selection, values: Values, items: Items, universe: Universe
     ) -> "DesignEffects":
-        """Compute the effects on the entries of a plan.
-
-        Parameters
-        ----------
-        selection
-            The entries.
-        values
-            Of the whole table.
-        """
+        """Compute the effects on the entries of a plan from values of the whole table."""
         table = values.table.universe(universe)
         found = compute(table, values.options, selection)
         groups = ItemGroups.of(items, table.k, universe)
         own = class_gradient(found)
         whole = overall_gradient(found, own)
-        overall = groups.everything.effects(
-            groups.squares(whole), variances(whole, table, "random")
-        )
+        everything = groups.everything
+        overall = everything.effects(groups.squares(whole), variances(whole, table, "random"))
         squares, ungrouped = groups.class_squares(own.kinds), class_variances(found, own, "random")
-        holding = [groups.holding(groups.true), groups.holding(groups.predicted), groups.everything]
-        per_class = np.empty(squares.shape)
-        number = np.empty(squares.shape)
+        holding = [groups.holding(groups.true), groups.holding(groups.predicted), everything]
+        per_class, number = np.empty((2, *squares.shape))
         for i, entry in enumerate(selection.computed):
             ratio = entry.reads == "ratio"
             rests = holding[RESTS_ON.get(CountRow(entry.rows[1]), 2) if ratio else 0]
             per_class[i] = rests.effects(squares[i], ungrouped[i])
             number[i] = rests.groups
-        return cls(per_class, overall, number, np.full(overall.shape, groups.everything.groups[0]))
+        return cls(per_class, overall, number, np.full(overall.shape, everything.groups[0]))
 
     @classmethod
     def scattered(
@@ -227,3 +201,75 @@ RESTS_ON = {
     CountRow.predicted: 1,
 }
 """Whether a ratio rests on the items of the class or on those predicted as it; else on all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The sample weights of the items of one table.
+
+    Parameters
+    ----------
+    squares
+        The table of the sums of squared weights.
+    scale
+        Sum of the weights divided by the sum of their squares.
+
+    Notes
+    -----
+    Weighted counts times the scale add up to Kish's effective number of items,
+    (sum w)^2 / sum w^2. The smaller of it and the effective number that the linearised variance,
+    the sum of w^2 phi^2 over the influences phi, gives is what intervals rest on.
+    """
+
+    squares: ConfusionTable
+    scale: float
+
+    @classmethod
+    def of(cls, values: Values, items: Items | None) -> "Weights | None":
+        """Sum up the weights of the items, if these alone make the counts weighted."""
+        if items is None or items.weights is None or items.groups is not None:
+            return None
+        if not values.table.weighted or values.options.cell_weights is not None:
+            return None
+        weights = items.weights
+        squared = np.square(weights, dtype=np.float64)
+        table = table_of(replace(items, weights=squared), values.table.k)
+        return cls(table, float(np.sum(weights, dtype=np.float64) / np.sum(squared)))
+
+    def scaled(self, values: Values) -> Values:
+        """Return the values of the same table as if it had Kish's number of items."""
+        table = values.table
+        cells = replace(table.cells, counts=table.cells.counts * self.scale)
+        silent = None if table.unclassified is None else table.unclassified * self.scale
+        scaled = ConfusionTable(cells, silent)
+        return compute(scaled, values.options, values.selection, values.scores)
+
+    def counts(self, universe: Universe) -> Counts:
+        """Sums of squared weights as counts, with the pooled column."""
+        return Counts.of(self.squares.universe(universe))
+
+    def effects(self, selection: Selection, values: Values, universe: Universe) -> DesignEffects:
+        """Compute the effects on the entries of a plan from scaled values of the whole table.
+
+        They are the linearised variances divided by the unweighted ones.
+        """
+        table = values.table.universe(universe)
+        found = compute(table, values.options, selection)
+        own = class_gradient(found)
+        whole = overall_gradient(found, own)
+        codes, squares = coordinates(self.squares.universe(universe))
+        at = np.divmod(codes, table.k + 1)
+        influences = (whole.only(i).at(*at)[0] for i in range(len(selection.overall)))
+        summed = np.array([np.sum(squares * influence**2) for influence in influences])
+        overall = self._ratios(found.overall, summed, variances(whole, table, "random"))
+        kinds = slice(CountRow.tp, CountRow.tn + 1)
+        above = self.counts(universe).rows[kinds, :-1][:, None] * own.kinds**2
+        below = class_variances(found, own, "random")
+        per_class = self._ratios(found.per_class, np.add.reduce(above, axis=0), below)
+        return DesignEffects(per_class, overall, np.inf * per_class, np.inf * overall)
+
+    def _ratios(self, values: Array, above: Array, below: Array) -> Array:
+        """Linearised variances divided by those of as many unweighted items, at least 1."""
+        known = below > ROUNDED * values * values
+        ratios = np.divide(above, below, out=np.zeros(below.shape), where=known)
+        return np.asarray(np.maximum(ratios * self.scale**2, 1.0))

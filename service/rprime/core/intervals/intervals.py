@@ -10,9 +10,9 @@ from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
 from rprime.core.index import CODE
 from rprime.core.intervals.bootstrap import add_bootstrap, add_score_bootstrap, can_resample
-from rprime.core.intervals.delong import ranked_key, scores_of
+from rprime.core.intervals.delong import ranked_key
 from rprime.core.intervals.delta import classified_entries
-from rprime.core.intervals.methods import Methods, ScopeMethods
+from rprime.core.intervals.methods import ScopeMethods
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, quantile_of
 from rprime.core.intervals.top_k import highest_of
@@ -80,17 +80,7 @@ class Intervals:
 def intervals(
     values: Values, items: Items | None = None, prepared: PreparedIntervals | None = None
 ) -> Intervals:
-    """Compute the intervals that the indices declare.
-
-    Parameters
-    ----------
-    values
-        Values of a stack of tables, with the options confidence, `exact` and `sampling`.
-    items
-        The items of a single table, if they are grouped.
-    prepared
-        The prepared intervals, if they are known.
-    """
+    """Compute the intervals that the indices declare; items of a single table may be grouped."""
     prepared = prepared or PreparedIntervals.of(values, items)
     methods = prepared.methods
     own, whole = methods.per_class, methods.overall
@@ -158,10 +148,7 @@ def _reliability(
 ) -> tuple[Array, Array, Array]:
     """Find intervals that rest on few items, or on few errors or rights.
 
-    Parameters
-    ----------
-    class_low, overall_low
-        Shapes (computed, ..., k), (overall, ...): NaN without an interval.
+    The lower limits, (computed, ..., k) and (overall, ...), are NaN without an interval.
 
     Returns
     -------
@@ -170,7 +157,13 @@ def _reliability(
     """
     values, methods, effects = prepared.behind, prepared.methods, prepared.grouped
     rows = values.counts.rows
-    per_class = _fewest(values, methods) < FEW_ITEMS
+    rests_on = methods.per_class.rests_on
+    fewest = np.minimum.reduce(rows[rests_on, ..., :-1], axis=1)
+    if values.classified_counts is not values.counts:
+        outside = classified_entries(values.selection)
+        classified = values.classified_counts.rows[rests_on[outside], ..., :-1]
+        fewest[outside] = np.minimum.reduce(classified, axis=1)
+    per_class = np.asarray(fewest < FEW_ITEMS)
     errors = _few_errors(rows[..., :-1], per_class.shape, prepared.proportions, methods.per_class)
     few = np.minimum.reduce(rows[methods.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
     if effects is not None:
@@ -180,7 +173,15 @@ def _reliability(
     if values.scores is not None:
         errors[list(values.selection.scored)] = False
         few[list(values.selection.overall_scored)] = False
-        _mark_few_ranked(values, per_class, few)
+        # Areas and precisions of a class with fewer than 20 items in it, or outside of it.
+        selection, inside = values.selection, values.scores.effective
+        few_ranked = np.minimum(inside, np.add.reduce(inside) - inside) < FEW_RANKED
+        for place in selection.scored:
+            if ranked_key(selection.computed[place]) is not None:
+                per_class[place] = few_ranked
+        for place in selection.overall_scored:
+            if ranked_key(selection.overall[place]) is not None:
+                few[place] = few_ranked[inside > 0].any()
     if prepared.highest is not None:
         own, whole = highest_of(values.selection)[1]
         found = _reliability(prepared.highest, class_low[own], overall_low[whole])
@@ -196,12 +197,7 @@ def _few_errors(
 ) -> Array:
     """Whether there are fewer than 5 errors, or fewer than 5 rights, behind each entry.
 
-    Parameters
-    ----------
-    rows
-        The rows of `Counts`.
-    shares
-        The proportions of the entries that are one, first.
+    The first shares are the proportions of the entries that are one.
     """
     errors = rows[CountRow.fn] + rows[CountRow.fp]
     few = np.empty(shape, dtype=bool)
@@ -210,26 +206,3 @@ def _few_errors(
     hits = shares.successes[own]
     few[methods.proportions] = np.minimum(hits, shares.trials[own] - hits) < FEW_ERRORS
     return few
-
-
-def _mark_few_ranked(values: Values, per_class: Array, overall: Array) -> None:
-    """Mark areas and precisions of a class with fewer than 20 items in it, or outside of it."""
-    scores, selection = scores_of(values), values.selection
-    inside = scores.effective
-    few = np.minimum(inside, np.add.reduce(inside) - inside) < FEW_RANKED
-    for place in selection.scored:
-        if ranked_key(selection.computed[place]) is not None:
-            per_class[place] = few
-    for place in selection.overall_scored:
-        if ranked_key(selection.overall[place]) is not None:
-            overall[place] = few[inside > 0].any()
-
-
-def _fewest(values: Values, methods: Methods) -> Array:
-    """Items that the intervals of the classes rest on, shape (computed, ..., k)."""
-    fewest = np.minimum.reduce(values.counts.rows[methods.per_class.rests_on, ..., :-1], axis=1)
-    if values.classified_counts is not values.counts:
-        outside = classified_entries(values.selection)
-        rows = values.classified_counts.rows[methods.per_class.rests_on[outside], ..., :-1]
-        fewest[outside] = np.minimum.reduce(rows, axis=1)
-    return np.asarray(fewest)

@@ -44,8 +44,6 @@ class Setting(NamedTuple):
     ----------
     f1
         Whether F-beta is F1.
-    exact
-        Whether proportions get exact limits.
     fixed_rows
         Whether the class sizes are fixed by design.
     unclassified, spurious
@@ -133,10 +131,6 @@ class Methods:
 
     Parameters
     ----------
-    per_class, overall
-        The entries of each scope.
-    likelihood_ratios, log_ratios
-        Per-class entries with these methods.
     class_ratios
         The plain proportions of the classes, then the two of each likelihood ratio.
     affine
@@ -180,12 +174,8 @@ def methods_of(selection: Selection, setting: Setting) -> Methods:
         if (ratio := pooled_ratio(entry, setting)) is not None
     }
     likelihood = [i for i, name in enumerate(named) if name == "likelihood_ratio"]
-    of_likelihood = [
-        ratio
-        for i in likelihood
-        if (parts := selection.computed[i].parts) is not None
-        for ratio in parts.ratios
-    ]
+    parts = [selection.computed[i].parts for i in likelihood]
+    of_likelihood = [ratio for part in parts if part is not None for ratio in part.ratios]
     overall = _scope(selection.overall, setting, pooled)
     weakest = [
         (i, selection.place[key])

@@ -22,8 +22,6 @@ class PartLayout:
 
     Parameters
     ----------
-    parts
-        The functions.
     of, starts
         Shapes (t,) and (n,): the function of each term, and the first term of each function.
     ratios
@@ -73,12 +71,9 @@ class PartIntervals:
 
     Parameters
     ----------
-    layout
-        The n functions and their t terms.
-    successes, trials
-        Shape (t, ..., k): the counts of the proportion of each term.
-    shares, slopes
-        Shape (t, ..., k): that proportion, and the derivative of the function by it.
+    successes, trials, shares, slopes
+        Shape (t, ..., k): the proportion of each term with its counts, and the derivative of the
+        function by it.
     values
         Shape (n, ..., k): what the functions combine to.
     """
@@ -94,16 +89,9 @@ class PartIntervals:
     def at(
         cls, layout: PartLayout, counts: Counts, weights: Squares | None, *, fixed_rows: bool
     ) -> "PartIntervals":
-        """Evaluate the functions on the counts of the classes.
+        """Evaluate the functions on the counts of the classes, without the pooled column.
 
-        Parameters
-        ----------
-        counts
-            Without the pooled column.
-        weights
-            If the items are weighted.
-        fixed_rows
-            Whether prevalences are fixed by design.
+        Prevalences do not vary where they are `fixed_rows`, by design.
         """
         successes, trials = ratio_counts(counts, layout.ratios, weights)
         shares = successes / trials
@@ -138,12 +126,7 @@ class PartIntervals:
         )
 
     def combine(self, limits: Array) -> Array:
-        """Combine the limits of the proportions to those of the functions, shape (2, n, ..., k).
-
-        Parameters
-        ----------
-        limits
-            Shape (2, t, ..., k): Wilson's limits of the proportions.
+        """Combine Wilson's limits of the proportions (2, t, ..., k) to those of the functions.
 
         Notes
         -----

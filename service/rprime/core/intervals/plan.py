@@ -178,8 +178,6 @@ def plan_of(
     ----------
     universe
         None for both, which are the same where every item is classified and none is spurious.
-    bound
-        The numbers that some ranges depend on.
 
     Returns
     -------

@@ -8,7 +8,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.counts import Counts
 from rprime.core.index import IndexScope
-from rprime.core.intervals.design_effect import DesignEffects
+from rprime.core.intervals.design_effect import DesignEffects, Weights
 from rprime.core.intervals.methods import INTERVALS, Methods, ScopeMethods, Setting, methods_of
 from rprime.core.intervals.parts import ratio_counts
 from rprime.core.intervals.plan import Bounds, plan_of
@@ -16,7 +16,6 @@ from rprime.core.intervals.proportions import ScoreCounts, mover_r, student
 from rprime.core.intervals.top_k import highest_of, of_highest
 from rprime.core.intervals.universe import UniverseIntervals, at
 from rprime.core.intervals.variance import CANCELLED
-from rprime.core.intervals.weights import Weights
 from rprime.core.items import Items
 from rprime.core.values import Values
 

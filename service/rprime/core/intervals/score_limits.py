@@ -70,13 +70,6 @@ METHODS = (
 def unskewed(quantile: float | Array, skewness: float) -> Array:
     """Return the value of a t statistic of skewed items whose transformed value is the quantile.
 
-    Parameters
-    ----------
-    quantile
-        Of Student's t.
-    skewness
-        Of the mean of the items.
-
     Notes
     -----
     Source: Johnson 1978, whose transformation Hall 1992 made monotone by a cubic term; this is
@@ -94,18 +87,10 @@ def newcombe(
     quantile: float | Array,
     inflation: Array | float = 1.0,
 ) -> Array:
-    """Score limits of areas under ROC curves, for any shape (...).
+    """Score limits of areas under ROC curves (...), from effective numbers of items: (2, ...).
 
-    Parameters
-    ----------
-    area, positives, negatives
-        Areas in [0, 1] and effective numbers of items.
-    inflation
-        Factor of the variance.
-
-    Returns
-    -------
-    Shape (2, ...): 0 and 1 belong to an area of 0 or 1. NaN for an area of NaN.
+    The limits 0 and 1 belong to an area of 0 or 1; NaN to one of NaN. The variance is multiplied by
+    the inflation.
 
     Notes
     -----
@@ -224,12 +209,7 @@ class Ranked:
     ) -> Array:
         """Compute the limits of a weighted mean of the classes, shape (2,).
 
-        Parameters
-        ----------
-        shares
-            Shape (k,): the weights of the classes, 0 where a class has no value.
-        mean, variance
-            Of the weighted mean.
+        The shares (k,) are the weights, 0 where a class has no value.
 
         Notes
         -----

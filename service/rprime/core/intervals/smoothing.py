@@ -90,16 +90,9 @@ class SmoothedCells:
 
 
 def column_spread(cells: Cells | SmoothedCells, factors: Array) -> tuple[Array, Array]:
-    """Sum the confusions of each column, and their squares, times factors by row.
+    """Sum the confusions of each column, and their squares, times factors (..., k) by row.
 
-    Parameters
-    ----------
-    factors
-        Shape (..., k).
-
-    Returns
-    -------
-    Two arrays of shape (..., k): the sums over r != j of N_rj f_r and of N_rj^2 f_r.
+    That is, over r != j, N_rj f_r and N_rj^2 f_r.
     """
     if isinstance(cells, SmoothedCells):
         return cells.spread_by_row(factors)
@@ -122,26 +115,22 @@ def full(cells: Cells | SmoothedCells) -> Array:
 
 
 def smoothed(table: ConfusionTable) -> ConfusionTable:
-    """Smooth a stack of tables in both ways.
+    """Smooth a stack of tables (...) in both ways, to one of shape (2, ...).
 
-    Parameters
-    ----------
-    table
-        Stack of any shape; its spurious predictions stay as they are.
-
-    Returns
-    -------
-    A stack of shape (2, ...). `POOLED`: in each row that has items half an item more, 1 - e of it
-    on the diagonal, with e = (errors + 1/2) / (items + 1) of the whole table. `ROW_WISE`: one item
-    more in each such row, half of it on the diagonal. The rest goes to the other columns in
-    proportion to their items + 1/2; a column of unclassified items takes part.
+    Spurious predictions stay as they are. `POOLED`: in each row that has items half an item more,
+    1 - e of it on the diagonal, with e = (errors + 1/2) / (items + 1) of the whole table.
+    `ROW_WISE`: one item more in each such row, half of it on the diagonal. The rest goes to the
+    other columns in proportion to their items + 1/2; a column of unclassified items takes part.
     """
     cells, total = table.cells, table.total
     errors = total - np.add.reduce(cells.diagonal, axis=-1)
     rate = (errors + 0.5) / (total + 1)
     there = table.support > 0
     weight = cells.column_sums + 0.5
-    silent = _silent_weight(table)
+    silent = np.zeros(table.stack_shape)  # the weight of the column of unclassified items
+    if table.unclassified is not None:
+        items = np.add.reduce(table.unclassified, axis=-1)
+        silent = np.where(items > 0, items + 0.5, 0.0)
     whole = np.add.reduce(weight, axis=-1) + silent
     others = whole[..., None] - weight
     share = np.divide(there, others, out=np.zeros(others.shape), where=others > 0)
@@ -157,11 +146,3 @@ def smoothed(table: ConfusionTable) -> ConfusionTable:
         None if table.unclassified is None else table.unclassified + spread * silent[..., None],
         None if table.spurious is None else np.broadcast_to(table.spurious, spread.shape),
     )
-
-
-def _silent_weight(table: ConfusionTable) -> Array:
-    """Weight of the column of unclassified items, shape (...); 0 where a table has none."""
-    if table.unclassified is None:
-        return np.zeros(table.stack_shape)
-    items = np.add.reduce(table.unclassified, axis=-1)
-    return np.where(items > 0, items + 0.5, 0.0)
