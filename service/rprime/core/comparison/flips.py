@@ -37,8 +37,6 @@ class Flips:
 
     Parameters
     ----------
-    labels
-        Names of the classes, candidate's first.
     right_to_wrong, wrong_to_right
         Shape (k + 1,): items of each true class, then of all classes.
     mid_p
@@ -70,12 +68,9 @@ class ShiftTest:
 
     Parameters
     ----------
-    statistic
-        Shape (...): the shape of the stack of tables.
-    df
-        Shape (...), degrees of freedom; 0 where the test does not exist.
-    p_value
-        Shape (...), of a larger statistic; NaN where `df` is 0.
+    statistic, df, p_value
+        Shape (...), as the stack of tables; df are degrees of freedom, 0 where the test does not
+        exist, and p, of a larger statistic, is NaN there.
     """
 
     statistic: FloatArray
@@ -89,10 +84,8 @@ class Shift:
 
     Parameters
     ----------
-    bowker
-        Symmetry of the moves between each two classes.
-    stuart_maxwell
-        Equality of the numbers of predictions of each class.
+    bowker, stuart_maxwell
+        Of symmetric moves between each two classes, and of equal numbers of predictions of each.
     reason
         Why there are no p-values: `grouped` items are not independent.
     """
@@ -164,15 +157,9 @@ def shift(joint: JointCounts, *, grouped: bool) -> Shift | None:
 def bowker(table: ArrayLike) -> ShiftTest:
     """Test of symmetry: each move between two classes is as frequent as the move back.
 
-    Parameters
-    ----------
-    table
-        Shape (..., k, k), non-negative: items by old (row) and new (column) prediction.
-
-    Returns
-    -------
-    The test, with one degree of freedom for every pair of classes between which an item moved;
-    statistic 0, df 0 and p NaN if none did.
+    The table (..., k, k) has the items by old (row) and new (column) prediction. There is one
+    degree of freedom for every pair of classes between which an item moved; statistic 0, df 0 and
+    p NaN if none did.
 
     Notes
     -----
@@ -187,16 +174,9 @@ def bowker(table: ArrayLike) -> ShiftTest:
 def stuart_maxwell(table: ArrayLike) -> ShiftTest:
     """Test of marginal homogeneity: each class is predicted equally often by both classifiers.
 
-    Parameters
-    ----------
-    table
-        Shape (..., k, k), non-negative: items by old (row) and new (column) prediction. Costs
-        k^3; the caller may remove classes that no item left or entered.
-
-    Returns
-    -------
-    The test, with as many degrees of freedom as classes with moves, minus one for each connected
-    part of these classes. Statistic NaN, df 0 and p NaN if nothing moved.
+    The table is that of `bowker`. Costs k^3; the caller may remove classes that no item left or
+    entered. There are as many degrees of freedom as classes with moves, minus one for each
+    connected part of these classes; statistic NaN, df 0 and p NaN if nothing moved.
 
     Notes
     -----

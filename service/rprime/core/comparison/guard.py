@@ -170,7 +170,15 @@ def overall_guard(gradient: Gradient, units: Array) -> Array:
 
     `units`, shape (..., k): what an item of each class counts; one without items, 0, cannot flip.
     """
-    largest = _largest_effect(gradient, units)
+    column, right = gradient.column, gradient.column + gradient.diagonal
+    effects = []
+    if column.shape[-1] > 1:
+        effects = [np.abs(_others(column, sign) - right) for sign in (1, -1)]
+    if gradient.unclassified is not None:
+        effects.append(np.abs(gradient.unclassified - gradient.row - right))
+    largest = np.zeros(column.shape[:-1])
+    if effects:
+        largest = np.where(units > 0, np.maximum.reduce(effects) * units, 0.0).max(-1)
     for place, by_cell in gradient.by_cell:
         missing = gradient.unclassified is not None
         alone = units.ndim == 1  # of a stack, such an index has no influences
@@ -192,19 +200,6 @@ def class_guard(gradient: ClassGradient, units: Array, classified: Array | None 
         effects += [np.abs(kinds[TP]) * (units * silent), np.abs(kinds[TN]) * (other * silent)]
     largest = np.fmax.reduce(effects)
     return np.asarray(2 * largest * largest)
-
-
-def _largest_effect(gradient: Gradient, units: Array) -> Array:
-    """Largest |G_rj - G_rr|, r with items, j another class or unclassified, shape (index, ...)."""
-    column, right = gradient.column, gradient.column + gradient.diagonal
-    effects = []
-    if column.shape[-1] > 1:
-        effects = [np.abs(_others(column, sign) - right) for sign in (1, -1)]
-    if gradient.unclassified is not None:
-        effects.append(np.abs(gradient.unclassified - gradient.row - right))
-    if not effects:
-        return np.zeros(column.shape[:-1])
-    return np.asarray(np.where(units > 0, np.maximum.reduce(effects) * units, 0.0).max(-1))
 
 
 def _others(values: Array, sign: int) -> Array:

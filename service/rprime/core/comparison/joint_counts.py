@@ -77,14 +77,9 @@ class JointCounts:
         return np.bincount(classes[where], self.items[where], self.k)
 
     def flips(self, row: CountRow, *, per_class: bool) -> tuple[Array, Array]:
-        """Return the items that enter and that leave a one-vs-rest count.
+        """Return the items that enter and that leave a count, (k,) of each class, else ().
 
-        Parameters
-        ----------
-        row
-            tp, fn, not_wrong or answered; per class tp, fn, fp, tn or predicted.
-        per_class
-            Of each class, shape (k,), or of all items together, shape ().
+        The row is tp, fn, not_wrong or answered; per class tp, fn, fp, tn or predicted.
         """
         if row in COMPLEMENTS:
             return self.flips(COMPLEMENTS[row], per_class=per_class)[::-1]
@@ -92,25 +87,20 @@ class JointCounts:
             entering, leaving = self.changed(row)
             return self.items @ entering, self.items @ leaving
         if row == CountRow.tp:
-            right_before, right_after = self.old == self.true, self.new == self.true
-            return (
-                self.by_class(self.true, right_after & ~right_before),
-                self.by_class(self.true, right_before & ~right_after),
-            )
+            entering, leaving = self.changed(row)
+            return self.by_class(self.true, entering), self.by_class(self.true, leaving)
         return self._entering(row, self.new), self._entering(row, self.old)
 
     def changed(self, row: CountRow) -> tuple[Array, Array]:
         """Return which combinations enter, and which leave, tp, not_wrong or answered, (c,)."""
-        before, after = self._is_counted(row, self.old), self._is_counted(row, self.new)
-        return after & ~before, before & ~after
 
-    def _is_counted(self, row: CountRow, predicted: Array) -> Array:
-        right, answered = predicted == self.true, predicted < self.k
-        return {
-            CountRow.tp: right,
-            CountRow.not_wrong: right | ~answered,
-            CountRow.answered: answered,
-        }[row]
+        def counted(predicted: Array) -> Array:
+            right, answered = predicted == self.true, predicted < self.k
+            kinds = {CountRow.tp: right, CountRow.not_wrong: right | ~answered}
+            return kinds.get(row, answered)
+
+        before, after = counted(self.old), counted(self.new)
+        return after & ~before, before & ~after
 
     def _entering(self, row: CountRow, predicted: Array) -> Array:
         where = self.moved & (predicted < self.k)

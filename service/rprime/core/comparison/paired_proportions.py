@@ -19,15 +19,10 @@ _TINY = 1e-300
 def tango_z(
     gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, difference: ArrayLike
 ) -> FloatArray:
-    """Score statistic of the hypothesis that new minus old equals `difference`.
+    """Score statistic of the hypothesis that new minus old equals `difference`, D0 in [-1, 1].
 
-    Parameters
-    ----------
-    gains, losses, trials
-        Broadcast together; gains + losses <= trials. Fractions are allowed, since counts may
-        have been scaled by a design effect.
-    difference
-        The hypothetical D0 in [-1, 1]; broadcasts too.
+    All broadcast together; gains + losses <= trials. Fractions are allowed, since counts may have
+    been scaled by a design effect.
 
     Returns
     -------
@@ -56,13 +51,8 @@ def tango_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Lower and upper limits of new minus old: the differences where `tango_z` is z and -z.
 
-    Parameters
-    ----------
-    gains, losses, trials
-        Broadcast together; gains + losses <= trials.
-    z
-        Positive quantile: of the two-sided confidence for an interval, of a one-sided level
-        for a single limit; broadcasts too.
+    All broadcast together; gains + losses <= trials. The positive quantile z is that of the
+    two-sided confidence for an interval, of a one-sided level for a single limit.
 
     Returns
     -------
@@ -90,16 +80,9 @@ def tango_interval(
 def mcnemar_mid_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     """One-sided p-value of "is it worse": P(X < gains) + P(X = gains) / 2.
 
-    Parameters
-    ----------
-    gains, losses
-        Non-negative whole numbers, broadcast together; the relative accuracy is 1e-8 up to 1e9.
-
-    Returns
-    -------
-    Small where losses outweigh gains; X ~ Bin(gains + losses, 1/2). With no discordant item it
-    is 1/2, no evidence either way, and never 0. Exchanging the arguments gives 1 minus it; the
-    two-sided mid-p is twice the smaller one.
+    Here X ~ Bin(gains + losses, 1/2), of whole numbers; the relative accuracy is 1e-8 up to 1e9.
+    With no discordant item it is 1/2, no evidence either way, and never 0. Exchanging the arguments
+    gives 1 minus it; the two-sided mid-p is twice the smaller one.
 
     Notes
     -----
@@ -116,14 +99,7 @@ def mcnemar_mid_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
 def sign_test_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     """Exact one-sided p-value of "is it worse", given the items that changed: P(X >= losses).
 
-    Parameters
-    ----------
-    gains, losses
-        Non-negative, broadcast together; fractions, of grouped items, interpolate.
-
-    Returns
-    -------
-    X ~ Bin(gains + losses, 1/2); 1 without losses.
+    Here X ~ Bin(gains + losses, 1/2); fractions, of grouped items, interpolate. 1 without losses.
 
     Notes
     -----
@@ -136,16 +112,9 @@ def sign_test_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
 
 
 def probability_worse(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
-    """Posterior probability that losses are more probable than gains.
+    """Posterior probability that losses are more probable than gains, 1/2 where they are equal.
 
-    Parameters
-    ----------
-    gains, losses
-        Non-negative, broadcast together.
-
-    Returns
-    -------
-    In [0, 1], 1/2 where gains equal losses. For information, not for a verdict.
+    For information, not for a verdict.
 
     Notes
     -----
@@ -161,11 +130,6 @@ def discordance_bounds(
     correct_old: ArrayLike, correct_new: ArrayLike, trials: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest gains + losses that two tables of the same test set allow.
-
-    Parameters
-    ----------
-    correct_old, correct_new, trials
-        Items that each classifier predicts correctly, and all items; broadcast together.
 
     Notes
     -----

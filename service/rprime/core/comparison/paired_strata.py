@@ -21,8 +21,6 @@ class PairedStrata:
 
     Parameters
     ----------
-    pairs
-        The items; each counts once.
     squared
         The same, weighed by the square of what an item counts in the estimated table.
     factors
@@ -53,8 +51,6 @@ class PairedStrata:
 
         Parameters
         ----------
-        squared
-            The pairs, weighed by the squares of the weights.
         weights
             Shape (..., k): what an item of each class counts in the estimated tables.
         tables

@@ -157,7 +157,9 @@ class PairedItems:
         independent = variance_of_patterns(every, counts, old, new, classified)
         entries, grouped = _GroupCounts.of(self), np.empty(independent.shape)
         for place in range(len(grouped)):
-            phi = _pattern_influences(every, old, new, classified, slice(place, place + 1))[1][0]
+            own = slice(place, place + 1)
+            phi = at_patterns(every, new.kinds[:, own], classified[own], NEW_IS)[0]
+            phi = phi - at_patterns(every, old.kinds[:, own], classified[own], OLD_IS)[0]
             centred = phi - (counts * phi).sum(0) / self.joint.total
             grouped[place] = entries.sum_of_squares(centred)
         return PairedVariance(independent, grouped)
@@ -172,10 +174,7 @@ class PairedItems:
     def largest_design_effects(self) -> tuple[float, Array]:
         """Design effects if items of a group never differed: of all items, and of each class.
 
-        Notes
-        -----
-        Source: Kish 1965: sum of squared group sizes over the number of items. A class
-        without items has NaN.
+        Source: Kish 1965: sum of squared group sizes over the number of items; NaN without items.
         """
         groups, combination = self.grouping
         sizes = np.bincount(groups).astype(np.float64)
@@ -271,19 +270,12 @@ def variance_of_patterns(
     result = np.empty(old.kinds.shape[1:])
     total = counts.sum(0)
     for part in parts_of(len(result), counts.size):
-        g_old, phi = _pattern_influences(patterns, old, new, classified, part)
+        g_old = at_patterns(patterns, old.kinds[:, part], classified[part], OLD_IS)
+        phi = at_patterns(patterns, new.kinds[:, part], classified[part], NEW_IS) - g_old
         sums = (counts * phi).sum(1)
         squares = (counts * phi * phi).sum(1) - centred * sums * sums / total
         result[part] = without_noise(squares, (counts * g_old * g_old).sum(1))
     return result
-
-
-def _pattern_influences(
-    patterns: Array, old: ClassGradient, new: ClassGradient, classified: Array, part: slice
-) -> tuple[Array, Array]:
-    """Return G_old and phi of some indices at each pattern, shape (index, p, ..., k)."""
-    g_old = at_patterns(patterns, old.kinds[:, part], classified[part], OLD_IS)
-    return g_old, at_patterns(patterns, new.kinds[:, part], classified[part], NEW_IS) - g_old
 
 
 @dataclass(frozen=True, eq=False)
