@@ -8,7 +8,7 @@ import numpy as np
 
 from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES
-from rprime.core.index import Index
+from rprime.core.index import Index, Parts
 from rprime.core.intervals.methods import PREVALENCE, Setting, pooled_ratio
 from rprime.core.intervals.parts import PartChoice, PartLayout, of_index
 from rprime.core.options import Options
@@ -25,25 +25,20 @@ MOST_DENSE = 1000
 
 @dataclass(frozen=True, eq=False)
 class Averages:
-    """The averages over classes of a plan; all arrays have shape (m,) and hold positions.
+    """The m averages over classes of a plan; all arrays hold positions.
 
     Parameters
     ----------
-    entries
-        Among the overall entries of the plan.
-    of
-        Among its per-class entries: the averaged one.
-    parts, scores
-        Of the averaged entry, among the functions of parts, or else among the score intervals;
-        -1 where it is not there.
+    entries, of
+        Among the overall entries of the plan, and the averaged one among its per-class entries.
     by_parts, by_scores
-        Positions, among the averages, of those of such functions and of such intervals.
+        Those of functions of parts, and of score intervals.
+    scores
+        The score intervals of the latter, shape (len(by_scores),).
     macro, weighted, peirce
-        Positions of the averages with these weights.
-    logarithmic
-        Positions of those that average logarithms.
-    adjusted
-        Positions of those that map macro recall onto another range.
+        Those with these weights.
+    logarithmic, adjusted
+        Those that average logarithms, and that map macro recall onto another range.
     rows
         The average behind each proportion of its `ClassIntervals`.
     kept
@@ -54,10 +49,9 @@ class Averages:
 
     entries: Array
     of: Array
-    parts: Array
-    scores: Array
     by_parts: Array
     by_scores: Array
+    scores: Array
     macro: Array
     weighted: Array
     peirce: Array
@@ -216,32 +210,41 @@ def plan_of(
         places.append(selection.place.get(key, -1) if here else -1)
         computed.append(entry)
     sub = arranged(tuple(computed), 0, chosen)
-    methods = [setting.method(entry) for entry in computed]
+    return _laid_out(sub, setting, (places, overall), averaging, bound)
+
+
+def _laid_out(
+    sub: Selection,
+    setting: Setting,
+    places: tuple[list[int], list[int]],
+    averaging: list[tuple[int, str, str]],
+    bound: Bounds,
+) -> Plan:
+    """Find what the entries need; `places` are those of per-class and of overall ones."""
+    methods = [setting.method(entry) for entry in sub.computed]
     of_parts = [i for i, name in enumerate(methods) if name in {"parts", "mapped", "proportion"}]
     scores = [i for i, name in enumerate(methods) if name in {"parts", "score"}]
-    f1 = CLASS_INDICES["f1"]
-    layout = PartLayout.of_parts(
-        [
-            of_index(f1 if methods[i] == "mapped" and computed[i].parts is None else computed[i])
-            for i in of_parts
-        ]
-    )
-    own = [n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[i] >= 0]
-    averages = _averages(sub, averaging, layout, of_parts=of_parts, scores=scores)
+    parts = []
+    for i in of_parts:
+        mapped = methods[i] == "mapped" and sub.computed[i].parts is None
+        parts.append(of_index(CLASS_INDICES["f1"] if mapped else sub.computed[i]))
+    layout = PartLayout.of_parts(parts)
+    own = [n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[0][i] >= 0]
+    averages, averaged = _averages(sub, averaging, parts, of_parts=of_parts, scores=scores)
     odds = [i for i, name in enumerate(methods) if name == "odds_ratio"]
     return Plan(
         selection=sub,
-        class_places=integers(places),
-        overall_places=integers(overall),
+        class_places=integers(places[0]),
+        overall_places=integers(places[1]),
         class_scores=integers(scores),
-        class_bounds=bound.ranges([computed[i] for i in scores]),
-        overall_bounds=bound.ranges(chosen),
+        class_bounds=bound.ranges([sub.computed[i] for i in scores]),
+        overall_bounds=bound.ranges(sub.overall),
         parts=layout,
         parts_of=integers(of_parts),
         class_parts=layout.choice(own),
-        class_parts_of=integers(places[of_parts[n]] for n in own),
-        average_parts=layout.choice(averages.parts[averages.by_parts].tolist()),
-        with_prevalence=positions(PREVALENCE in part.ratios for part in layout.parts),
+        class_parts_of=integers(places[0][of_parts[n]] for n in own),
+        average_parts=layout.choice(averaged),
+        with_prevalence=positions(PREVALENCE in part.ratios for part in parts),
         averages=averages,
         odds_ratio=odds[0] if odds else None,
     )
@@ -262,26 +265,26 @@ def _averaged(entry: Index) -> list[tuple[str, str]]:
 def _averages(
     sub: Selection,
     averaging: list[tuple[int, str, str]],
-    layout: PartLayout,
+    parts: list[Parts],
     *,
     of_parts: list[int],
     scores: list[int],
-) -> Averages:
+) -> tuple[Averages, list[int]]:
+    """Arrange the averages, and add the positions of the averaged functions of parts."""
     of = [sub.place[key] for _, key, _ in averaging]
     keys = [sub.overall[i].key for i, _, _ in averaging]
-    equal = [i for i, key in enumerate(keys) if key == MACRO_R_PRIME]
     kinds = [kind for _, _, kind in averaging]
-    parts = integers(of_parts.index(i) if i in of_parts else -1 for i in of)
-    known = [scores.index(i) if i in scores and i not in of_parts else -1 for i in of]
-    by_parts, by_scores = np.flatnonzero(parts >= 0), positions(place >= 0 for place in known)
-    sizes = np.array([len(layout.parts[place].ratios) for place in parts[by_parts]], dtype=np.intp)
-    return Averages(
+    equal = [i for i, key in enumerate(keys) if key == MACRO_R_PRIME]
+    by_parts = positions(i in of_parts for i in of)
+    by_scores = positions(i in scores and i not in of_parts for i in of)
+    averaged = [of_parts.index(of[n]) for n in by_parts]
+    sizes = np.array([len(parts[place].ratios) for place in averaged], dtype=np.intp)
+    found = Averages(
         entries=integers(i for i, _, _ in averaging),
         of=integers(of),
-        parts=parts,
-        scores=integers(known),
         by_parts=by_parts,
         by_scores=by_scores,
+        scores=integers(scores.index(of[n]) for n in by_scores),
         macro=positions(kind == "macro" for kind in kinds),
         weighted=positions(kind == "weighted" for kind in kinds),
         peirce=positions(kind == "peirce" for kind in kinds),
@@ -291,3 +294,4 @@ def _averages(
         kept=positions(i not in equal[1:] for i in range(len(of))),
         equal=(equal[0], equal[1]) if len(equal) > 1 else None,
     )
+    return found, averaged

@@ -193,20 +193,10 @@ class UniverseIntervals:
             np.multiply(more.variances, effects.overall[:, None], out=more.variances)
             if weights is None:
                 parts = parts.divided(effects.per_class[plan.parts_of])
-        own, places = plan.class_scores, plan.class_places[plan.class_scores]
-        observed = values.observed[places]
-        if (places < 0).any():  # averaged, but with no interval of its own here
-            observed[places < 0] = np.nan
-        class_scores = ScoreIntervals.of(
-            observed,
-            more.values.per_class[own, POOLED],
-            more.class_variances[own, POOLED],
-            growth=more.growth[..., None],
-            bounds=plan.class_bounds,
-        )
+        class_scores = _class_scores(plan, values, more)
         averages = None
         if len(plan.averages.entries):
-            chosen = class_scores.take(plan.averages.scores[plan.averages.by_scores])
+            chosen = class_scores.take(plan.averages.scores)
             of_classes = ClassIntervals.of(parts.take(plan.average_parts), chosen)
             averages = _averages(plan, values, more, of_classes, table)
         scores = ScoreIntervals.of(
@@ -257,6 +247,20 @@ def widen(limits: Array, places: Array, found: Array) -> None:
     """Widen limits on each side to the found ones; where one is missing, take the other."""
     limits[0, places] = np.fmin(limits[0, places], found[0])
     limits[1, places] = np.fmax(limits[1, places], found[1])
+
+
+def _class_scores(plan: Plan, values: Values, more: Smoothed) -> ScoreIntervals:
+    own, places = plan.class_scores, plan.class_places[plan.class_scores]
+    observed = values.observed[places]
+    if (places < 0).any():  # averaged, but with no interval of its own here
+        observed[places < 0] = np.nan
+    return ScoreIntervals.of(
+        observed,
+        more.values.per_class[own, POOLED],
+        more.class_variances[own, POOLED],
+        growth=more.growth[..., None],
+        bounds=plan.class_bounds,
+    )
 
 
 def _overall_bounds(plan: Plan, averages: AverageIntervals | None) -> Array:
