@@ -43,14 +43,10 @@ class AlignedValues:
     ----------
     candidate, baseline
         Both sides, with one selection.
-    labels
-        Names of the classes.
     places
         Shape (c,): positions of the compared classes, which have items on both sides.
     pairs
         The paired predictions if both sides have the same items; else None.
-    comparable
-        Whether the sides may be compared.
     one_test_set
         Whether both tables count the same items, paired or not.
     """
@@ -90,14 +86,8 @@ class AlignedValues:
     def correlation(self, targets: Sequence[tuple[IndexScope, str, str | None]]) -> Array:
         """Correlate differences of single tables, from the influences of the items or the cells.
 
-        Parameters
-        ----------
-        targets
-            Scope, key and class of each of m compared indices; the class is None overall.
-
-        Returns
-        -------
-        Shape (m, m); rows and columns of NaN where a difference is not by influences.
+        The targets are scope, key and class of m compared indices; the class is None overall. Rows
+        and columns (m, m) are NaN where a difference is not by influences.
         """
         selection, number = self.selection, {name: i for i, name in enumerate(self.labels)}
         found = [

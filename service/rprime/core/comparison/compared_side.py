@@ -46,11 +46,6 @@ class ComparedSide:
         """The values that averages are compared on."""
         return self.values if self.common is None else self.common.values
 
-    @property
-    def grouped(self) -> bool:
-        """Whether the items are grouped."""
-        return self.values.grouped
-
     @cached_property
     def overall(self) -> Array:
         """Overall values, shape (overall, ...); NaN where undefined."""
@@ -101,15 +96,13 @@ class ComparedSide:
 
 def _limits(estimates: Estimates, quantile: Quantile) -> tuple[Array, Array]:
     prepared, values = estimates.prepared, estimates.values
-    per_class, overall = quantile
-    return (
-        np.zeros((2, *values.per_class.shape[:-1], 0))
-        if per_class is None
-        else prepared.limits("class", per_class),
-        np.full((2, *values.overall.shape), np.nan)
-        if overall is None
-        else prepared.limits("overall", overall),
-    )
+    of_classes, of_all = quantile
+    per_class = np.zeros((2, *values.per_class.shape[:-1], 0))
+    if of_classes is not None:
+        per_class = prepared.limits("class", of_classes)
+    if of_all is None:
+        return per_class, np.full((2, *values.overall.shape), np.nan)
+    return per_class, prepared.limits("overall", of_all)
 
 
 def _only(known: Estimates, selection: Selection) -> Estimates:
@@ -165,9 +158,10 @@ class LimitSource:
 
     def at(self, quantile: float | Array) -> Array:
         """Compute the limits, shape (sides, 2, n), at a quantile or at one for each of the n."""
-        per_class, overall = (
-            (quantile, quantile) if isinstance(quantile, float) else self._spread(quantile)
-        )
+        per_class, overall = quantile, quantile
+        if not isinstance(quantile, float):
+            spread = [quantile[places] for places in self.places]
+            per_class, overall = (part[:, None] if self.both else part for part in spread)
         of_classes, of_all = self.scopes
         wanted = per_class if of_classes else None, overall if of_all else None
         found = [side.limits(wanted) for side in self.sides]
@@ -177,10 +171,6 @@ class LimitSource:
         return np.stack(
             [np.concatenate([part.reshape(2, -1) for part in pair], axis=-1) for pair in found]
         )
-
-    def _spread(self, quantile: Array) -> tuple[Array, Array]:
-        per_class, overall = (quantile[places] for places in self.places)
-        return (per_class[:, None], overall[:, None]) if self.both else (per_class, overall)
 
     def only(self, places: Array) -> tuple["LimitSource", Array]:
         """Return what computes the limits of some values only, and their positions in it."""

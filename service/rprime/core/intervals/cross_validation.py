@@ -24,8 +24,6 @@ def corrected_interval(
         Shape (..., J): a value, or the difference of two models, for each of J splits.
     test_share
         n_test/n_train, the ratio of the sizes of the two parts of a split; above 0.
-    confidence
-        Between 0 and 1.
 
     Returns
     -------

@@ -10,12 +10,10 @@ from rprime.core.values import Values
 
 @dataclass(frozen=True, eq=False)
 class IntervalMethod:
-    """A kind of interval that an index can declare.
+    """A kind of interval, which an index declares by its name.
 
     Parameters
     ----------
-    name
-        An index declares it as its `interval`.
     reported
         The name in a report; a second one where `exact` limits are asked for, if they differ.
     words

@@ -49,7 +49,7 @@ class ScoreCounts:
     Parameters
     ----------
     successes, trials
-        Shape (...), float64; trials of NaN where they are invalid.
+        Shape (...); trials of NaN where they are invalid.
     spread, squares
         x (n - x) / n and x^2 / n.
     full
@@ -188,16 +188,8 @@ def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> FloatArray:
 def mover_r(shares: FloatArray, limits: FloatArray) -> FloatArray:
     """Lower and upper limits of a ratio of two proportions, shape (2, ...).
 
-    Parameters
-    ----------
-    shares
-        Shape (2, ...): numerator and denominator.
-    limits
-        Shape (2, 2, ...): their lower and upper Wilson limits.
-
-    Returns
-    -------
-    0 below where the numerator is 0, infinite above where the denominator is 0.
+    From both shares (2, ...) and their lower and upper Wilson limits (2, 2, ...). It is 0 below
+    where the numerator is 0, infinite above where the denominator is 0.
 
     Notes
     -----

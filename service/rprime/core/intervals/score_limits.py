@@ -134,16 +134,14 @@ class Ranked:
     ----------
     key
         Of `RANKED`.
-    values, variances
-        Shape (k,); NaN where a class has no value.
-    bias
-        Shape (k,): how much the values exceed what they estimate on average.
+    values, variances, bias
+        Shape (k,), NaN where a class has no value; and how much the values exceed what they
+        estimate on average.
     positives, negatives
         Shape (k,): effective numbers of items.
-    alike
-        Shape (k,): the least design effect of the groups; 1 without groups.
-    degrees
-        Shape (k,): degrees of freedom of the variances of grouped or weighted items, else infinite.
+    alike, degrees
+        Shape (k,): the least design effect of the groups, 1 without groups; and the degrees of
+        freedom of the variances of grouped or weighted items, else infinite.
     """
 
     key: str
@@ -264,12 +262,9 @@ def least_effects(scores: Scores) -> Array:
         return result
     for own in np.flatnonzero(np.isfinite(scores.ranking().auc)):
         column, positive = scores.values[:, own], scores.true == own
-        wrong = np.where(
-            positive, column <= column[~positive].max(), column >= column[positive].min()
-        )
-        right = np.where(
-            positive, column >= column[~positive].min(), column <= column[positive].max()
-        )
+        inside, outside = column[positive], column[~positive]
+        wrong = np.where(positive, column <= outside.max(), column >= inside.min())
+        right = np.where(positive, column >= outside.min(), column <= inside.max())
         if min(len(np.unique(scores.groups[items])) for items in (wrong, right)) < FEW_GROUPS:
             result[own] = len(scores.true) / group_number(scores)
     return result
