@@ -15,18 +15,15 @@ from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import Problem, refuse
 from rprime.report.class_charts import default_indices
 from rprime.report.decimals import plural
-from rprime.report.figures.boxes import draw_boxes
 from rprime.report.figures.evaluation import FIGURES as EVALUATION_FIGURES
 from rprime.report.figures.evaluation import shown_indices
-from rprime.report.figures.lines import draw_lines
+from rprime.report.figures.history import MOST_PANELS, draw_boxes, draw_lines, draw_trend
 from rprime.report.figures.sheet import (
     Canvas,
     NoFiguresError,
     NothingToDrawError,
     TooMuchToDrawError,
 )
-from rprime.report.figures.steps import MOST_PANELS
-from rprime.report.figures.trend import draw_trend
 from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of, union
 from rprime.schemas.history import HistoryFigureQuery
 from rprime.store import Filters, Store, ids

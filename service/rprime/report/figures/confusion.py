@@ -7,9 +7,8 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.report.decimals import count, plural
-from rprime.report.figures.palette import palette
+from rprime.report.figures.axes import LINE, label_classes, palette, width_of
 from rprime.report.figures.sheet import Canvas, Picture, draw, named
-from rprime.report.figures.ticks import LINE, label_classes, width_of
 from rprime.report.heat_map import POWERS, TINTS, ConfusionChart
 from rprime.report.names import clipped
 from rprime.report.subject import ReportSubject
@@ -23,6 +22,7 @@ SMALLEST_NUMBER = 5.0
 _DIGIT = 0.62
 """Width of a digit, in parts of the size of its font."""
 _NARROW = 5.5
+"""Inches below which the scales stand below the table, since there is no room beside it."""
 _LONGEST_SLICE = 60
 _AXIS, _SCALES = 0.45, 2.2
 """What the name of an axis takes, and the two scales with it, in inches."""
@@ -31,28 +31,23 @@ _AXIS, _SCALES = 0.45, 2.2
 def draw_confusion(subject: ReportSubject, canvas: Canvas) -> bytes:
     """Draw the confusion table of an evaluation."""
     chart = ConfusionChart.of(subject.evaluation)
-    columns = _columns(chart)
+    columns = [*map(named, chart.labels), *["unclassified"] * chart.unclassified]
     names, totals = width_of(columns), width_of(map(count, chart.support.tolist()))
-    beside, below = (_AXIS + 0.3, _SCALES) if _is_narrow(canvas.inches) else (_SCALES, _AXIS)
+    beside, below = (_AXIS + 0.3, _SCALES) if canvas.inches < _NARROW else (_SCALES, _AXIS)
     cell = max(canvas.inches - names - totals - beside, 1.0) / len(columns)
     head = names if names > cell else LINE
+    notes = [chart.left_out, "Beside the cells: items of each class; below: its predictions."]
+    spurious = subject.evaluation.table.spurious
+    if spurious is not None:
+        notes.append(f"Not shown: {count(float(spurious.sum()))} predictions without a true class.")
     picture = Picture(
         title="Confusion matrix",
         about=about(subject),
         height=cell * len(chart.labels) + head + totals + below,
-        fill=lambda figure: _fill(figure, chart, cell),
-        notes=tuple(_notes(chart, subject)),
+        fill=lambda figure: _fill(figure, chart, columns, cell),
+        notes=tuple(notes),
     )
     return draw(picture, canvas)
-
-
-def _columns(chart: ConfusionChart) -> list[str]:
-    return [*map(named, chart.labels), *["unclassified"] * chart.unclassified]
-
-
-def _is_narrow(width: float) -> bool:
-    """Whether the scales stand below the table, since there is no room beside it."""
-    return width < _NARROW
 
 
 def about(subject: ReportSubject) -> str:
@@ -62,15 +57,7 @@ def about(subject: ReportSubject) -> str:
     return f"{', '.join(filter(None, names))}: {count(subject.items)} items, {classes}"
 
 
-def _notes(chart: ConfusionChart, subject: ReportSubject) -> list[str]:
-    notes = [chart.left_out, "Beside the cells: items of each class; below: its predictions."]
-    spurious = subject.evaluation.table.spurious
-    if spurious is not None:
-        notes.append(f"Not shown: {count(float(spurious.sum()))} predictions without a true class.")
-    return [note for note in notes if note]
-
-
-def _fill(figure: "Figure", chart: ConfusionChart, cell: float) -> None:
+def _fill(figure: "Figure", chart: ConfusionChart, columns: list[str], cell: float) -> None:
     """Draw the cells, `cell` inches wide at most."""
     axes = figure.add_subplot(aspect="equal", anchor="NW")
     shares = np.where(chart.counts > 0, chart.shares, np.nan)
@@ -79,9 +66,8 @@ def _fill(figure: "Figure", chart: ConfusionChart, cell: float) -> None:
     words = "right: share of the true class"
     _shade(figure, axes, np.where(right, shares, np.nan), "right", words)
     _frame(axes, chart)
-    columns, rows = _columns(chart), len(chart.labels)
     label_classes(axes.xaxis, columns, cell, turned=width_of(columns) > cell)
-    label_classes(axes.yaxis, columns[:rows], cell)
+    label_classes(axes.yaxis, columns[: len(chart.labels)], cell)
     _write(axes, chart.counts, cell)
     _total(axes, chart, cell)
 
@@ -99,7 +85,7 @@ def _shade(figure: "Figure", axes: "Axes", shares: Array, kind: str, words: str)
         linewidth=1.0,
     )
     mesh.set_gid(kind)
-    narrow = _is_narrow(figure.get_figwidth())
+    narrow = figure.get_figwidth() < _NARROW
     place: dict[str, Any] = {"location": "bottom" if narrow else "right", "aspect": 18}
     bar = figure.colorbar(mesh, ax=axes, shrink=0.9 if narrow else 0.45, pad=0.02, **place)
     bar.outline.set_visible(False)

@@ -11,9 +11,8 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.studies.discrimination import Line
-from rprime.report.figures.palette import line_style
+from rprime.report.figures.axes import line_style, number_values
 from rprime.report.figures.sheet import PIXELS, Canvas, Form, Picture, TooMuchToDrawError, draw
-from rprime.report.figures.ticks import number_values
 from rprime.report.styles import series_style
 
 if TYPE_CHECKING:
@@ -54,17 +53,12 @@ _ABOUT = (
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """Lines that are drawn as one: the branches of an index, and what coincides with it.
-
-    Parameters
-    ----------
-    style
-        Number of its colour and dashes: the same for one name in all panels.
-    """
+    """Lines that are drawn as one: the branches of an index, and what coincides with it."""
 
     names: tuple[str, ...]
     branches: tuple[Array, ...]
     style: int = 0
+    """Number of its colour and dashes: the same for one name in all panels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,13 +72,12 @@ class _Panel:
     @property
     def legend(self) -> list[str]:
         """What stands below the plot: the names of its curves, then the notes."""
-        texts = (*(_enumerated(curve.names) for curve in self.curves), *self.notes)
-        return [fill(text, LEGEND_WIDTH) for text in texts]
-
-
-def _enumerated(names: Sequence[str]) -> str:
-    """Name several things in one breath."""
-    return " and ".join(filter(None, ("; ".join(names[:-1]), names[-1])))
+        texts = ["; ".join(curve.names[:-1]) for curve in self.curves]
+        texts = [
+            " and ".join(filter(None, (text, curve.names[-1])))
+            for text, curve in zip(texts, self.curves, strict=True)
+        ]
+        return [fill(text, LEGEND_WIDTH) for text in (*texts, *self.notes)]
 
 
 def draw_discrimination(
@@ -95,19 +88,15 @@ def draw_discrimination(
     columns: int = COLUMNS,
     form: Form = "svg",
 ) -> bytes:
-    """Draw discrimination lines.
+    """Draw the lines of `discriminate`.
 
     Parameters
     ----------
-    lines
-        From `discriminate`.
     by
         What has a panel of its own: each pair of k and p, each index, of a class or overall, each
         class, or each p.
     columns
         Panels beside each other, at most.
-    form
-        Of the image.
 
     Raises
     ------
@@ -122,17 +111,15 @@ def draw_discrimination(
         raise TooMuchToDrawError(_TOO_MANY)
     columns = min(columns, len(panels))
     rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
-    picture = Picture(
-        title=title or "Discrimination lines",
-        about=_ABOUT,
-        height=sum(HEIGHT + LEGEND_LINE * max(map(_lines, row)) for row in rows),
-        fill=lambda figure: _fill(figure, panels, columns),
-    )
+    lengths = [max("\n".join(panel.legend).count("\n") + 1 for panel in row) for row in rows]
+
+    def fill_all(figure: "Figure") -> None:
+        for number, panel in enumerate(panels, 1):
+            _plot(figure.add_subplot(len(rows), columns, number), panel)
+
+    height = sum(HEIGHT + LEGEND_LINE * length for length in lengths)
+    picture = Picture(title or "Discrimination lines", _ABOUT, height, fill_all)
     return draw(picture, Canvas(form, round(PIXELS * WIDTH * columns)))
-
-
-def _lines(panel: _Panel) -> int:
-    return sum(text.count("\n") + 1 for text in panel.legend)
 
 
 def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
@@ -191,27 +178,18 @@ def _panel(title: str, lines: Sequence[tuple[str, Line]]) -> _Panel:
 def _add(curves: list[_Curve], new: _Curve) -> None:
     """Add a curve, or its name to the one that it coincides with."""
     for place, curve in enumerate(curves):
-        if len(curve.branches) == len(new.branches) and all(
-            map(_coincide, curve.branches, new.branches)
-        ):
+        shapes = [[branch.shape for branch in one.branches] for one in (curve, new)]
+        pairs = zip(curve.branches, new.branches, strict=False)
+        if shapes[0] == shapes[1] and all(np.allclose(*pair, rtol=0, atol=1e-6) for pair in pairs):
             curves[place] = replace(curve, names=(*curve.names, *new.names))
             return
     curves.append(new)
-
-
-def _coincide(left: Array, right: Array) -> bool:
-    return left.shape == right.shape and bool(np.allclose(left, right, rtol=0, atol=1e-6))
 
 
 def _why(line: Line) -> str:
     if line.prefers is not None:
         return f"Always prefers {line.prefers}"
     return "Same for both" if line.reason == "indifferent" else "Undefined"
-
-
-def _fill(figure: "Figure", panels: Sequence[_Panel], columns: int) -> None:
-    for number, panel in enumerate(panels, 1):
-        _plot(figure.add_subplot(-(-len(panels) // columns), columns, number), panel)
 
 
 def _plot(axes: "Axes", panel: _Panel) -> None:
@@ -223,14 +201,9 @@ def _plot(axes: "Axes", panel: _Panel) -> None:
     axes.grid()
     for curve in panel.curves:
         for points in curve.branches:
-            axes.plot(
-                *points.T, **line_style(series_style(curve.style)), linewidth=1.8, clip_on=False
-            )
-    _explain(axes, panel)
-
-
-def _explain(axes: "Axes", panel: _Panel) -> None:
-    """Write the legend below the axes, where it never hides a line; notes have no line."""
+            style = line_style(series_style(curve.style))
+            axes.plot(*points.T, **style, linewidth=1.8, clip_on=False)
+    # Below the axes the legend never hides a line; notes have no line.
     styles = [line_style(series_style(curve.style)) for curve in panel.curves]
     styles += [{"linestyle": "none"}] * len(panel.notes)
     handles = [axes.plot([], [], **style, linewidth=1.8)[0] for style in styles]

@@ -7,9 +7,8 @@ from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.suggestions import unknown_index
 from rprime.report.class_charts import default_indices
+from rprime.report.figures.classes import draw_per_class, draw_radar
 from rprime.report.figures.confusion import draw_confusion
-from rprime.report.figures.per_class import draw_per_class
-from rprime.report.figures.radar import draw_radar
 from rprime.report.figures.scores import DRAWN
 from rprime.report.figures.sheet import Canvas
 from rprime.report.score_charts import NO_SCORES
@@ -23,8 +22,6 @@ FIGURES: Mapping[str, Callable[[ReportSubject, Canvas], bytes]] = {
 }
 WITHOUT_INDEX = frozenset({"confusion", *DRAWN})
 """Figures of the table or of the scores themselves."""
-_NO_CLASS = "The figure shows classes: name a per-class index, too."
-_OVERALL = "The index is overall; this figure shows classes."
 
 
 def drawn(
@@ -34,18 +31,14 @@ def drawn(
     *,
     compared: bool,
 ) -> Callable[[Canvas], bytes]:
-    """Return what draws a figure.
+    """Return what draws a figure of `FIGURES` on a canvas.
 
     Parameters
     ----------
-    name
-        In `FIGURES`.
     subject
         Returns what is drawn, evaluated with these indices.
     indices
         Keys or aliases; none: the usual ones.
-    compared
-        Whether there is a baseline.
 
     Raises
     ------
@@ -65,10 +58,7 @@ def drawn(
 def shown_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
     """Look up the indices of a figure, per class if both scopes have one.
 
-    Parameters
-    ----------
-    mixed
-        Whether overall indices may stand beside at least one per-class one.
+    In a `mixed` figure overall indices may stand beside at least one per-class one.
 
     Raises
     ------
@@ -82,6 +72,8 @@ def shown_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
             raise ValueError(unknown_index(key))
         found.append(entry)
     overall = [index.scope == "overall" for index in found]
-    if overall and (all(overall) if mixed else any(overall)):
-        raise ValueError(_NO_CLASS if mixed else _OVERALL)
+    if mixed and found and all(overall):
+        raise ValueError("The figure shows classes: name a per-class index, too.")
+    if not mixed and any(overall):
+        raise ValueError("The index is overall; this figure shows classes.")
     return found

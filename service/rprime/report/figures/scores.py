@@ -1,14 +1,12 @@
 """Figures of scores, drawn as `rprime.report.score_charts` says."""
 
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from rprime.report.figures.axes import line_style, number_values, palette
 from rprime.report.figures.confusion import about
-from rprime.report.figures.palette import line_style, palette
 from rprime.report.figures.sheet import Canvas, NothingToDrawError, Picture, draw, named
-from rprime.report.figures.ticks import number_values
-from rprime.report.score_charts import NO_SCORES, Chart, Line, Panel, chart_of_scores
+from rprime.report.score_charts import NO_SCORES, Line, Panel, chart_of_scores
 from rprime.report.styles import series_style
 from rprime.report.subject import ReportSubject
 
@@ -33,32 +31,36 @@ _AROUND = 0.9
 
 
 def draw_scores(name: str, subject: ReportSubject, canvas: Canvas) -> bytes:
-    """Draw a chart of the scores of an evaluation.
-
-    Raises
-    ------
-    NothingToDrawError
-        If there are no scores, or none that this chart can show.
-    """
+    """Draw a chart of the scores; raises NothingToDrawError if there are none that it shows."""
     chart = chart_of_scores(name, subject)
     if chart is None:
         raise NothingToDrawError(NO_SCORES if subject.scores is None else NO_CHART)
     columns = min(len(chart.panels), max(1, int(canvas.inches / _PANEL)))
     rows = -(-len(chart.panels) // columns)
     height = _HEIGHT if rows == 1 else _SMALL * rows
-    room = canvas.inches - _AROUND - _LETTER * max(map(len, _texts(chart)), default=0)
+    keys = {name: f"{value}  {named(name)}".strip() for name, value in chart.keys.items()}
+    room = canvas.inches - _AROUND - _LETTER * max(map(len, keys.values()), default=0)
     beside = rows == columns == 1 and room > _LEAST
     if not beside:
-        height += _KEY * len(chart.keys)
+        height += _KEY * len(keys)
     elif chart.panels[0].square:
         height = min(room, _TALLEST * canvas.inches)
-    picture = Picture(
-        title=chart.title,
-        about=about(subject),
-        height=height,
-        fill=lambda figure: _fill(figure, chart, (rows, columns), beside=beside),
-        notes=(chart.lead,),
-    )
+
+    def fill_all(figure: "Figure") -> None:
+        grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+        for axes in grid.flat:
+            axes.set_axis_off()
+        handles: dict[str, Any] = {}
+        for panel, axes in zip(chart.panels, grid.flat, strict=False):
+            axes.set_axis_on()
+            handles |= _plot(axes, panel)
+        place = (1.04, 1) if beside else (0, -0.24 if rows == 1 else -0.4)
+        placed: dict[str, Any] = {"bbox_to_anchor": place, "handlelength": 3, "borderaxespad": 0}
+        if keys:
+            lines = [handles[name] for name in keys]
+            grid[-1][0].legend(lines, list(keys.values()), loc="upper left", **placed)
+
+    picture = Picture(chart.title, about(subject), height, fill_all, (chart.lead,))
     return draw(picture, canvas)
 
 
@@ -68,26 +70,6 @@ DRAWN = {
     for name in ("roc", "precision_recall", "reliability", "risk_coverage", "scores")
 }
 """What draws each of the charts."""
-
-
-def _fill(figure: "Figure", chart: Chart, shape: tuple[int, int], *, beside: bool) -> None:
-    grid = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)
-    for axes in chain(*grid):
-        axes.set_axis_off()
-    handles: dict[str, Any] = {}
-    for panel, axes in zip(chart.panels, chain(*grid), strict=False):
-        axes.set_axis_on()
-        handles |= _plot(axes, panel)
-    texts = _texts(chart)
-    place = (1.04, 1) if beside else (0, -0.24 if shape[0] == 1 else -0.4)
-    placed: dict[str, Any] = {"bbox_to_anchor": place, "handlelength": 3, "borderaxespad": 0}
-    if texts:
-        grid[-1][0].legend([handles[n] for n in chart.keys], texts, loc="upper left", **placed)
-
-
-def _texts(chart: Chart) -> list[str]:
-    """Return the texts of the legend."""
-    return [f"{value}  {named(name)}".strip() for name, value in chart.keys.items()]
 
 
 def _plot(axes: "Axes", panel: Panel) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from textwrap import wrap
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
+from rprime.report.figures.axes import palette
 from rprime.report.figures.fonts import FAMILY, families_with, missing
-from rprime.report.figures.palette import palette
 from rprime.report.names import shortened, shown
 
 if TYPE_CHECKING:
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 Form = Literal["svg", "png"]
 MEDIA_TYPES: dict[Form, str] = {"svg": "image/svg+xml", "png": "image/png"}
-EXTRA = "figures"
-"""The extra of the package that brings matplotlib."""
-
 PIXELS = 96
 """Of the parameter `width` in an inch, as in CSS."""
 MARGIN = 0.16
@@ -41,7 +38,7 @@ class NoFiguresError(Exception):
     """Matplotlib is not installed."""
 
     def __init__(self) -> None:
-        super().__init__(f"Figures need the extra `{EXTRA}`: pip install 'rprime[{EXTRA}]'.")
+        super().__init__("Figures need the extra `figures`: pip install 'rprime[figures]'.")
 
 
 class NothingToDrawError(ValueError):
@@ -53,13 +50,7 @@ class TooMuchToDrawError(ValueError):
 
 
 def form_of(path: Path) -> Form:
-    """Return the form of an image that the name of its file asks for.
-
-    Raises
-    ------
-    ValueError
-        If it is neither .svg nor .png.
-    """
+    """Return the form of an image by its file name; raises ValueError for any other."""
     for form in MEDIA_TYPES:
         if path.suffix.lower() == f".{form}":
             return form
@@ -68,21 +59,13 @@ def form_of(path: Path) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class Canvas:
-    """The form and size of a figure.
-
-    Parameters
-    ----------
-    form
-        Of the image. The same picture always gives the same bytes.
-    width
-        In pixels of CSS, 96 to an inch.
-    scale
-        Pixels of a PNG for each of these.
-    """
+    """The form and size of a figure. The same picture always gives the same bytes."""
 
     form: Form = "svg"
     width: int = 800
+    """In pixels of CSS, 96 to an inch."""
     scale: float = 2.0
+    """Pixels of a PNG for each of these."""
 
     @property
     def inches(self) -> float:
@@ -92,16 +75,9 @@ class Canvas:
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A figure that is to be drawn.
+    """What a figure shows, of what, and, in notes, what has to be known to read it.
 
-    Parameters
-    ----------
-    title, about, notes
-        What it shows, of what, and what has to be known to read it.
-    height
-        Of the plot alone, in inches.
-    fill
-        Draws it.
+    `fill` draws the plot alone, which has a height in inches.
     """
 
     title: str
@@ -112,13 +88,7 @@ class Picture:
 
 
 def draw(picture: Picture, canvas: Canvas) -> bytes:
-    """Draw a picture.
-
-    Raises
-    ------
-    NoFiguresError
-        If matplotlib is not installed.
-    """
+    """Draw a picture; raises NoFiguresError if matplotlib is not installed."""
     try:
         import matplotlib as mpl
     except ImportError:
@@ -188,13 +158,7 @@ def _style() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Font:
-    """Lines of text at the left edge, their sizes in points and in inches.
-
-    Parameters
-    ----------
-    letter
-        The width of one, as it is on average.
-    """
+    """Lines of text: their size in points, their height and mean letter in inches."""
 
     size: float
     weight: str

@@ -1,16 +1,16 @@
-"""Radar: the values of the classes around a circle (Zhang, Su, Dou 2021, figure 1)."""
+"""Classes: their values in rows with whiskers, or around a circle."""
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.report.class_charts import RadarChart, asked_indices
+from rprime.report.class_charts import ClassChart, RadarChart, asked_indices
+from rprime.report.decimals import percent
+from rprime.report.figures.axes import MARKERS, line_style, number_values, palette
 from rprime.report.figures.confusion import about
-from rprime.report.figures.palette import MARKERS, line_style, palette
 from rprime.report.figures.sheet import Canvas, Picture, draw, named
-from rprime.report.figures.ticks import number_values
-from rprime.report.styles import Series
+from rprime.report.styles import series_style
 from rprime.report.subject import ReportSubject
 
 if TYPE_CHECKING:
@@ -18,39 +18,87 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.projections.polar import PolarAxes
 
+_ROW = 0.2
+"""Height of a class, or of a bar, in inches."""
+_NUMBER = 0.45
+"""Width of a number below a panel, in inches."""
 LONGEST_SPOKE = 14
 """Characters of a name at a spoke."""
 MOST_UPRIGHT = 16
 """Spokes up to which names stand upright."""
-_BAR = 0.2
-"""Height of a bar, in inches."""
 _BARS = 0.8
 """Height of the bars of a class, in parts of that of its row."""
 
 
+def draw_per_class(subject: ReportSubject, canvas: Canvas) -> bytes:
+    """Draw a row for each class and a panel for each index, intervals as whiskers."""
+    chart = ClassChart.ordered(subject)
+    marks = ["Dots are values"]
+    if np.isfinite(chart.low).any():
+        marks.append(f"whiskers {percent(subject.evaluation.options.confidence)} intervals")
+    if chart.compared:
+        marks.append(f"rings what it was compared with, {named(subject.baseline or 'baseline')}")
+    picture = Picture(
+        title=chart.title,
+        about=about(subject),
+        height=max(len(chart.labels), 3) * _ROW + 0.75,
+        fill=lambda figure: _fill_panels(figure, chart),
+        notes=(chart.order, f"{'; '.join(marks)}."),
+    )
+    return draw(picture, canvas)
+
+
+def _fill_panels(figure: "Figure", chart: ClassChart) -> None:
+    panels = figure.subplots(1, len(chart.indices), sharey=True, squeeze=False)[0]
+    room = figure.get_figwidth() / len(panels)
+    for number, (index, axes) in enumerate(zip(chart.indices, panels, strict=True)):
+        axes.set_title(index.name)
+        _plot(axes, chart, number)
+        number_values(axes.xaxis, min(5, max(2, int(room / _NUMBER))))
+    panels[0].set_yticks(range(len(chart.labels)), [named(label) for label in chart.labels])
+    panels[0].set_ylim(len(chart.labels) - 0.4, -0.6)
+
+
+def _plot(axes: "Axes", chart: ClassChart, number: int) -> None:
+    """Draw one index of all classes."""
+    rows, axis, colours = np.arange(len(chart.labels)), chart.axis(number), palette()
+    colour = line_style(series_style(0))["color"]
+    # A dot at the end of the axis is whole.
+    mark: dict[str, Any] = {"clip_on": False, "zorder": 4}
+    axes.grid(axis="x")
+    axes.set_xlim(axis.low, axis.high)
+    across = axes.get_yaxis_transform()
+    axes.hlines(rows, 0, 1, color=colours["line"], linewidth=0.5, transform=across)
+    whiskers = axes.hlines(rows, chart.low[number], chart.high[number], color=colour)
+    whiskers.set(gid="whiskers", linewidth=2.2, alpha=0.45, clip_on=False)
+    before = axes.scatter(chart.baseline[number], rows, 26, facecolor="none", **mark)
+    before.set(gid="baseline", edgecolor=colours["ink"], linewidth=1.0)
+    values = axes.scatter(chart.values[number], rows, 16, color=colour, linewidth=0, **mark)
+    values.set_gid("values")
+    axes.tick_params(length=0)
+    axes.spines["left"].set_visible(False)
+
+
 def draw_radar(subject: ReportSubject, canvas: Canvas) -> bytes:
-    """Draw the per-class indices of an evaluation, and its baseline where it has one."""
+    """Draw the classes and a baseline around a circle (Zhang, Su, Dou 2021, figure 1)."""
     chart = RadarChart.of(subject, asked_indices(subject), subject.evaluation.options.indices or ())
-    height, fill = 0.72 * canvas.inches, _fill
+    height, fill, missing = 0.72 * canvas.inches, _fill_circle, "line is open"
     if chart.bars:
-        height, fill = _BAR / _BARS * len(chart.outlines) * len(chart.labels) + 0.6, _fill_bars
+        height = _ROW / _BARS * len(chart.outlines) * len(chart.labels) + 0.6
+        fill, missing = _fill_bars, "bar is missing"
+    notes, undefined = [chart.order], sum(np.isnan(one.values).sum() for one in chart.outlines)
+    if undefined:
+        notes.append(f"Where a {missing}, the value is undefined ({undefined:,} times).")
+    if not chart.bars:
+        notes.append("The circles are labelled: their centre is not zero.")
     picture = Picture(
         title=chart.title,
         about=about(subject),
         height=height,
         fill=lambda figure: fill(figure, chart),
-        notes=tuple(_notes(chart)),
+        notes=tuple(notes),
     )
     return draw(picture, canvas)
-
-
-def _notes(chart: RadarChart) -> list[str]:
-    notes = [chart.order] if chart.order else []
-    undefined = int(sum(np.isnan(one.values).sum() for one in chart.outlines))
-    if undefined:
-        missing = "bar is missing" if chart.bars else "line is open"
-        notes.append(f"Where a {missing}, the value is undefined ({undefined:,} times).")
-    return notes if chart.bars else [*notes, "The circles are labelled: their centre is not zero."]
 
 
 def _name_outlines(figure: "Figure", handles: list[Any], chart: RadarChart) -> None:
@@ -81,23 +129,21 @@ def _fill_bars(figure: "Figure", chart: RadarChart) -> None:
     _name_outlines(figure, handles, chart)
 
 
-def _fill(figure: "Figure", chart: RadarChart) -> None:
+def _fill_circle(figure: "Figure", chart: RadarChart) -> None:
     axes: Any = figure.add_subplot(projection="polar")
     angles = np.arange(len(chart.labels)) * 2 * np.pi / len(chart.labels)
-    handles = [_outline(axes, angles, one, i) for i, one in enumerate(chart.outlines)]
+    handles = []
+    for number, one in enumerate(chart.outlines):
+        closed = (np.append(part, part[:1]) for part in (angles, one.values))
+        style, order = line_style(one.style), 4 - 0.1 * number
+        handles += axes.plot(*closed, **style, linewidth=1.7, zorder=order, clip_on=False)
+        marked = {"marker": MARKERS[one.style.symbol], "markersize": 3.6}
+        handles[-1].set(**marked, gid=f"outline-{number + 1}")
     number_values(axes.yaxis, 5)
     axes.set_ylim(chart.axis.low, chart.axis.high)
     axes.yaxis.set_tick_params(labelsize=7.5, labelcolor=palette()["ink-soft"])
     _name_spokes(axes, angles, chart)
     _name_outlines(figure, handles, chart)
-
-
-def _outline(axes: "PolarAxes", angles: Array, one: Series, number: int) -> Any:  # noqa: ANN401 (matplotlib is an extra)
-    closed = (np.append(part, part[:1]) for part in (angles, one.values))
-    style, order = line_style(one.style), 4 - 0.1 * number
-    (line,) = axes.plot(*closed, **style, linewidth=1.7, zorder=order, clip_on=False)
-    line.set(marker=MARKERS[one.style.symbol], markersize=3.6, gid=f"outline-{number + 1}")
-    return line
 
 
 def _name_spokes(axes: "PolarAxes", angles: Array, chart: RadarChart) -> None:

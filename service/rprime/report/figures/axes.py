@@ -1,18 +1,37 @@
-"""Ticks: names and numbers beside an axis, no more of them than can be read."""
+"""Axes: the colours of all figures, and names and numbers beside an axis."""
 
+import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 from rprime.report.decimals import bound
+from rprime.report.styles import SeriesStyle
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
+_TOKEN = re.compile(r"--([\w-]+): light-dark\((#[0-9a-f]{6}),")
+MARKERS = {"circle": "o", "rect": "s", "diamond": "D", "triangle": "^"}
+"""Symbols by their names in matplotlib."""
 LINE = 0.17
 """Height of a name, in inches."""
 _LETTER = 0.082
 _TURNED = 30
 """Names that are rather turned than left out."""
+
+
+@lru_cache(maxsize=1)
+def palette() -> dict[str, str]:
+    """Read the colours of tokens.css for light surfaces: most figures are printed."""
+    tokens = files("rprime.report").joinpath("templates/tokens.css").read_text(encoding="utf-8")
+    return dict(_TOKEN.findall(tokens))
+
+
+def line_style(style: SeriesStyle) -> dict[str, Any]:
+    """Return the colour and dashes of a line."""
+    return {"color": palette()[style.colour], "linestyle": (0, style.dash) if style.dash else "-"}
 
 
 def width_of(names: Iterable[str]) -> float:
@@ -21,15 +40,7 @@ def width_of(names: Iterable[str]) -> float:
 
 
 def label_classes(axis: "Axis", names: Sequence[str], room: float, *, turned: bool = False) -> None:
-    """Name the places 0, 1, ... of an axis; where there are too many, every nth.
-
-    Parameters
-    ----------
-    room
-        For each of them, in inches.
-    turned
-        Whether the names are turned by 90 degrees.
-    """
+    """Name the places 0, 1, ... of an axis, each in `room` inches; of too many, every nth."""
     step = max(1, -int(-LINE // room))
     places = range(0, len(names), step)
     axis.set_ticks(list(places), [names[p] for p in places], rotation=90 if turned else 0)
