@@ -5,16 +5,15 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from rprime.core.gates.rules import Effect
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
-from rprime.report.measures import ClassLine, Measure, Measures
+from rprime.report.measures import Measure, Measures
 from rprime.report.names import JOINER, address, clipped, isolated, shown
 from rprime.report.population import population_text
 from rprime.report.reasons import explained
-from rprime.report.sections import SECTIONS, in_order
+from rprime.report.sections import SECTIONS
 from rprime.report.slices import named, slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.text_chart import text_chart
@@ -44,26 +43,26 @@ Cells = tuple[str, ...]
 def render_markdown(subject: ReportSubject) -> str:
     """Render as Markdown of at most 60 000 characters; what was left out is said.
 
-    Parameters
-    ----------
-    subject
-        Its names may hold anything: none becomes a tag, a link, a mention or a reference.
+    Names may hold anything: none becomes a tag, a link, a mention or a reference.
     """
     measures = Measures(subject)
-    sections = {
-        "gate": _results(subject),
-        "changes": "\n\n".join(_movements(subject)),
-        "warnings": _cautions(subject),
-        "overall": _headlines(measures),
-        "slices": _slices(subject),
-        "classes": _classes(measures),
-        "confusion": _confusions(measures),
-    }
     about = population_text(subject.evaluation)
-    first = f"The numbers are {prose(about)}." if about else ""
-    only = f"Only the items of {code(subject.slice)}." if subject.slice else ""
-    opening = [marker(subject), only, first, *_verdict(subject), text_chart(subject.gate)]
-    blocks = [*opening, *in_order(sections), _origin(subject)]
+    blocks = [
+        marker(subject),
+        f"Only the items of {code(subject.slice)}." if subject.slice else "",
+        f"The numbers are {prose(about)}." if about else "",
+        *_verdict(subject),
+        text_chart(subject.gate),
+        # From here on in the order of `SECTIONS`.
+        _results(subject),
+        *_movements(subject),
+        _cautions(subject),
+        _headlines(measures),
+        _slices(subject),
+        _classes(measures),
+        _confusions(measures),
+        _origin(subject),
+    ]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -112,42 +111,33 @@ def _verdict(subject: ReportSubject) -> Iterator[str]:
 
 def _results(subject: ReportSubject) -> str:
     """Show the checks that fail and those that warn, these folded where they are many."""
-    failed, warned = _with_effect(subject, "fail"), _with_effect(subject, "warn")
+    results = [] if subject.gate is None else separate(subject.gate.results)
+    failed = [_result(result) for result in results if result.effect == "fail"]
+    warned = [_result(result) for result in results if result.effect == "warn"]
     title = plural(len(warned), "check") + " with a warning"
-    blocks = [f"### Failing rules\n\n{_found(failed)}"] if failed else []
+    head = ("Rule", "Class", "Finding", "What was found")
+    failing, warning = (
+        draw_table(head, "llll", rows, MOST_OF_RULES, "result") for rows in (failed, warned)
+    )
+    blocks = [f"### Failing rules\n\n{failing}"] if failed else []
     if len(warned) > MOST_OPEN:
-        blocks.append(_folded(title, _found(warned)))
+        blocks.append(_folded(title, warning))
     elif warned:
-        blocks.append(f"### {title}\n\n{_found(warned)}")
+        blocks.append(f"### {title}\n\n{warning}")
     return "\n\n".join(blocks)
 
 
-def _with_effect(subject: ReportSubject, effect: Effect) -> list[Cells]:
-    results = () if subject.gate is None else subject.gate.results
-    return [
-        (code(r.rule), _about(r), finding(r), _message(r.message, r.class_))
-        for r in separate(results)
-        if r.effect == effect
-    ]
-
-
-def _about(result: Result) -> str:
-    parts = [] if result.class_ is None else [code(result.class_)]
-    parts += [code(named(result.slice))] if result.slice else []
-    return ", ".join(parts) or "overall"
-
-
-def _found(rows: list[Cells]) -> str:
-    head = ("Rule", "Class", "Finding", "What was found")
-    return draw_table(head, "llll", rows, MOST_OF_RULES, "result")
-
-
-def _message(message: str, label: str | None) -> str:
-    """Write a sentence, the class in it as code."""
-    before, named, after = message.partition(f"`{label}`")
-    if label is None or not named:
-        return prose(message)
-    return f"{prose(before)}{code(label)}{prose(after)}"
+def _result(result: Result) -> Cells:
+    """Return a row, in whose sentence the class is code."""
+    label = result.class_
+    about = [] if label is None else [code(label)]
+    about += [code(named(result.slice))] if result.slice else []
+    before, found, after = result.message.partition(f"`{label}`")
+    message = prose(before)
+    if found:
+        message += prose(found) if label is None else code(label)
+        message += prose(after)
+    return code(result.rule), ", ".join(about) or "overall", finding(result), message
 
 
 def _headlines(measures: Measures) -> str:
@@ -155,39 +145,36 @@ def _headlines(measures: Measures) -> str:
     head: Cells = ("Index", "Value", f"{confidence} interval")
     if measures.changes is not None:
         head = (*head, "Baseline", "Change", f"{confidence} interval of the change", "")
-    compared = measures.changes is not None
-    rows = (_headline(measure, compared=compared) for measure in measures.headlines)
+    rows = []
+    for measure in measures.headlines:
+        value, change = f"**{decimal(measure.value)}**{measure.marks}", measure.change
+        value = explained(measure.reason) if measure.value is None else value
+        row = [measure.index.name, value, span(measure.low, measure.high)]
+        if change is not None:
+            row += [decimal(change.baseline), signed(change.value), span(change.low, change.high)]
+            row += [explained(change.reason) if change.value is None else change.judged]
+        elif measures.changes is not None:
+            row += [ABSENT, ABSENT, ABSENT, ""]
+        rows.append(tuple(row))
     table = draw_table(head, "lrrrrrl", rows, MOST_OF_LIST, "index")
     return "\n\n".join(["### Overall", table, *measures.legend(code)])
 
 
-def _headline(measure: Measure, *, compared: bool) -> Cells:
-    row: Cells = (measure.index.name, _value(measure), span(measure.low, measure.high))
-    if not compared:
-        return row
-    change = measure.change
-    if change is None:
-        return (*row, ABSENT, ABSENT, ABSENT, "")
-    moved = (decimal(change.baseline), signed(change.value), span(change.low, change.high))
-    return (*row, *moved, change.judged if change.value is not None else explained(change.reason))
-
-
-def _value(measure: Measure) -> str:
-    return (
-        f"**{decimal(measure.value)}**{measure.marks}"
-        if measure.value is not None
-        else explained(measure.reason)
-    )
-
-
 def _classes(measures: Measures) -> str:
     lines, order = ordered_classes(measures, ClassSelection(size=len(measures.labels)))
-    compared = measures.changes is not None
     head = ("Class", "Items", *measures.class_names)
-    rows = map(_class_row, lines)
+    rows = [
+        (
+            f"✗ {code(line.label)}" if line.failing else code(line.label),
+            count(line.support),
+            *map(_cell, line.measures),
+        )
+        for line in lines
+    ]
     if measures.left_out:
         order = f"{order}, and {plural(measures.left_out, 'class')} not shown"
-    note = "In brackets the change; bold where it is a clear difference.\n\n" if compared else ""
+    note = "In brackets the change; bold where it is a clear difference.\n\n"
+    note = "" if measures.changes is None else note
     table = draw_table(head, "l" + "r" * len(head), rows, MOST_OF_CLASSES, "class")
     return _folded(f"{plural(len(lines), 'class')}, {order}", f"{note}{table}")
 
@@ -199,11 +186,6 @@ def _slices(subject: ReportSubject) -> str:
     rows = ((code(line.text), *line.numbers) for line in found.weakest)
     table = draw_table(found.columns, "lrrrrrr", rows, MOST_OF_LIST, "slice")
     return _folded(SECTIONS["slices"], f"{found.note}\n\n{table}")
-
-
-def _class_row(line: ClassLine) -> Cells:
-    name = f"✗ {code(line.label)}" if line.failing else code(line.label)
-    return (name, count(line.support), *(_cell(measure) for measure in line.measures))
 
 
 def _cell(measure: Measure) -> str:
@@ -218,13 +200,12 @@ def _movements(subject: ReportSubject) -> Iterator[str]:
     for found in changed_predictions(subject.comparison):
         head = (*found.names, *found.numbers)
         align = "l" * len(found.names) + "r" * len(found.numbers)
-        rows = ((*map(_named, labels), *numbers) for labels, numbers in found.rows)
+        rows = (
+            (*("unclassified" if one is None else code(one) for one in labels), *numbers)
+            for labels, numbers in found.rows
+        )
         table = draw_table(head, align, rows, MOST_OF_LIST, "row") if found.rows else ""
         yield _folded(found.title, "\n\n".join(filter(None, (found.note, table))))
-
-
-def _named(label: str | None, otherwise: str = "unclassified") -> str:
-    return otherwise if label is None else code(label)
 
 
 def _confusions(measures: Measures) -> str:
@@ -243,22 +224,17 @@ def _cautions(subject: ReportSubject) -> str:
     found = grouped_warnings(subject)
     if not found:
         return ""
-    kept, left_out = _fitting(
-        [_caution(grouped_warning) for grouped_warning in found], MOST_OF_CAUTIONS
-    )
-    kept += _left_out(left_out, "warning")
+    kept, note = _fitting(map(_caution, found), MOST_OF_CAUTIONS, "warning")
     title = f"{SECTIONS['warnings']}: {plural(len(found), 'warning')}"
-    return _folded(title, "\n".join(kept))
+    return _folded(title, "\n".join(kept + note))
 
 
-def _caution(grouped_warning: GroupedWarning) -> str:
-    named = "" if grouped_warning.label is None else code(grouped_warning.label)
-    after = "" if grouped_warning.label is None else prose(grouped_warning.after)
-    others = ", ".join(code(label) for label in grouped_warning.others)
-    more = f" and {grouped_warning.unnamed:,} more" if grouped_warning.unnamed else ""
+def _caution(found: GroupedWarning) -> str:
+    named = "" if found.label is None else f"{code(found.label)}{prose(found.after)}"
+    others = ", ".join(map(code, found.others))
+    more = f" and {found.unnamed:,} more" if found.unnamed else ""
     same = f" The same holds for {others}{more}." if others or more else ""
-    sentence = f"{prose(grouped_warning.before)}{named}{after}{same}"
-    return f"* {sentence} <sub>`{grouped_warning.code}`</sub>"
+    return f"* {prose(found.before)}{named}{same} <sub>`{found.code}`</sub>"
 
 
 def _origin(subject: ReportSubject) -> str:
@@ -276,25 +252,19 @@ def _folded(title: str, body: str) -> str:
 
 def draw_table(head: Cells, align: str, rows: Iterable[Cells], most: int, noun: str) -> str:
     """Draw a table of at most so many characters; l and r align its columns."""
-    rules = {"l": ":--", "r": "--:"}
-    opening = [_row(head), _row(tuple(rules[side] for side in align[: len(head)]))]
-    kept, left_out = _fitting([_row(cells) for cells in rows], most)
-    note = _left_out(left_out, noun)
+    rules = tuple({"l": ":--", "r": "--:"}[side] for side in align[: len(head)])
+    opening, lines = (
+        [f"| {' | '.join(cells)} |" for cells in part] for part in ((head, rules), rows)
+    )
+    kept, note = _fitting(lines, most, noun)
     return "\n".join([*opening, *kept, *([""] if note else []), *note])
 
 
-def _row(cells: Cells) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _fitting(lines: list[str], most: int) -> tuple[list[str], int]:
-    """Take lines from the front while they fit; and how many do not."""
-    ends = accumulate(len(line) + 1 for line in lines)
+def _fitting(lines: Iterable[str], most: int, noun: str) -> tuple[list[str], list[str]]:
+    """Take lines from the front while they fit; and, if some do not, a line that says so."""
+    found = list(lines)
+    ends = accumulate(len(line) + 1 for line in found)
     kept = sum(1 for end in ends if end <= most)
-    return lines[:kept], len(lines) - kept
-
-
-def _left_out(number: int, noun: str) -> list[str]:
-    if not number:
-        return []
-    return [f"{plural(number, noun)} more left out, for a comment holds only so much."]
+    left_out = plural(len(found) - kept, noun)
+    note = f"{left_out} more left out, for a comment holds only so much."
+    return found[:kept], [note] if kept < len(found) else []

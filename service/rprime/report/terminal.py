@@ -11,13 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from rprime.report.changed_predictions import changed_predictions
+from rprime.report.changes import Change
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import count, decimal, percent, plural, signed, span
-from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
-from rprime.report.measures import ClassLine, Measure, Measures
+from rprime.report.gate_results import SIGNS
+from rprime.report.grouped_warnings import grouped_warnings
+from rprime.report.measures import Measure, Measures
 from rprime.report.names import JOINER, clipped, isolated, shown
 from rprime.report.reasons import explained
-from rprime.report.sections import SECTIONS, in_order
+from rprime.report.sections import SECTIONS
 from rprime.report.slices import slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import Tone, finding, headline, ranked, said, separate, summary
@@ -44,10 +46,7 @@ _COMMAND = re.compile(r":(?=:)|#(?=#)")
 class Terminal:
     """What a rich console prints, as wide as the console is.
 
-    Parameters
-    ----------
-    subject
-        Its names are shown as text, whatever markup or control characters they hold.
+    Names are shown as text, whatever markup or control characters they hold.
     """
 
     subject: ReportSubject
@@ -55,17 +54,14 @@ class Terminal:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Return the parts in their order."""
         measures = Measures(self.subject)
-        sections = {
-            "gate": _results(self.subject),
-            "changes": _changed(self.subject),
-            "warnings": _cautions(self.subject),
-            "overall": _headlines(measures, options.max_width),
-            "slices": _slices(self.subject),
-            "classes": _classes(measures, options.max_width),
-        }
         yield from _verdict(self.subject)
-        for parts in in_order(sections):
-            yield from parts
+        # From here on in the order of `SECTIONS`.
+        yield from _results(self.subject)
+        yield from _changed(self.subject)
+        yield from _cautions(self.subject)
+        yield from _headlines(measures, options.max_width)
+        yield from _slices(self.subject)
+        yield from _classes(measures, options.max_width)
 
 
 def render_terminal(subject: ReportSubject, width: int = WIDTH) -> str:
@@ -117,11 +113,10 @@ def _results(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
         return
     yield Text()
     for result in found[:MOST_RESULTS]:
-        style = STYLES["bad" if result.effect == "fail" else "open"]
-        line = Text(f"{'✗' if result.effect == 'fail' else '?'} {finding(result)}: ", style=style)
+        sign, tone = SIGNS[result.effect]
+        line = Text(f"{sign} {finding(result)}: ", style=STYLES[tone])
         yield line.append_text(Text("", style="not bold default").append_text(_text(said(result))))
-    if len(found) > MOST_RESULTS:
-        yield Text(f"  ... and {len(found) - MOST_RESULTS:,} more", style="dim")
+    yield from _more(len(found) - MOST_RESULTS)
 
 
 def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
@@ -136,9 +131,13 @@ def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     table = _table(*columns)
     for measure in measures.headlines:
         value = explained(measure.reason) if measure.value is None else decimal(measure.value)
-        row = [measure.index.name, value, *([measure.marks] if marked else [])]
+        row: list[str | Text] = [measure.index.name, value, *([measure.marks] if marked else [])]
         row += [span(measure.low, measure.high)] if wide or not compared else []
-        table.add_row(*row, *(_moved(measure, wide=wide) if compared else ()))
+        if (change := measure.change) is not None:
+            row += [decimal(change.baseline)] if wide else []
+            row += [signed(change.value), span(change.low, change.high)]
+            row.append(Text(change.judged, style=_style(change)))
+        table.add_row(*row)
     yield Text("\nOverall", style="bold")
     yield table
     legend = measures.legend(lambda label: _text(label).plain)
@@ -146,20 +145,8 @@ def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
         yield Text("".join(f"  {line}\n" for line in legend), style="dim")
 
 
-def _moved(measure: Measure, *, wide: bool) -> Iterator[str | Text]:
-    change = measure.change
-    if change is None:
-        return
-    if wide:
-        yield decimal(change.baseline)
-    yield signed(change.value)
-    yield span(change.low, change.high)
-    yield Text(change.judged, style=_style(measure))
-
-
-def _style(measure: Measure) -> str:
-    judged = "" if measure.change is None else measure.change.judged
-    return {"worse": STYLES["bad"], "better": STYLES["good"]}.get(judged, "dim")
+def _style(change: Change) -> str:
+    return {"worse": STYLES["bad"], "better": STYLES["good"]}.get(change.judged, "dim")
 
 
 def _classes(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
@@ -169,12 +156,18 @@ def _classes(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     names = measures.class_names[:fitting]
     table = _table("Class", "Items", *names)
     for line in lines[:MOST_CLASSES]:
-        table.add_row(*_class_row(line, fitting))
+        name = _text(line.label, STYLES["bad"] if line.failing else "")
+        sign = Text("✗ " if line.failing else "  ", style=STYLES["bad"])
+        cells = map(_cell, line.measures[:fitting])
+        table.add_row(sign.append_text(name), count(line.support), *cells)
     yield Text(f"Classes, {order}", style="bold")
     yield table
-    more = max(len(lines) - MOST_CLASSES, 0) + measures.left_out
-    if more:
-        yield Text(f"  ... and {more:,} more", style="dim")
+    yield from _more(max(len(lines) - MOST_CLASSES, 0) + measures.left_out)
+
+
+def _more(number: int) -> Iterator[Text]:
+    if number > 0:
+        yield Text(f"  ... and {number:,} more", style="dim")
 
 
 def _slices(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
@@ -189,19 +182,11 @@ def _slices(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
     yield table
 
 
-def _class_row(line: ClassLine, fitting: int) -> Iterator[Text | str]:
-    name = _text(line.label, STYLES["bad"] if line.failing else "")
-    yield Text("✗ " if line.failing else "  ", style=STYLES["bad"]).append_text(name)
-    yield count(line.support)
-    for measure in line.measures[:fitting]:
-        yield _cell(measure)
-
-
 def _cell(measure: Measure) -> Text:
     change = measure.change
     if change is None or change.value is None:
         return Text(decimal(measure.value))
-    return Text(f"{decimal(measure.value)} ").append(signed(change.value), style=_style(measure))
+    return Text(f"{decimal(measure.value)} ").append(signed(change.value), style=_style(change))
 
 
 def _changed(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
@@ -215,26 +200,20 @@ def _changed(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
             yield Text(found.note)
         if found.rows:
             yield table
-        if len(found.rows) > MOST_RESULTS:
-            yield Text(f"  ... and {len(found.rows) - MOST_RESULTS:,} more", style="dim")
+        yield from _more(len(found.rows) - MOST_RESULTS)
 
 
 def _cautions(subject: ReportSubject) -> Iterator[Text]:
     found = grouped_warnings(subject)
     if found:
         yield Text(f"\n{SECTIONS['warnings']}", style="bold")
-    for grouped_warning in found:
-        line = Text("! ", style=STYLES["open"]).append_text(_caution(grouped_warning))
-        yield line.append(f"  [{grouped_warning.code}]", style="dim")
-
-
-def _caution(grouped_warning: GroupedWarning) -> Text:
-    text = Text("", style="not bold default").append_text(_text(grouped_warning.before))
-    if grouped_warning.label is None:
-        return text
-    text.append_text(_text(grouped_warning.label)).append_text(_text(grouped_warning.after))
-    named = [_text(label) for label in grouped_warning.others]
-    if named:
-        text.append(" The same holds for ").append_text(Text(", ").join(named))
-        text.append(f" and {grouped_warning.unnamed:,} more." if grouped_warning.unnamed else ".")
-    return text
+    for one in found:
+        text = Text("", style="not bold default").append_text(_text(one.before))
+        if one.label is not None:
+            text.append_text(_text(one.label)).append_text(_text(one.after))
+        if one.others:
+            named = Text(", ").join(map(_text, one.others))
+            text.append(" The same holds for ").append_text(named)
+            text.append(f" and {one.unnamed:,} more." if one.unnamed else ".")
+        line = Text("! ", style=STYLES["open"]).append_text(text)
+        yield line.append(f"  [{one.code}]", style="dim")
