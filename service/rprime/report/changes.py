@@ -15,14 +15,10 @@ Judged = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Candidate minus baseline of one value.
+    """Candidate minus baseline of one value, and the interval of this difference.
 
     Parameters
     ----------
-    baseline, value
-        None where they do not exist.
-    low, high
-        Of the interval of the difference.
     reason
         Why there is no difference, or no interval of it; else empty.
     judged

@@ -25,22 +25,14 @@ FEWEST_SPOKES = 4
 
 @dataclass(frozen=True, eq=False)
 class ClassChart(MeasureColumns):
-    """Values of the classes with those of a baseline, shape (index, class) each.
-
-    Parameters
-    ----------
-    support
-        Items of the classes.
-    total
-        Number of classes there are; more than `labels` where only some are shown.
-    order
-        Which of them are shown, and in which order; empty where there is nothing to say.
-    """
+    """Values of the classes with those of a baseline, shape (index, class) each."""
 
     baseline: Array
     support: Array
     total: int
+    """Number of classes there are; more than `labels` where only some are shown."""
     order: str = ""
+    """Which of them are shown, and in which order; empty where there is nothing to say."""
 
     @classmethod
     def of(cls, measures: Measures, indices: tuple[Index, ...]) -> "ClassChart":
@@ -125,13 +117,7 @@ class ClassChart(MeasureColumns):
 
 @dataclass(frozen=True, eq=False)
 class RadarChart:
-    """The classes around a circle; of very few, as bars.
-
-    Parameters
-    ----------
-    title, order
-        What it shows, and which classes where it has not all.
-    """
+    """The classes around a circle; of very few, as bars."""
 
     title: str
     order: str
@@ -143,12 +129,9 @@ class RadarChart:
     def of(
         cls, subject: ReportSubject, indices: tuple[Index, ...], overall: Sequence[str] = ()
     ) -> "RadarChart":
-        """Draw every index or, for one index, candidate and baseline.
+        """Draw every index or, for one index, candidate and baseline; then `overall` ones, by key.
 
-        Parameters
-        ----------
-        overall
-            Keys of overall indices, each drawn as a regular polygon.
+        An overall index is a regular polygon.
         """
         chart = ClassChart.of(Measures(subject), indices).worst(MOST_SPOKES)
         rows = [(index.name, row) for index, row in zip(indices, chart.values, strict=True)]

@@ -16,36 +16,23 @@ MOST_CLASSES = 200
 
 @dataclass(frozen=True, slots=True)
 class SelectedClasses(Generic[T]):
-    """A page of classes.
-
-    Parameters
-    ----------
-    lines, labels
-        Those on the page, and their names.
-    found
-        Number of classes that match, on all pages.
-    page, pages
-        Number of the page, from 1, and how many there are.
-    """
+    """A page of classes, and their names."""
 
     lines: list[T]
     labels: list[str]
     found: int
+    """Number of classes that match, on all pages."""
     page: int
+    """From 1."""
     pages: int
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """By what a list is ordered.
-
-    Parameters
-    ----------
-    order
-        What it is called; with a leading "-" the other way round.
-    """
+    """By what a list is ordered."""
 
     order: str = ""
+    """What it is called; with a leading "-" the other way round."""
 
     @property
     def by(self) -> str:
@@ -70,20 +57,15 @@ class Order:
 class ClassSelection(Order):
     """What a reader asks for.
 
-    Parameters
-    ----------
-    order
-        "labels", "support" or the key of an index that the table shows, worst or largest first.
-        Empty: as the report is ordered by itself.
-    name
-        A part of the names of the classes, in any case.
-    page, size
-        Number of the page, from 1, and most classes on it.
+    The order is "labels", "support" or the key of an index that the table shows, worst or largest
+    first. Empty: as the report is ordered by itself.
     """
 
     name: str = ""
+    """A part of the names of the classes, in any case."""
     page: int = 1
     size: int = MOST_CLASSES
+    """Most classes on the page."""
 
     def of(self, lines: list[T], label: Callable[[T], str]) -> SelectedClasses[T]:
         """Select the page of classes that are in their order."""

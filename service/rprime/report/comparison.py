@@ -19,20 +19,9 @@ Json = dict[str, Any]
 def render_comparison(
     comparison: Comparison, baseline: Json, changes: SliceChanges | None = None
 ) -> bytes:
-    """Render a comparison as the JSON document of the contract.
+    """Render a comparison as the JSON document of the contract, with its changes by slice, if any.
 
-    Parameters
-    ----------
-    comparison
-        Of a candidate with a baseline.
-    baseline
-        What was asked for and what it came to: `requested`, `resolved`, `why`.
-    changes
-        The same by slice; None without slices.
-
-    Returns
-    -------
-    UTF-8 JSON; what is undefined is null.
+    `baseline` is what was asked for and what it came to: `requested`, `resolved`, `why`.
     """
     slices = {} if changes is None else {"slices": slices_document(changes)}
     return orjson.dumps(comparison_document(comparison, baseline) | slices)
@@ -100,15 +89,7 @@ def slices_document(changes: SliceChanges) -> list[Json]:
 
 
 def deltas(difference: Difference, level: float) -> list[Json]:
-    """Return every element of a difference as a Delta, in flat order.
-
-    Parameters
-    ----------
-    difference
-        Of any shape.
-    level
-        One-sided, of each end of the intervals.
-    """
+    """Return every element of a difference as a Delta, in flat order; the level is one-sided."""
     with np.errstate(all="ignore"):
         low, high = difference.limits(level)
     values = difference.candidate, difference.baseline, difference.value

@@ -31,24 +31,10 @@ def render(
     warnings: tuple[Warning, ...] = (),
     with_table: bool = False,
 ) -> bytes:
-    """Render an evaluation as the JSON document of the contract.
+    """Render an evaluation of one table as the JSON document of the contract, in UTF-8.
 
-    Parameters
-    ----------
-    evaluation
-        Of one table.
-    engine_version, input_digest
-        What computed it, and from what.
-    members
-        Further members of the document, already JSON.
-    warnings
-        Further warnings, after those of the evaluation.
-    with_table
-        Whether to add the table itself.
-
-    Returns
-    -------
-    UTF-8 JSON. Numbers have full round-trip precision; what is undefined is null.
+    Numbers have full round-trip precision; what is undefined is null. Further `members` are
+    already JSON, further `warnings` stand after those of the evaluation.
     """
     labels = [orjson.dumps(label) for label in evaluation.labels]
     known = evaluation.intervals
@@ -63,7 +49,7 @@ def render(
         "counts": counts(evaluation),
         "options": options(evaluation),
         "overall": overall(evaluation, labels, layout)[0],
-        **({} if evaluation.page is None else page(evaluation.page)),
+        **({} if evaluation.page is None else {"classes": page(evaluation.page)}),
         "per_class": per_class(evaluation, labels, layout)[0],
         "top_confusions": top_confusions(evaluation, labels),
         **({} if evaluation.slices is None else slices(evaluation, evaluation.slices, labels)),
@@ -152,12 +138,8 @@ def _filled(
 ) -> Iterator[bytes]:
     """Yield the Values of each table: its part of the formats, filled with its numbers.
 
-    Parameters
-    ----------
-    found
-        The numbers of each Value, which have as many places as there are formats.
-    counts
-        The three counts that each class begins with, if any.
+    Each array of `found` has one number for each format. `counts` are the three that each class
+    begins with, if any.
     """
     flat = numbers(np.array(found).reshape(len(found), -1).T)
     if counts:
@@ -223,10 +205,9 @@ def _differences(found: SliceEvaluation, own: slice, layout: Layout) -> list[byt
     return [b"{" + part[2:] + b"}}" for part in _filled(formats, rows, tables)]
 
 
-def page(found: ClassPage) -> dict[str, bytes]:
+def page(found: ClassPage) -> bytes:
     """Render which classes are shown, where these are not simply all of them."""
-    content = {"total": found.total, "left_out": found.left_out}
-    return {"classes": orjson.dumps(content | asdict(found.paging))}
+    return orjson.dumps({"total": found.total, "left_out": found.left_out, **asdict(found.paging)})
 
 
 _HEAD = b'%b:{"support":%%b,"predicted":%%b,"correct":%%b'
@@ -257,8 +238,11 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> li
         coded.append((rows(known.per_class_low_reliability), LOW_RELIABILITY))
     formats = layout.per_class.values(found[1:2], coded, times=tables * classes)
     population = evaluation.options.population
-    if population is not None and population.strata != "true":
-        name_estimated(formats, evaluation)
+    place = evaluation.selection.place.get("prevalence", width)
+    if population is not None and population.strata != "true" and place < width:
+        # Where strata of the sample have shares, prevalences are estimated.
+        for i in range(place, len(formats), width):
+            formats[i] = formats[i].replace(b'"prevalence"', b'"estimated_prevalence"')
     formats[::width] = [
         b"}}," + head + opening[1:]
         for head, opening in zip(heads * tables, formats[::width], strict=True)
@@ -268,14 +252,6 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> li
     if known and known.per_class_errors is not None:
         add_numbers(formats, "standard_error", rows(known.per_class_errors))
     return [b"{" + part[3:] + b"}}}" for part in _filled(formats, found, tables, counts)]
-
-
-def name_estimated(formats: list[bytes], evaluation: Evaluation) -> None:
-    """Call prevalences what they are where strata of the sample have shares: estimated."""
-    width = len(evaluation.per_class_indices)
-    place = evaluation.selection.place.get("prevalence", width)
-    for i in range(place, len(formats), width) if place < width else ():
-        formats[i] = formats[i].replace(b'"prevalence"', b'"estimated_prevalence"')
 
 
 REASON_MEMBERS = [b',"reason":"%b"' % reason.encode() for reason in REASONS]
@@ -337,12 +313,7 @@ def name_classes(
 
 
 def excluded(evaluation: Evaluation, labels: list[bytes]) -> dict[str, tuple[bytes, int]]:
-    """Render, for each per-class key, the classes that its averages leave out.
-
-    Returns
-    -------
-    By key, those of them that are shown, and how many others there are.
-    """
+    """Render, by per-class key, the shown classes that its averages leave out, and count others."""
     values, found = evaluation.values, evaluation.page
     if values.complete:
         return {}

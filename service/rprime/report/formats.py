@@ -12,31 +12,22 @@ UTF8 = "charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One rendering of a whole report.
-
-    Parameters
-    ----------
-    name
-        The option `--<name>` of the commands, and the link in a stored report.
-    words
-        What the option writes, for its help.
-    media_type
-        For negotiation, without parameters.
-    suffix
-        Of the file `report.<suffix>`.
-    renderer
-        The module and the function below `rprime` that renders as text or as UTF-8. It is imported
-        at its first use, since commands read the formats at their start.
-    parameters
-        What the header `Content-Type` adds to the media type.
-    """
+    """One rendering of a whole report."""
 
     name: str
+    """The option `--<name>` of the commands, and the link in a stored report."""
     words: str
+    """What the option writes, for its help."""
     media_type: str
+    """For negotiation, without parameters."""
     suffix: str
+    """Of the file `report.<suffix>`."""
     renderer: str
+    """The module and the function below `rprime` that renders as text or as UTF-8. It is imported
+    at its first use, since commands read the formats at their start.
+    """
     parameters: str = UTF8
+    """What the header `Content-Type` adds to the media type."""
 
     @property
     def content_type(self) -> str:

@@ -15,26 +15,17 @@ MOST_NAMED = 12
 
 @dataclass(frozen=True, slots=True)
 class GroupedWarning:
-    """One thing to know before a value is believed.
-
-    Parameters
-    ----------
-    before, after
-        Its sentence, around the class that it is said of.
-    label
-        That class; None for a sentence about everything, which stands in `before`.
-    others
-        Further classes that the same holds for, as far as they are named.
-    unnamed
-        How many more there are.
-    """
+    """One thing to know before a value is believed: a sentence around a class, and its source."""
 
     code: str
     before: str
     label: str | None
+    """None for a sentence about everything, which stands in `before`."""
     after: str
     others: tuple[str, ...]
+    """Further classes that the same holds for, as far as they are named."""
     unnamed: int
+    """How many more there are."""
     source: str
 
 
@@ -43,9 +34,7 @@ def grouped_warnings(subject: ReportSubject) -> list[GroupedWarning]:
     said = "" if subject.gate is None else subject.gate.message
     warnings = [warning for warning in subject.evaluation.warnings if warning.detail not in said]
     grouped = groupby(warnings, key=lambda warning: warning.code)
-    return [
-        grouped_warning for code, group in grouped for grouped_warning in _group(code, list(group))
-    ]
+    return [one for code, group in grouped for one in _group(code, list(group))]
 
 
 def _group(code: str, warnings: list[Warning]) -> Iterable[GroupedWarning]:

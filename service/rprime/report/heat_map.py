@@ -31,14 +31,10 @@ Cell = tuple[str, str, str]
 
 @dataclass(frozen=True, eq=False)
 class ConfusionChart:
-    """What a heat map shows of a table.
+    """What a heat map shows of a table: of all its classes, those at some `places`.
 
     Parameters
     ----------
-    places
-        Numbers of the classes that it shows, in their order.
-    labels
-        Their names; those of the columns have "unclassified" behind them, if there is any.
     counts
         Shape (n, n), or (n, n + 1) with unclassified items.
     support, predicted

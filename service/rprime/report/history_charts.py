@@ -69,13 +69,7 @@ class TrendChart:
 def course_of(
     name: str, number: int, places: Array, found: Iterable[Point], *, lone: bool
 ) -> Series:
-    """Return a line with intervals; it ends with its newest value, unless `lone` with its name.
-
-    Parameters
-    ----------
-    found
-        Value and both ends of the interval at each of the places; None where there is nothing.
-    """
+    """Return a line with intervals; it ends with its newest value, unless `lone` with its name."""
     values, low, high = np.array([*found], np.float64).reshape(-1, 3).T
     known = values[np.isfinite(values)]
     end = f"{'' if lone else name} {decimal(float(known[-1]))}".strip() if known.size else ""
@@ -88,8 +82,6 @@ class ClassHistory:
 
     Parameters
     ----------
-    title
-        What the values are.
     steps
         The evaluations, oldest first; of boxes by class, the classes.
     labels
@@ -100,8 +92,6 @@ class ClassHistory:
         Values of the whole at each step, shape (step,), by the name of their index.
     falling
         Whether small values are the good ones.
-    within
-        The range of the values.
     """
 
     title: str
@@ -168,25 +158,22 @@ class ClassHistory:
     def data(self) -> dict[str, Any]:
         """Return what the script of the pages draws."""
         steps, named = len(self.steps), [isolated(shown(label)) for label in self.labels]
+        worst = [
+            None if i is None else {"label": named[i], "value": rounded(row[[i]])[0]}
+            for i, row in zip(self.worst, self.values, strict=True)
+        ]
         return {
             "axis": self.axis,
             "banded": self.banded,
             "lines": [one.data() for one in self.series],
-            "boxes": [_numbers(found) for found in self.boxes],
+            "boxes": [
+                b and rounded(np.array((b.minimum, b.lower, b.median, b.upper, b.maximum)))
+                for b in self.boxes
+            ],
             "boxed": steps <= MOST_BOXES,
             "dots": [rounded(row) for row in self.values] if len(named) <= MOST_DOTS else [],
-            "worst": [
-                None if i is None else {"label": named[i], "value": rounded(row[[i]])[0]}
-                for i, row in zip(self.worst, self.values, strict=True)
-            ]
-            if steps <= MOST_NAMED
-            else [],
+            "worst": worst if steps <= MOST_NAMED else [],
         }
-
-
-def _numbers(found: Box | None) -> list[float] | None:
-    parts = found and (found.minimum, found.lower, found.median, found.upper, found.maximum)
-    return None if parts is None else rounded(np.array(parts))
 
 
 def union(ranges: Iterable[Ends]) -> Ends:

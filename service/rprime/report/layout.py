@@ -14,21 +14,14 @@ from rprime.core.selection import Selection
 
 @dataclass(frozen=True, eq=False)
 class Formats:
-    """A format for each Value: the brace that ends the one before, its key, and its numbers.
-
-    Parameters
-    ----------
-    plain
-        For the value alone.
-    bounded
-        For the value and its limits.
-    unbounded
-        For the same numbers where there is no interval.
-    """
+    """A format for each Value: the brace that ends the one before, its key, and its numbers."""
 
     plain: list[bytes]
+    """For the value alone."""
     bounded: list[bytes]
+    """For the value and its limits."""
     unbounded: list[bytes]
+    """For the same numbers where there is no interval."""
 
     @classmethod
     def of(
@@ -36,12 +29,7 @@ class Formats:
     ) -> "Formats":
         """Prepare them for the Values of indices.
 
-        Parameters
-        ----------
-        methods
-            What follows the interval of each entry; none where no interval is asked for.
-        always
-            What follows whether there is an interval or not.
+        After its interval each has its method, if intervals are asked for, then what is `always`.
         """
         openings = [b'},"%b":{"value":%%b,"interval":' % entry.key.encode() for entry in entries]
         pairs = zip(openings, methods, strict=False)
@@ -86,10 +74,8 @@ class Layout:
 
     Parameters
     ----------
-    overall, per_class
-        Of their Values, in the order of the selection.
     differences
-        Of the differences of slices from their rest.
+        Of slices from their rest.
     bands
         Positions of the overall indices that have a band, with the function that names it.
     p_values, averages, equal_averages
@@ -115,10 +101,7 @@ def layout_of(
 ) -> Layout:
     """Prepare the pieces; selections are few, one for each set of keys that is asked for.
 
-    Parameters
-    ----------
-    class_methods, methods
-        Of the intervals per class and overall, if there are intervals.
+    The methods are those of the intervals, per class and overall, if there are any.
     """
     entries = selection.overall
     numbered = tuple(enumerate(entries))

@@ -53,24 +53,14 @@ def round_step(width: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """An interval with its value and, maybe, something to hold it against, in percent.
-
-    Parameters
-    ----------
-    at
-        The value.
-    start, width
-        The interval; of no width where there is none.
-    against
-        A baseline or a limit.
-    words
-        What is drawn, for those who do not see it.
-    """
+    """A value and an interval in percent; what is drawn is said in words, too."""
 
     at: float
     start: float
     width: float
+    """Of the interval; 0 where there is none."""
     against: float | None
+    """A baseline or a limit."""
     words: str
 
     @classmethod

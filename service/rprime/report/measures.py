@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -31,21 +32,15 @@ MOST_INSTEAD = 6
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One value.
+    """One value, None where undefined, and its interval.
 
     Parameters
     ----------
-    value
-        None where undefined.
-    low, high
-        None where there is no interval.
     reason
         Why there is no value, else why there is no interval; empty where both are there or
         no interval was asked for.
     change
         Against the baseline, None without one.
-    remarks
-        What the value leaves out.
     """
 
     index: Index
@@ -112,9 +107,7 @@ class Measures:
         """Every overall value by its key, in the order of the catalog."""
         e, found = self.subject.evaluation, self.subject.evaluation.intervals
         changes = {} if self.changes is None else self.changes.overall
-        limits = None
-        if found is not None:
-            limits = (found.overall_low, found.overall_high, found.overall_reasons)
+        limits = found and (found.overall_low, found.overall_high, found.overall_reasons)
         parts = _parts(e, e.overall, e.overall_reasons, limits)
         columns = zip(*(part.tolist() for part in parts), strict=True)
         told = remarks_of(e)
@@ -168,9 +161,7 @@ class Measures:
         e, found = self.subject.evaluation, self.subject.evaluation.intervals
         rows = np.array([e.per_class_indices.index(entry) for entry in indices], np.intp)
         places = np.ix_(rows, self.positions)
-        limits = None
-        if found is not None:
-            limits = (found.per_class_low, found.per_class_high, found.per_class_reasons)
+        limits = found and (found.per_class_low, found.per_class_high, found.per_class_reasons)
         parts = _parts(e, e.per_class, e.per_class_reasons, limits, places)
         return MeasureColumns(self.labels, indices, *parts)
 
@@ -209,27 +200,16 @@ class Measures:
     def classes(self) -> tuple[ClassLine, ...]:
         """Every class that is shown, in the order of the labels or of the page."""
         columns = self.columns(self.class_headlines)
-        labels, failing = self.labels, self.failing
-        cells = zip(
-            *(self._of_index(columns, row) for row in range(len(columns.indices))), strict=True
-        )
-        each = cells if columns.indices else iter([()] * len(labels))
-        supports = self.margins[0].tolist()
-        return tuple(
-            ClassLine(label, support, measures, label in failing)
-            for label, support, measures in zip(labels, supports, each, strict=True)
-        )
-
-    def _of_index(self, columns: MeasureColumns, row: int) -> list[Measure]:
-        """Every class's value of one index."""
-        entry = columns.indices[row]
-        changes = {} if self.changes is None else self.changes.per_class.get(entry.key, {})
-        parts = (columns.values[row], columns.low[row], columns.high[row], columns.reasons[row])
-        values = zip(*(part.tolist() for part in parts), strict=True)
-        return [
-            _measure(entry, numbers, changes.get(label))
-            for label, numbers in zip(columns.labels, values, strict=True)
-        ]
+        changes = {} if self.changes is None else self.changes.per_class
+        own = [changes.get(entry.key, {}) for entry in columns.indices]
+        parts = (columns.values, columns.low, columns.high, columns.reasons)
+        rows = zip(self.margins[0].tolist(), *(part.T.tolist() for part in parts), strict=True)
+        lines = []
+        for label, (support, *numbers) in zip(self.labels, rows, strict=True):
+            found = zip(columns.indices, zip(*numbers, strict=True), own, strict=True)
+            measures = tuple(_measure(entry, cell, of.get(label)) for entry, cell, of in found)
+            lines.append(ClassLine(label, support, measures, label in self.failing))
+        return tuple(lines)
 
     @cached_property
     def failing(self) -> frozenset[str | None]:
@@ -251,13 +231,14 @@ class Measures:
 
         A class without the value stands after those that have it.
         """
-        return tuple(sorted(self.classes, key=lambda line: (not line.failing, *self._rank(line))))
 
-    def _rank(self, line: ClassLine) -> tuple[bool, float]:
-        found = next((m for m in line.measures if m.index is self.yardstick), None)
-        own = found if found is None or self.changes is None else found.change
-        number = own and own.value
-        return number is None, number or 0.0
+        def rank(line: ClassLine) -> tuple[bool, bool, float]:
+            found = next((m for m in line.measures if m.index is self.yardstick), None)
+            own = found if found is None or self.changes is None else found.change
+            number = own and own.value
+            return not line.failing, number is None, number or 0.0
+
+        return tuple(sorted(self.classes, key=rank))
 
     @property
     def order(self) -> str:
@@ -309,8 +290,7 @@ def _measure(
     remarks: Remarks = (),
 ) -> Measure:
     value, low, high, reason = numbers
-    if value != value:  # noqa: PLR0124 (NaN)
-        return Measure(entry, None, None, None, REASONS[reason], change, remarks)
-    if low != low or high != high:  # noqa: PLR0124 (NaN)
-        return Measure(entry, value, None, None, REASONS[reason], change, remarks)
+    if isnan(value) or isnan(low) or isnan(high):
+        known = None if isnan(value) else value
+        return Measure(entry, known, None, None, REASONS[reason], change, remarks)
     return Measure(entry, value, low, high, "", change, remarks)

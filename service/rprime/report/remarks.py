@@ -19,25 +19,17 @@ MARKS: dict[Kind, str] = {"classified": "†", "excluded": "‡", "counted_as_ze
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A remark on a value.
+    """A remark on a value: some words, then the names of classes.
 
-    Parameters
-    ----------
-    kind
-        `classified`: the index is computed on the classified items alone; `excluded`: an average
-        leaves classes out; `counted_as_zero`: it counts the precision of classes as 0.
-    before
-        Words before the names of the classes.
-    labels
-        Classes that are named.
-    unnamed
-        How many more there are.
+    `classified`: the index is computed on the classified items alone; `excluded`: an average
+    leaves classes out; `counted_as_zero`: it counts the precision of classes as 0.
     """
 
     kind: Kind
     before: str
     labels: tuple[str, ...] = ()
     unnamed: int = 0
+    """How many more classes there are than named."""
 
     @property
     def mark(self) -> str:

@@ -28,51 +28,36 @@ _COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """A line of a panel.
-
-    Parameters
-    ----------
-    name, value
-        Of what, and the number that the legend has of it, if any.
-    style
-        Position among the colours; None for the ink.
-    x, y
-        Shape (points,).
-    band
-        Shape (2, points): lower and upper limits of y, if any.
-    filled, dotted
-        Whether the area below is shaded, and whether the points are marked.
-    """
+    """A line of a panel; x and y have shape (points,)."""
 
     name: str
     value: str
+    """The number that the legend has of it, if any."""
     style: int | None
+    """Position among the colours; None for the ink."""
     x: Array
     y: Array
     band: Array | None = None
+    """Shape (2, points): lower and upper limits of y, if any."""
     filled: bool = False
+    """Whether the area below is shaded."""
     dotted: bool = False
+    """Whether the points are marked."""
 
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Lines on the same axes; the horizontal one has ends, the vertical one starts at 0.
-
-    Parameters
-    ----------
-    title
-        What it is of, if there are several panels.
-    diagonal
-        Where the line from corner to corner means something, else None.
-    """
+    """Lines on the same axes; the horizontal one has ends, the vertical one starts at 0."""
 
     title: str
+    """Empty of a single panel."""
     x_label: str
     y_label: str
     lines: tuple[Line, ...]
     ends: tuple[float, float] = (0.0, 1.0)
     top: float = 1.0
     diagonal: str = ""
+    """What the line from corner to corner means, if anything."""
 
     @property
     def square(self) -> bool:

@@ -23,12 +23,8 @@ class SliceLine(NamedTuple):
 
     Parameters
     ----------
-    name
-        The value of each column that it is of.
     items
         How many there are; of a class, how many of that class.
-    measure
-        Its value with the interval.
     difference, low, high, p_adjusted
         Overall value minus that of the rest; None where unknown, and for a class.
     tone
@@ -69,14 +65,10 @@ class SliceLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SliceTable:
-    """All slices under one index.
+    """All slices under one index, whose value for all items is `whole`.
 
     Parameters
     ----------
-    index
-        What is measured.
-    whole
-        Its value for all items.
     lines
         Worst first by the shrunken values; slices without such a value stand last.
     columns
@@ -135,8 +127,10 @@ def slice_table(
     rest = np.full((4, items.size), np.nan)
     if place is not None:
         total, error = e.table.support[place], (whole[2] - whole[1]) / (2 * quantile_of(1 - alpha))
-        order = shrink(values[0], items, whole[0], error**2 * total, total)[1]
-        order = _ascending(-order if index.higher_is_better is False else order)
+        shrunken = shrink(values[0], items, whole[0], error**2 * total, total)[1]
+        known = np.flatnonzero(np.isfinite(shrunken))
+        falling = index.higher_is_better is False
+        order = known[np.argsort((-shrunken if falling else shrunken)[known], kind="stable")]
     else:
         row = found.values.selection.overall_place[index.key]
         parts = (found.difference, found.lower, found.upper, found.p_adjusted)
@@ -146,11 +140,8 @@ def slice_table(
     lines = []
     for i in (*order.tolist(), *others.tolist()):
         measure, tone = _measure(index, values[:, i]), _tone(index, rest[:, i], alpha)
-        difference, low, high, p = _known(rest[:, i])
-        line = SliceLine(
-            found.slices.names[i], float(items[i]), measure, difference, low, high, p, tone
-        )
-        lines.append(line)
+        name, number = found.slices.names[i], float(items[i])
+        lines.append(SliceLine(name, number, measure, *_known(rest[:, i]), tone))
     by = f"Weakest first, by {index.name} shrunk towards that of all items"
     by = by if order.size else "In the order of the columns"
     confidence = f"{percent(e.options.confidence)} interval"
@@ -185,12 +176,6 @@ def _values(e: Evaluation, index: Index, place: int | None) -> Array:
     parts = [part[at] for part in found]
     nothing = np.full_like(parts[0], np.nan)
     return finite(np.array([*parts, nothing, nothing][:3]))
-
-
-def _ascending(numbers: Array) -> Array:
-    """Return the positions of the known numbers, the lowest first."""
-    there = np.flatnonzero(np.isfinite(numbers))
-    return there[np.argsort(numbers[there], kind="stable")]
 
 
 def _tone(index: Index, rest: Array, alpha: float) -> str:

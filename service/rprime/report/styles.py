@@ -19,24 +19,16 @@ _SYMBOLS = ("circle", "rect", "diamond", "triangle")
 
 @dataclass(frozen=True, slots=True)
 class SeriesStyle:
-    """How a series is drawn.
-
-    Parameters
-    ----------
-    colour
-        Its role, a name of tokens.css.
-    dash
-        Lengths of its dashes and gaps in widths of the line; none where it is solid.
-    symbol
-        What marks its values, by the names of ECharts.
-    words
-        What a symbol says that stands for something.
-    """
+    """How a series is drawn."""
 
     colour: str
+    """A name of tokens.css."""
     dash: tuple[float, ...]
+    """Lengths of dashes and gaps in widths of the line; none where it is solid."""
     symbol: str
+    """What marks its values, by the names of ECharts."""
     words: str = ""
+    """What a symbol says that stands for something."""
 
 
 def series_style(number: int) -> SeriesStyle:
@@ -56,23 +48,15 @@ VERDICT_STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Values that are drawn alike, shape (n,); NaN where there is nothing.
-
-    Parameters
-    ----------
-    end
-        What stands where a line ends.
-    places
-        Which steps of a history have them, rising.
-    low, high
-        Their intervals, if any.
-    """
+    """Values that are drawn alike with their intervals, shape (n,); NaN where there is nothing."""
 
     name: str
     style: SeriesStyle
     values: Array
     end: str = ""
+    """What stands where a line ends."""
     places: Array = field(default_factory=_nothing)
+    """Which steps of a history have them, rising."""
     low: Array = field(default_factory=_nothing)
     high: Array = field(default_factory=_nothing)
 

@@ -21,22 +21,12 @@ class ReportSubject:
     ----------
     evaluation
         Of one table; its warnings are those of the comparison and the gate, too.
-    engine_version
-        What computed it.
-    comparison, gate
-        None where nothing was compared or judged.
     baseline
         What it was compared with, in words.
-    project, model, version, branch, commit
-        As given with the request.
-    id, created_at
+    id, created_at, kept_scores
         Of the stored evaluation.
     link, source
         Where the stored report is, and the run that it comes from.
-    input_digest
-        Of the evidence.
-    kept_scores
-        What is stored of the scores.
     slice
         The name of the slice that alone is shown; empty for all items.
     """
@@ -68,12 +58,13 @@ class ReportSubject:
     @property
     def provenance(self) -> dict[str, str]:
         """What is known about its origin, by name, in the order in which it is shown."""
-        known = {name: getattr(self, name) for name in ORIGIN}
-        moment = self.created_at
-        known["time"] = None if moment is None else moment.isoformat(" ", "seconds")
-        known["evaluation"] = self.id
-        known["slice"] = self.slice
-        known["population"] = population_text(self.evaluation)
+        known = {
+            **{name: getattr(self, name) for name in ORIGIN},
+            "time": self.created_at and self.created_at.isoformat(" ", "seconds"),
+            "evaluation": self.id,
+            "slice": self.slice,
+            "population": population_text(self.evaluation),
+        }
         return {name: value for name, value in known.items() if value}
 
     @property
@@ -86,8 +77,7 @@ class ReportSubject:
         """What it is called: model, else project, else nothing but its kind; and the version."""
         name = self.model or self.project or "Evaluation"
         name = f"{name} {self.version}" if self.version else name
-        parts = (name, self.slice, population_text(self.evaluation))
-        return ", ".join(part for part in parts if part)
+        return ", ".join(filter(None, (name, self.slice, population_text(self.evaluation))))
 
 
 def read_comparison(document: bytes | None) -> Comparison | None:

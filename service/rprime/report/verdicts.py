@@ -13,7 +13,7 @@ from rprime.core.gates.sentences import CAUSES, PASSED
 from rprime.report.decimals import percent, plural, signed
 from rprime.report.names import isolated, shown
 from rprime.schemas.comparison import Comparison
-from rprime.schemas.gate import Delta, Gate, Result, SinceAnchor
+from rprime.schemas.gate import Gate, Result, SinceAnchor
 
 Tone = Literal["good", "bad", "open", "none"]
 
@@ -37,18 +37,6 @@ HEADLINES: dict[GateVerdict | None, Headline] = {
     None: Headline(NO_SIGN, "No gate was set", "no gate", "none"),
 }
 EFFECT_ORDER: tuple[Effect, ...] = ("fail", "warn", "pass")
-FOUND = {
-    "pass": "passes",
-    "fail": "fails",
-    "inconclusive": "inconclusive",
-    "no_baseline": "no baseline",
-    "not_comparable": "not comparable",
-    "undefined": "undefined",
-    "waived": "waived",
-}
-LEADS_TO = {"fail": "fails the gate", "warn": "warns only", "pass": ""}
-
-
 UNJUDGED = {
     "fail": Headline("✗", "Gate failed, but could not be judged", "failed", "bad"),
     "inconclusive": Headline("?", "Gate inconclusive, nothing was judged", "inconclusive", "open"),
@@ -83,7 +71,7 @@ def _drift(since: SinceAnchor | None) -> str:
     """Say how far the values moved since the anchor: overall, and of the class that lost most."""
     if since is None:
         return ""
-    moved = [(key, delta) for key, delta in since.overall.items()]
+    moved = [*since.overall.items()]
     for key in dict.fromkeys(key for deltas in since.per_class.values() for key in deltas):
         index = find("class", key)
         sign = -1 if index is not None and index.higher_is_better is False else 1
@@ -94,14 +82,12 @@ def _drift(since: SinceAnchor | None) -> str:
         ]
         worst = sorted(known, key=itemgetter(0))[:1]
         moved += [(f"{key} of `{shown(label)}`", delta) for _, label, delta in worst]
-    said = ", ".join(f"{name} {_moved(delta)}" for name, delta in moved)
-    return f" Since the anchor: {said}." if said else ""
-
-
-def _moved(delta: Delta) -> str:
-    low, high = delta.interval or (None, None)
-    interval = "" if low is None else f" [{signed(low)}, {signed(high)}]"
-    return f"{signed(delta.value)}{interval}"
+    said = []
+    for name, delta in moved:
+        low, high = delta.interval or (None, None)
+        interval = "" if low is None else f" [{signed(low)}, {signed(high)}]"
+        said.append(f"{name} {signed(delta.value)}{interval}")
+    return f" Since the anchor: {', '.join(said)}." if said else ""
 
 
 def tally(gate: Gate) -> str:
@@ -113,17 +99,12 @@ def tally(gate: Gate) -> str:
     first, *others = ((effects[effect], word) for effect, word in found if effects[effect])
     parts = [f"{first[0]:,} of {plural(len(gate.results), 'check')} {first[1]}"]
     parts += [f"{number:,} {word}" for number, word in others]
-    level = f"One-sided tests at {percent(gate.alpha)}"
-    return f"{', '.join(parts)}. {level}.{_look(gate)}"
-
-
-def _look(gate: Gate) -> str:
-    if gate.look is None:
-        return f" {plural(gate.budget, 'gate')} may use the test set." if gate.budget else ""
-    planned = f" of {gate.budget} planned" if gate.budget else ""
-    return (
-        f" This is gate {gate.look}{planned} on this test set." if planned or gate.look > 1 else ""
-    )
+    look, planned = "", f" of {gate.budget} planned" if gate.budget else ""
+    if gate.look is None and gate.budget:
+        look = f" {plural(gate.budget, 'gate')} may use the test set."
+    elif gate.look is not None and (planned or gate.look > 1):
+        look = f" This is gate {gate.look}{planned} on this test set."
+    return f"{', '.join(parts)}. One-sided tests at {percent(gate.alpha)}.{look}"
 
 
 def separate(results: Iterable[Result]) -> list[Result]:
@@ -147,11 +128,10 @@ def ranked(results: Iterable[Result]) -> list[Result]:
 
 def finding(result: Result) -> str:
     """Say what was found and, where that does not say it, what it leads to."""
-    found = FOUND[result.verdict]
-    if result.verdict == result.effect:
-        return found
-    leads = LEADS_TO[result.effect]
-    return f"{found}, {leads}" if leads else found
+    verdict = result.verdict
+    found = {"pass": "passes", "fail": "fails"}.get(verdict, verdict.replace("_", " "))
+    leads = {"fail": ", fails the gate", "warn": ", warns only", "pass": ""}
+    return found if verdict == result.effect else f"{found}{leads[result.effect]}"
 
 
 def judged(result: Result) -> str:
