@@ -27,18 +27,14 @@ Place = Mapping[str, str | int]
 def render_annotations(subject: ReportSubject, places: Mapping[str, Place] | None = None) -> str:
     """Render the gate as workflow commands: one for each rule, and the verdict as a notice.
 
-    Parameters
-    ----------
-    places
-        Where each rule stands, by its id: its annotation is shown there.
-
-    Returns
-    -------
-    Lines for standard output; one line in any case.
+    `places` has where each rule stands, by its id: its annotation is shown there.
     """
     results = [] if subject.gate is None else separate(subject.gate.results)
-    kinds = {kind: [r for r in results if _kind(r) == kind] for kind in KINDS}
-    lines = [line for kind in KINDS for line in _commands(kind, kinds[kind], places or {})]
+    lines = [
+        line
+        for kind in KINDS
+        for line in _commands(kind, [r for r in results if _kind(r) == kind], places or {})
+    ]
     return "\n".join([*lines, *_verdict(subject)]) + "\n"
 
 

@@ -31,10 +31,11 @@ def changed_predictions(comparison: Comparison | None) -> list[ChangedPrediction
     """Tell what changed: item by item where items are known, else cell by cell."""
     if comparison is None:
         return []
-    if comparison.flips is not None:
-        found = [_moves(comparison.flips, comparison.moves)] if comparison.moves else []
-    else:
-        found = [_cells(comparison.cells)] if comparison.cells is not None else []
+    found = []
+    if comparison.flips is not None and comparison.moves:
+        found.append(_moves(comparison.flips, comparison.moves))
+    elif comparison.flips is None and comparison.cells is not None:
+        found.append(_cells(comparison.cells))
     return [*found, _slices(comparison)] if comparison.slices else found
 
 

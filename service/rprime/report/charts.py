@@ -21,12 +21,8 @@ COST_DIGITS = 7
 def charts_of(subject: ReportSubject, shown_first: Sequence[str], by: str) -> dict[str, Any]:
     """Return the data of all charts of an evaluation; NaN stays.
 
-    Parameters
-    ----------
-    shown_first
-        Names of the classes of the table, in its order: the chart beside it has the same.
-    by
-        The key of the index that orders them, if any.
+    `shown_first` has the names of the classes of the table in its order, in which the chart beside
+    it has them; `by` is the key of the index that orders them, if any.
     """
     measures, evaluation = Measures(subject), subject.evaluation
     chart = ConfusionChart.of(evaluation)

@@ -59,7 +59,7 @@ class ClassChart(MeasureColumns):
 
     @property
     def title(self) -> str:
-        """Say what is shown."""
+        """What is shown."""
         return f"{self.indices[0].name if len(self.indices) == 1 else 'Indices'} by class"
 
     @property

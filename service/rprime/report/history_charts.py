@@ -115,11 +115,7 @@ class ClassHistory:
     @property
     def worst(self) -> list[int | None]:
         """The number of the worst label at each step; None where there is no value."""
-        known: list[bool] = np.any(np.isfinite(self.good), axis=1).tolist()
-        return [
-            int(np.nanargmin(row)) if any_ else None
-            for row, any_ in zip(self.good, known, strict=True)
-        ]
+        return [int(np.nanargmin(row)) if np.isfinite(row).any() else None for row in self.good]
 
     @property
     def banded(self) -> bool:

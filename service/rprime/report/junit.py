@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
+from rprime.core.evaluate import Evaluation
 from rprime.report.names import shown
 from rprime.report.remarks import remarks_of
 from rprime.report.subject import ReportSubject
@@ -24,12 +25,20 @@ def render_junit(subject: ReportSubject) -> bytes:
     What a whole comparison lacks is said once, in a case of its own.
     """
     gate = subject.gate
-    cases = [_case(result) for result in gate.results] if gate else []
-    cases = _unique([*_comparisons(gate), *cases] if gate and cases else [_gate(subject)])
+    if gate is not None and gate.results:
+        cases = _unique([*_comparisons(gate), *map(_case, gate.results)])
+    else:
+        cases = [ET.Element("testcase", classname=SUITE, name="gate", time="0")]
+        ET.SubElement(cases[0], "skipped", message=headline(gate).words)
     name = " ".join(filter(None, (SUITE, subject.model, subject.version)))
+    tags = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    numbers = {"tests": str(len(cases))}
+    for kind, tag in tags.items():
+        numbers[kind] = str(sum(case.find(tag) is not None for case in cases))
     root = ET.Element("testsuites")
-    suite = ET.SubElement(root, "testsuite", name=shown(name))
-    _count(root, suite, cases)
+    suite = ET.SubElement(root, "testsuite", {"name": shown(name), **numbers, "time": "0"})
+    del numbers["skipped"]
+    root.attrib.update(numbers)
     if subject.created_at is not None:
         suite.set("timestamp", subject.created_at.isoformat(timespec="seconds"))
     suite.append(_properties(subject))
@@ -42,12 +51,11 @@ def render_junit(subject: ReportSubject) -> bytes:
 def _comparisons(gate: Gate) -> Iterator[ET.Element]:
     """Make a case for each comparison that could not be made; its results are skipped."""
     common = [result for result in gate.results if result.reason in COMMON_CAUSES]
+    text = shown(gate.message)
     for against in dict.fromkeys(result.against for result in common):
         own = [result for result in common if result.against == against]
-        failing = any(result.effect == "fail" for result in own)
         case = ET.Element("testcase", classname=SUITE, name=f"comparison with {against}", time="0")
-        text = shown(gate.message)
-        if failing:
+        if any(result.effect == "fail" for result in own):
             ET.SubElement(case, "error", type=own[0].verdict, message=text).text = text
         else:
             ET.SubElement(case, "skipped", message=f"Warning: {text}")
@@ -76,12 +84,6 @@ def _case(result: Result) -> ET.Element:
 UNJUDGED_VERDICTS = ("no_baseline", "not_comparable", "undefined")
 
 
-def _gate(subject: ReportSubject) -> ET.Element:
-    case = ET.Element("testcase", classname=SUITE, name="gate", time="0")
-    ET.SubElement(case, "skipped", message=headline(subject.gate).words)
-    return case
-
-
 def _unique(cases: list[ET.Element]) -> list[ET.Element]:
     """Tell apart by a number what has one name: a rule may be called like another and a class."""
     taken: Counter[str] = Counter(case.attrib["name"] for case in cases)
@@ -99,24 +101,12 @@ def _unique(cases: list[ET.Element]) -> list[ET.Element]:
     return cases
 
 
-def _count(root: ET.Element, suite: ET.Element, cases: list[ET.Element]) -> None:
-    counts = {
-        name: str(sum(case.find(tag) is not None for case in cases))
-        for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
-    }
-    suite.attrib.update(tests=str(len(cases)), **counts, time="0")
-    del counts["skipped"]
-    root.attrib.update(tests=str(len(cases)), **counts)
-
-
-def _universe(subject: ReportSubject, keys: set[str]) -> dict[str, str]:
+def _universe(evaluation: Evaluation, keys: set[str | None]) -> dict[str, str]:
     """Say which indices of the rules are computed on the classified items alone."""
-    evaluation = subject.evaluation
     told = remarks_of(evaluation)
-    entries = (*evaluation.overall_indices, *evaluation.per_class_indices)
     found = {
         entry.key: remark.text(shown)
-        for entry in entries
+        for entry in (*evaluation.overall_indices, *evaluation.per_class_indices)
         if entry.key in keys
         for remark in told(entry)
         if remark.kind == "classified"
@@ -129,9 +119,7 @@ def _properties(subject: ReportSubject) -> ET.Element:
     known = {**subject.provenance, "engine_version": subject.engine_version}
     known["verdict"] = "no gate" if subject.gate is None else subject.gate.verdict
     if subject.gate is not None:
-        known |= _universe(
-            subject, {result.index for result in subject.gate.results if result.index}
-        )
+        known |= _universe(subject.evaluation, {result.index for result in subject.gate.results})
         known["checks"] = summary(subject.gate)
     for name, value in known.items():
         ET.SubElement(properties, "property", name=name, value=shown(value))

@@ -11,7 +11,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
 from rprime.core.evaluate import Evaluation
-from rprime.core.index import REASONS, Index
+from rprime.core.index import REASONS, Index, IndexScope
 from rprime.report.changes import Change, Changes
 from rprime.report.remarks import Remark, Remarks, marks, remarks_of
 from rprime.report.subject import ReportSubject
@@ -105,11 +105,8 @@ class Measures:
     @cached_property
     def overall(self) -> dict[str, Measure]:
         """Every overall value by its key, in the order of the catalog."""
-        e, found = self.subject.evaluation, self.subject.evaluation.intervals
-        changes = {} if self.changes is None else self.changes.overall
-        limits = found and (found.overall_low, found.overall_high, found.overall_reasons)
-        parts = _parts(e, e.overall, e.overall_reasons, limits)
-        columns = zip(*(part.tolist() for part in parts), strict=True)
+        e, changes = self.subject.evaluation, {} if self.changes is None else self.changes.overall
+        columns = zip(*(part.tolist() for part in measured(e, "overall")), strict=True)
         told = remarks_of(e)
         return {
             entry.key: _measure(entry, numbers, changes.get(entry.key), told(entry))
@@ -158,11 +155,9 @@ class Measures:
 
     def columns(self, indices: tuple[Index, ...]) -> MeasureColumns:
         """Return the values of per-class indices, with intervals and reasons, of what is shown."""
-        e, found = self.subject.evaluation, self.subject.evaluation.intervals
+        e = self.subject.evaluation
         rows = np.array([e.per_class_indices.index(entry) for entry in indices], np.intp)
-        places = np.ix_(rows, self.positions)
-        limits = found and (found.per_class_low, found.per_class_high, found.per_class_reasons)
-        parts = _parts(e, e.per_class, e.per_class_reasons, limits, places)
+        parts = measured(e, "class", np.ix_(rows, self.positions))
         return MeasureColumns(self.labels, indices, *parts)
 
     @cached_property
@@ -261,19 +256,22 @@ class Measures:
             yield ConfusionLine(e.labels[i], e.labels[j], n, share)
 
 
-def _parts(
+def measured(
     e: Evaluation,
-    values: Array,
-    reasons: Array | None,
-    limits: tuple[Array, Array, Array] | None,
+    scope: IndexScope,
     places: Any = ...,  # noqa: ANN401 (an index of an array)
 ) -> tuple[Array, Array, Array, Array]:
-    """Values, both ends of the intervals and codes of the reasons, at some places."""
-    values = finite(values[places])
+    """Values, both ends of the intervals and codes of the reasons, at some places; else NaN."""
+    known, overall = e.intervals, scope == "overall"
+    values = finite((e.overall if overall else e.per_class)[places])
+    reasons = e.overall_reasons if overall else e.per_class_reasons
     codes = np.zeros(values.shape, np.intp) if reasons is None else reasons[places].astype(np.intp)
-    if limits is None:
+    if known is None:
         nothing = np.full_like(values, np.nan)
         return values, nothing, nothing, codes
+    limits = (known.per_class_low, known.per_class_high, known.per_class_reasons)
+    if overall:
+        limits = (known.overall_low, known.overall_high, known.overall_reasons)
     low, high, missing = (e.at(part)[places] for part in limits)
     return values, finite(low), finite(high), np.where(codes > 0, codes, missing)
 

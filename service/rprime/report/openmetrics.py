@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import get_args
 
 from rprime.core.gates.result import GateVerdict
-from rprime.core.index import Index
 from rprime.report.decimals import fixed
 from rprime.report.measures import Measure, MeasureColumns, Measures
 from rprime.report.names import shown
@@ -22,7 +21,9 @@ Sample = tuple[str, float | None]
 
 def render_openmetrics(subject: ReportSubject) -> str:
     """Render the values that exist; at most 10 000 of classes, headline indices first."""
-    measures, common = Measures(subject), _common(subject)
+    measures = Measures(subject)
+    names = ("project", "model", "version", "slice")
+    common = {name: value for name in names if (value := getattr(subject, name))}
     lines = [
         *_items(measures, common),
         *_overall(measures, common),
@@ -34,18 +35,9 @@ def render_openmetrics(subject: ReportSubject) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _common(subject: ReportSubject) -> dict[str, str]:
-    """Return the labels that every sample has."""
-    names = ("project", "model", "version", "slice")
-    return {name: value for name in names if (value := getattr(subject, name))}
-
-
 def _labelled(labels: Labels) -> str:
-    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-
-
-def _escaped(value: str) -> str:
-    return shown(value).translate(_ESCAPES)
+    texts = {name: shown(value).translate(_ESCAPES) for name, value in labels.items()}
+    return ",".join(f'{name}="{text}"' for name, text in texts.items())
 
 
 def _family(
@@ -58,18 +50,17 @@ def _family(
     yield f"# TYPE {PREFIX}{name} {kind}"
     yield f"# HELP {PREFIX}{name} {explanation}"
     suffix = "_info" if kind == "info" else ""
-    whole = kind != "gauge"
     shared = _labelled(common)
     for own, number in lines:
         labels = ",".join(part for part in (shared, own) if part)
-        value = f"{number:.0f}" if whole else fixed(number)
+        value = fixed(number) if kind == "gauge" else f"{number:.0f}"
         yield f"{PREFIX}{name}{suffix}{{{labels}}} {value}"
 
 
 def _items(measures: Measures, common: Labels) -> Iterator[str]:
     total = measures.subject.items
     yield from _family("items", "gauge", "Items evaluated.", [("", total)], common)
-    of_classes = [(f'class="{_escaped(line.label)}"', line.support) for line in measures.classes]
+    of_classes = [(_labelled({"class": line.label}), line.support) for line in measures.classes]
     yield from _family("class_items", "gauge", "Items of a class.", of_classes, common)
 
 
@@ -97,21 +88,17 @@ def _overall(measures: Measures, common: Labels) -> Iterator[str]:
 
 
 def _classes(measures: Measures, common: Labels) -> Iterator[str]:
-    labels = [f'class="{_escaped(label)}"' for label in measures.labels]
+    labels = [_labelled({"class": label}) for label in measures.labels]
     fitting = MOST_OF_CLASSES // max(len(labels), 1)
-    entries = _by_importance(measures)
+    first = measures.class_headlines
+    others = (e for e in measures.subject.evaluation.per_class_indices if e not in first)
+    entries = (*first, *others)
     columns = measures.columns(entries[:fitting])
     text = "Value of an index of a class."
     yield from _family("class", "gauge", text, _values(columns, labels), common)
     left_out = max(len(entries) - fitting, 0) * len(labels) + len(entries) * measures.left_out
     text = "Values of classes that are left out here, for there are too many."
     yield from _family("class_left_out", "gauge", text, [("", float(left_out))], common)
-
-
-def _by_importance(measures: Measures) -> tuple[Index, ...]:
-    first = measures.class_headlines
-    everything = measures.subject.evaluation.per_class_indices
-    return (*first, *(entry for entry in everything if entry not in first))
 
 
 def _values(columns: MeasureColumns, labels: list[str]) -> Iterator[Sample]:

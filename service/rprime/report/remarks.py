@@ -53,13 +53,19 @@ Remarks = tuple[Remark, ...]
 
 def remarks_of(evaluation: Evaluation) -> Callable[[Index], Remarks]:
     """Return what tells the remarks on each index of an evaluation."""
-    universe = _universe(evaluation)
-    classes = _classes(evaluation)
+    universe, values, labels = _universe(evaluation), evaluation.values, evaluation.labels
+    left_out, counted = ~evaluation.at(values.defined), values.counted_as_zero
+    zero = None if counted is None else evaluation.at(counted)
 
     def remarks(entry: Index) -> Remarks:
         own = [universe] if universe and classified_only(entry, evaluation) else []
-        if entry.reads in ("macro", "weighted", "means"):
-            own += [found for key in entry.of for found in classes(entry, key)]
+        for key in entry.of if entry.reads in ("macro", "weighted", "means") else ():
+            row = values.selection.place[key]
+            if zero is not None:
+                own += _named("counted_as_zero", "with a precision of 0 for ", zero[row], labels)
+            # A class without items weighs nothing in a weighted average.
+            if entry.reads != "weighted":
+                own += _named("excluded", "without ", left_out[row], labels)
         return tuple(dict.fromkeys(own))
 
     return remarks
@@ -88,26 +94,6 @@ def _universe(evaluation: Evaluation) -> Remark | None:
         return Remark("classified", "without spurious predictions")
     share = 1 - float(table.unclassified.sum() / table.total)
     return Remark("classified", f"on the classified items alone, {percent(round(share, 4))} of all")
-
-
-def _classes(evaluation: Evaluation) -> Callable[[Index, str], list[Remark]]:
-    """Return what tells the remarks on the classes of an average of a per-class index."""
-    values, labels = evaluation.values, evaluation.labels
-    if values.complete and values.counted_as_zero is None:
-        return lambda _entry, _key: []
-    left_out = ~evaluation.at(values.defined)
-    zero = values.counted_as_zero
-    counted = np.zeros_like(left_out) if zero is None else evaluation.at(zero)
-
-    def of_average(entry: Index, key: str) -> list[Remark]:
-        row = values.selection.place[key]
-        found = _named("counted_as_zero", "with a precision of 0 for ", counted[row], labels)
-        # A class without items weighs nothing in a weighted average.
-        if entry.reads != "weighted":
-            found += _named("excluded", "without ", left_out[row], labels)
-        return found
-
-    return of_average
 
 
 def _named(kind: Kind, before: str, where: Array, labels: Sequence[str]) -> list[Remark]:

@@ -12,7 +12,7 @@ from rprime.core.intervals.proportions import quantile_of
 from rprime.core.slices.evaluation import shrink
 from rprime.core.slices.slices import SliceName
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
-from rprime.report.measures import Measure, finite
+from rprime.report.measures import Measure, finite, measured
 from rprime.report.names import shown
 
 MOST_SLICES = 20
@@ -167,15 +167,9 @@ def _values(e: Evaluation, index: Index, place: int | None) -> Array:
     indices = e.overall_indices if place is None else e.per_class_indices
     if index not in indices:
         return np.full(3, np.nan)
-    at = (indices.index(index), *(() if place is None else (..., place)))
-    found, known = [e.overall if place is None else e.per_class], e.intervals
-    if known is not None and place is None:
-        found += [e.at(known.overall_low), e.at(known.overall_high)]
-    elif known is not None:
-        found += [e.at(known.per_class_low), e.at(known.per_class_high)]
-    parts = [part[at] for part in found]
-    nothing = np.full_like(parts[0], np.nan)
-    return finite(np.array([*parts, nothing, nothing][:3]))
+    if place is None:
+        return np.array(measured(e, "overall", indices.index(index))[:3])
+    return np.array(measured(e, "class", (indices.index(index), ..., place))[:3])
 
 
 def _tone(index: Index, rest: Array, alpha: float) -> str:

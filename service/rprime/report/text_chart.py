@@ -15,11 +15,9 @@ WIDTH, NAMES = 40, 24
 
 
 def text_chart(gate: Gate | None) -> str:
-    """Draw the results that have a value, those that fail first to be kept, in the rules' order.
+    """Draw the results that have a value as a block of code of Markdown; empty where none has.
 
-    Returns
-    -------
-    A block of code of Markdown; empty where there is nothing to draw.
+    They stand in the order of the rules; of many, those that fail are kept.
     """
     results = [] if gate is None else separate(gate.results)
     axes = {rule: axis_of_rule(rule, results) for rule in {result.rule for result in results}}

@@ -7,15 +7,14 @@ from typing import Any
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.report.changed_predictions import changed_predictions
-from rprime.report.changes import Change
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import MINUS, bound, count, decimal, percent, plural, signed, span
 from rprime.report.formulas import formula
 from rprime.report.gate_results import gate_groups
-from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
+from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.heat_map import heat_map
-from rprime.report.marks import Axis, Mark, axis_of, mark_of
-from rprime.report.measures import ClassLine, Measure, Measures
+from rprime.report.marks import Axis, axis_of, mark_of
+from rprime.report.measures import Measure, Measures
 from rprime.report.names import address, isolated, shown, shown_if_any
 from rprime.report.reasons import explained
 from rprime.report.score_charts import charts_of_scores
@@ -47,27 +46,41 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
     measures = Measures(subject)
     shown_first = (*(measure.index for measure in measures.headlines), *measures.class_headlines)
     attributed = {} if subject.comparison is None else subject.comparison.attribution
+    # The request asked for curves, now or when it was stored.
+    curves = subject.evaluation.options.curves or subject.kept_scores is not None
     content = {
         **_opening(subject),
         **_overall(measures),
         **_classes(measures, selection),
-        **_confusion(measures),
+        "heat": heat_map(subject.evaluation),
+        "confusions": [
+            {
+                "true": shown(c.true),
+                "predicted": shown(c.predicted),
+                "number": count(c.items),
+                "share": decimal(c.share),
+            }
+            for c in measures.confusions()
+        ],
         "results": list(gate_groups(subject.gate)),
         "movements": changed_predictions(subject.comparison),
         "attributions": [_attribution(name, found) for name, found in attributed.items()],
         "slices": slice_plot(slice_table(subject.evaluation)),
-        "plots": plots(charts_of_scores(subject)) if _draws_scores(subject) else [],
-        "cautions": [_shown(warning) for warning in grouped_warnings(subject)],
+        "plots": plots(charts_of_scores(subject)) if curves else [],
+        "cautions": [
+            replace(
+                warning,
+                before=shown(warning.before),
+                label=shown_if_any(warning.label),
+                others=tuple(map(shown, warning.others)),
+            )
+            for warning in grouped_warnings(subject)
+        ],
         "terms": [term(index) for index in shown_first],
     }
     empty = {name for name, member in OPTIONAL_SECTIONS.items() if not content[member]}
     sections = [(name, title) for name, title in SECTIONS.items() if name not in empty]
     return {**content, "sections": sections}
-
-
-def _draws_scores(subject: ReportSubject) -> bool:
-    """Whether the request asked for curves, now or when it was stored."""
-    return subject.evaluation.options.curves or subject.kept_scores is not None
 
 
 def _opening(subject: ReportSubject) -> dict[str, Any]:
@@ -111,29 +124,23 @@ def term(index: Index) -> dict[str, Any]:
 
 def _figure(measure: Measure, axis: Axis | None, *, words: bool = True) -> dict[str, Any]:
     """Put a measure into words, with its mark on an axis."""
-    absent = measure.value is None
+    absent, change, moved = measure.value is None, measure.change, None
     reason = explained(measure.reason) if measure.reason else ""
+    if change is not None and change.value is not None:
+        judged = change.judged if words else ""
+        moved = {"value": signed(change.value), "tone": change.tone, "judged": judged}
+    elif change is not None and words:
+        moved = {"value": explained(change.reason), "tone": "open", "judged": ""}
     return {
         "value": reason if absent and words else decimal(measure.value),
         "absent": absent,
         "interval": "" if measure.low is None else span(measure.low, measure.high),
         "why": "" if absent else reason,
         "mark": None if axis is None else mark_of(measure, axis),
-        "change": _moved(measure.change, words=words),
+        "change": moved,
         "signs": measure.marks,
         "remark": "; ".join(remark.text(_isolated) for remark in measure.remarks),
     }
-
-
-def _moved(change: Change | None, *, words: bool) -> dict[str, str] | None:
-    """Put a change into words; None where nothing was compared."""
-    if change is None:
-        return None
-    if change.value is None:
-        unknown = {"value": explained(change.reason), "tone": "open", "judged": ""}
-        return unknown if words else None
-    judged = change.judged if words else ""
-    return {"value": signed(change.value), "tone": change.tone, "judged": judged}
 
 
 def _isolated(label: str) -> str:
@@ -181,35 +188,22 @@ def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
             {"term": term(entry), "axis": axis.ends, "signs": signs}
             for entry, axis, signs in zip(entries, axes, measures.class_marks, strict=True)
         ],
-        "classes": [_line(line, axes) for line in lines],
+        "classes": [
+            {
+                "label": shown(line.label),
+                "support": count(line.support),
+                "failing": line.failing,
+                "cells": [
+                    _figure(measure, axis, words=False)
+                    for measure, axis in zip(line.measures, axes, strict=True)
+                ],
+            }
+            for line in lines
+        ],
         "classes_note": f"{plural(selected.found, 'class')}, {order}.",
         "classes_more": more if left_out else "",
         "selected": selected,
     }
-
-
-def _line(line: ClassLine, axes: list[Axis]) -> dict[str, Any]:
-    cells = zip(line.measures, axes, strict=True)
-    return {
-        "label": shown(line.label),
-        "support": count(line.support),
-        "failing": line.failing,
-        "cells": [_figure(measure, axis, words=False) for measure, axis in cells],
-    }
-
-
-def _confusion(measures: Measures) -> dict[str, Any]:
-    found = heat_map(measures.subject.evaluation)
-    confusions = [
-        {
-            "true": shown(c.true),
-            "predicted": shown(c.predicted),
-            "number": count(c.items),
-            "share": decimal(c.share),
-        }
-        for c in measures.confusions()
-    ]
-    return {"heat": found, "confusions": confusions}
 
 
 def _attribution(name: str, found: Attribution) -> dict[str, Any]:
@@ -232,15 +226,13 @@ def slice_plot(
 ) -> dict[str, Any] | None:
     """Put slices into words and marks on one axis, each with the value of all items as a line.
 
-    Parameters
-    ----------
-    lines
-        Those to be shown, on the axis of all slices; None: the weakest, on an axis of their own.
+    `lines` are shown on the axis of all slices; None: the weakest, on an axis of their own.
     """
     if found is None:
         return None
     measures = (line.measure for line in (found.weakest if lines is None else found.lines))
     axis = axis_of([found.whole, *measures])
+    against = None if found.whole.value is None else axis.at(found.whole.value)
     return {
         "term": term(found.index),
         "axis": axis.ends,
@@ -252,26 +244,9 @@ def slice_plot(
                 "name": line.name,
                 "text": line.text,
                 "tone": line.tone,
-                "mark": _against(mark_of(line.measure, axis), found.whole, axis),
+                "mark": (mark := mark_of(line.measure, axis)) and replace(mark, against=against),
                 "numbers": line.numbers,
             }
             for line in (found.weakest if lines is None else lines)
         ],
     }
-
-
-def _against(mark: Mark | None, whole: Measure, axis: Axis) -> Mark | None:
-    """Add the value of all items to the mark of a slice."""
-    if mark is None or whole.value is None:
-        return mark
-    return replace(mark, against=axis.at(whole.value))
-
-
-def _shown(warning: GroupedWarning) -> GroupedWarning:
-    """Make the foreign text of a warning fit to be shown."""
-    return replace(
-        warning,
-        before=shown(warning.before),
-        label=shown_if_any(warning.label),
-        others=tuple(map(shown, warning.others)),
-    )
