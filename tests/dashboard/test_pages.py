@@ -19,7 +19,7 @@ from playwright.sync_api import Page, Route, expect
 from rprime.application.reproduction import printed_table
 from rprime.core.catalog import INDICES
 from rprime.core.intervals.methods import INTERVALS
-from rprime.report.formulas import formula
+from rprime.report.view import formula
 from tests.dashboard.browser import WIDTHS, Visitor
 from tests.forked_command import program
 

@@ -14,8 +14,7 @@ from rprime.core.gates.gate import run_gate
 from rprime.core.gates.rules import Gate, Rule, Waiver
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
-from rprime.report.comparison import render_comparison
-from rprime.report.gate import render_gate
+from rprime.report.comparison import render_comparison, render_gate
 from rprime.report.subject import ReportSubject, read_comparison, read_gate
 from tests.core.comparison_sides import paper_side, side_of
 

@@ -20,8 +20,7 @@ from rprime.core.slices.evaluation import asked_indices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import refuse
-from rprime.report.comparison import render_comparison, since_document
-from rprime.report.gate import render_gate
+from rprime.report.comparison import render_comparison, render_gate, since_document
 from rprime.report.population import shares_text
 from rprime.schemas.provenance import TestSet
 

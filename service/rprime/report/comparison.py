@@ -1,6 +1,8 @@
-"""The JSON of a comparison: differences with intervals, flips, moves, attribution."""
+"""The JSON of comparisons and of the verdicts of gates."""
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from rprime.core.comparison.attribution import Attribution, CellChanges
 from rprime.core.comparison.compare import Comparison
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift
+from rprime.core.gates.result import GateResult, Result
 from rprime.core.slices.changes import SliceChanges
 
 Json = dict[str, Any]
@@ -186,3 +189,21 @@ def attribution_document(attribution: Attribution) -> Json:
         "rest": attribution.rest,
         "residual": attribution.residual,
     }
+
+
+MEMBERS = tuple(field.name.removesuffix("_") for field in fields(Result))
+_values_of = attrgetter(*(field.name for field in fields(Result)))
+
+
+def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
+    """Render a verdict as the JSON document of the contract; `more` adds members."""
+    document: Json = {
+        "verdict": result.verdict,
+        "judged": result.judged,
+        "message": result.message,
+        "alpha": result.alpha,
+        "look": result.look,
+        "budget": result.budget,
+        "results": [dict(zip(MEMBERS, _values_of(one), strict=True)) for one in result.results],
+    }
+    return orjson.dumps({**document, **more})

@@ -238,8 +238,8 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> li
         coded.append((rows(known.per_class_low_reliability), LOW_RELIABILITY))
     formats = layout.per_class.values(found[1:2], coded, times=tables * classes)
     population = evaluation.options.population
-    place: int = evaluation.selection.place.get("prevalence", width)
-    if population is not None and population.strata != "true" and place < width:
+    place = evaluation.selection.place.get("prevalence")
+    if place is not None and population is not None and population.strata != "true":
         # Where strata of the sample have shares, prevalences are estimated.
         for i in range(place, len(formats), width):
             formats[i] = formats[i].replace(b'"prevalence"', b'"estimated_prevalence"')

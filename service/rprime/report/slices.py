@@ -141,7 +141,8 @@ def slice_table(
     for i in (*order.tolist(), *others.tolist()):
         measure, tone = _measure(index, values[:, i]), _tone(index, rest[:, i], alpha)
         name, number = found.slices.names[i], float(items[i])
-        lines.append(SliceLine(name, number, measure, *_known(rest[:, i]), tone))
+        difference, low, high, p = _known(rest[:, i])
+        lines.append(SliceLine(name, number, measure, difference, low, high, p, tone))
     by = f"Weakest first, by {index.name} shrunk towards that of all items"
     by = by if order.size else "In the order of the columns"
     confidence = f"{percent(e.options.confidence)} interval"

@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 from typing import Any
+
+import orjson
+from markupsafe import Markup
 
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import MINUS, bound, count, decimal, percent, plural, signed, span
-from rprime.report.formulas import formula
 from rprime.report.gate_results import gate_groups
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.heat_map import heat_map
@@ -17,8 +21,7 @@ from rprime.report.marks import Axis, axis_of, mark_of
 from rprime.report.measures import Measure, Measures
 from rprime.report.names import address, isolated, shown, shown_if_any
 from rprime.report.reasons import explained
-from rprime.report.score_charts import charts_of_scores
-from rprime.report.score_plots import plots
+from rprime.report.score_charts import charts_of_scores, plots
 from rprime.report.sections import SECTIONS
 from rprime.report.slices import SliceLine, SliceTable, slice_table
 from rprime.report.subject import ReportSubject
@@ -250,3 +253,19 @@ def slice_plot(
             for line in (found.weakest if lines is None else lines)
         ],
     }
+
+
+DATA = "data/formulas.json"
+"""Made by the build of `dashboard/script`."""
+
+
+def formula(tex: str) -> Markup:
+    """Return the MathML of a formula of the catalog; one that was not built yet stays TeX."""
+    found = _built().get(tex)
+    return Markup("<code>{}</code>").format(tex) if found is None else Markup(found)  # noqa: S704 (our own file)
+
+
+@cache
+def _built() -> dict[str, str]:
+    found: dict[str, str] = orjson.loads(files("rprime").joinpath(DATA).read_bytes())
+    return found
