@@ -18,6 +18,15 @@ MOST_BINS = 1 << 22
 """Most combinations that are counted in an array; with more, the codes are sorted."""
 
 
+def distinct(codes: Array, size: int) -> tuple[Array, Array]:
+    """Return the distinct codes below a size, ascending, and how often each occurs."""
+    if size > MOST_BINS:
+        return np.unique(codes, return_counts=True)
+    counts = np.bincount(codes, minlength=1)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
+
+
 @dataclass(frozen=True, eq=False)
 class JointCounts:
     """Counts T[r, j1, j2] of the observed combinations, in the order of their codes.
@@ -41,13 +50,7 @@ class JointCounts:
     @classmethod
     def count(cls, baseline: Items, candidate: Items, k: int) -> "JointCounts":
         """Count two predictions of the same items."""
-        codes = joint_codes(baseline, candidate, k)
-        if k * (k + 1) ** 2 <= MOST_BINS:
-            bins = np.bincount(codes)
-            occurring = np.flatnonzero(bins)
-            items = bins[occurring]
-        else:
-            occurring, items = np.unique(codes, return_counts=True)
+        occurring, items = distinct(joint_codes(baseline, candidate, k), k * (k + 1) ** 2)
         pairs, new = np.divmod(occurring.astype(np.int64), k + 1)
         true, old = np.divmod(pairs, k + 1)
         return cls(true, old, new, items.astype(np.float64), k)

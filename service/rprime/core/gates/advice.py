@@ -60,8 +60,6 @@ def advise(
     gate_rates
         Shares of the gate's verdicts by `GateVerdictCode`, shape (3, runs): first those on the
         own table, then those on other ones.
-    total
-        Items of the table.
     """
     fail, open_ = gate_rates[[GateVerdictCode.fail, GateVerdictCode.inconclusive]].tolist()
     yield (
@@ -70,8 +68,9 @@ def advise(
     )
     if len(open_) > 1:
         yield (
-            f"The {number(total)} items are a sample: on other test sets of this size it "
-            f"would fail in {_range(fail)} and end inconclusive in {_range(open_)} of runs."
+            f"The {number(total)} items are a sample: on other test sets of this size it would "
+            f"fail in {_percent(min(fail))} to {_percent(max(fail))} and end inconclusive in "
+            f"{_percent(min(open_))} to {_percent(max(open_))} of runs."
         )
     for rule in plan.gate.rules:
         own = [r for r, owner in zip(rules, plan.rules, strict=True) if owner is rule]
@@ -126,10 +125,6 @@ def _undetected(rule: Rule, result: RuleLint) -> str:
         return f"rule {rule.name} detects no {worse} in 80 % of runs, however large"
     drop = number(result.detectable_drop)
     return f"rule {rule.name} does not detect a {worse} below {drop} in 80 % of runs"
-
-
-def _range(shares: Sequence[float]) -> str:
-    return f"{_percent(min(shares))} to {_percent(max(shares))}"
 
 
 def _percent(share: float) -> str:

@@ -48,8 +48,6 @@ class Rows:
         ----------
         known
             The classes that have a row each.
-        items
-            Of each row.
         others
             Further classes, which "all" leaves out.
         """
@@ -93,20 +91,14 @@ class Draft:
 
     Parameters
     ----------
-    statistic
-        To be tested.
     fixed
         Codes of `VerdictCode` where no test decides the verdict.
-    items
-        Behind each row.
     against
         What the differences are from; None for values.
     reasons, methods
         Of the results; a reason is empty where the evidence decides. Empty where nobody asks.
     slice
         The part of the items that it is about; None for all items.
-    hint
-        A sentence that its messages end with.
     """
 
     rule: Rule

@@ -32,12 +32,8 @@ class GateCandidate:
 
     Parameters
     ----------
-    side, options
-        The arguments of `run_gate`.
     comparisons
         With the baseline and, if it was requested, the anchor; None where there is none.
-    indices
-        Keys of all rules.
     """
 
     side: Side

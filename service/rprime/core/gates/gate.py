@@ -67,12 +67,8 @@ def run_gate(
         The side that is compared with the baseline, if there is one.
     options
         Of the evaluation. The gate ignores `undefined`: a replaced value must not decide.
-    today
-        The day for checking the expiry of waivers.
     look
         How many gates have looked at this test set, including this one; None if nobody counted.
-    anchor
-        With the anchor, if the gate requests one and it exists.
 
     Raises
     ------

@@ -33,10 +33,6 @@ class GateLint:
         From the lowest to the highest share on this table and on two others drawn from it: those
         of 200 on which the gate passes about most and least easily, without 2.5 % of them at each
         end. None for rules about scores.
-    rules
-        In the order of the rules, and of the classes within a rule.
-    advice
-        Sentences for the author of the gate.
     """
 
     false_fail_rate: float

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -64,17 +64,11 @@ class ItemPlan:
 
     Parameters
     ----------
-    items
-        Of the table.
     for_passing, for_finding
         Items until an unchanged model passes in 90 % of runs, and until every rule finds the
         drop in 80 %; None if a thousand times as many do not suffice.
     for_passing_interval, for_finding_interval
         The same as the tables of other test sets of this size would say.
-    slices
-        Those that rules are about.
-    advice
-        Sentences for the author of the gate.
     """
 
     items: int
@@ -139,20 +133,20 @@ def _planned(
     checked: Callable[[float], float] = float,
 ) -> ItemPlan:
     """Plan the items, and correct the sizes for passing like that on the own test set."""
-    sizes = _Sizes(run)
-    factors = sizes.finding(drop)
-    passing, finding = [sizes.passing(replicates, seed)], [_largest(factors)]
+    results = _results(run.of_size(FACTORS[-1]))
+    factors = _finding(run, drop)
+    passing, finding = [_passing(run, replicates, seed)], [_largest(factors)]
     if run.gate.rules:
         others = run.others(seed)
         goals = np.array([drop or 2 * rule.limit for rule in run.plan.rules])
         hardest = np.max(others.drops / goals, axis=-1, initial=0.0)
-        passing += [_Sizes(one).passing(replicates, seed) for one in others.ends(others.chances)]
-        finding += [_largest(_Sizes(one).finding(drop)) for one in others.ends(hardest)]
+        passing += [_passing(one, replicates, seed) for one in others.ends(others.chances)]
+        finding += [_largest(_finding(one, drop)) for one in others.ends(hardest)]
         correction = checked(passing[0]) / passing[0]
         passing = [size * correction for size in passing]
     total = float(run.support.sum())
-    classes: tuple[ClassPlan, ...] = tuple(sizes.classes(factors))
-    slices: tuple[SlicePlan, ...] = tuple(sizes.slices(factors, passing[0]))
+    classes: tuple[ClassPlan, ...] = tuple(_classes(run, results, factors))
+    slices: tuple[SlicePlan, ...] = tuple(_slices(run, results, factors, passing[0]))
     return ItemPlan(
         items=round(total),
         for_passing=_items(total * passing[0]),
@@ -165,71 +159,68 @@ def _planned(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Sizes:
-    """A gate on test sets of all sizes."""
+def _passing(run: SimulatedGate, replicates: int, seed: int) -> float:
+    """Find the smallest size at which an unchanged model passes; NaN if none does."""
+    if not run.gate.rules:
+        return np.nan
+    low, high = 0, len(FACTORS)
+    while low < high:
+        middle = (low + high) // 2
+        found = run.of_size(FACTORS[middle]).counted(replicates, seed)
+        enough = found.rate(found.gate)[GateVerdictCode.passed] >= PASSES
+        low, high = (low, middle) if enough else (middle + 1, high)
+    return float(FACTORS[low]) if low < len(FACTORS) else np.nan
 
-    own: SimulatedGate
 
-    @cached_property
-    def results(self) -> list[_Result]:
-        """Rule, class and slice of each result on the largest test set."""
-        return _results(self.own.of_size(FACTORS[-1]))
+def _finding(run: SimulatedGate, drop: float | None) -> FloatArray:
+    """Find the size at which each result of the largest one finds its drop with power .8, or NaN.
 
-    def passing(self, replicates: int, seed: int) -> float:
-        """Find the smallest size at which an unchanged model passes; NaN if none does."""
-        if not self.own.gate.rules:
-            return np.nan
-        low, high = 0, len(FACTORS)
-        while low < high:
-            middle = (low + high) // 2
-            found = self.own.of_size(FACTORS[middle]).counted(replicates, seed)
-            enough = found.rate(found.gate)[GateVerdictCode.passed] >= PASSES
-            low, high = (low, middle) if enough else (middle + 1, high)
-        return float(FACTORS[low]) if low < len(FACTORS) else np.nan
+    A smaller test set may lack some results.
+    """
+    results = _results(run.of_size(FACTORS[-1]))
+    if not results:
+        return np.zeros(0)
+    limits = {rule.name: rule.limit for rule in run.gate.rules}
+    goals = np.array([drop or 2 * limits[name] for name, _, _ in results])
+    drops = np.full((len(FACTORS), len(goals)), np.inf)
+    for own, factor in zip(drops, FACTORS, strict=True):
+        sized = run.of_size(factor)
+        if sized.plan.rules:
+            known = dict(zip(_results(sized), sized.detectable().tolist(), strict=True))
+            own[...] = [known.get(result, np.inf) for result in results]
+    reached = drops <= goals
+    first = np.argmax(reached, axis=0)
+    return np.where(reached.any(0), FACTORS[first], np.nan)
 
-    def finding(self, drop: float | None) -> FloatArray:
-        """Find the size at which each result finds its drop with power .8; NaN if none does."""
-        if not self.results:
-            return np.zeros(0)
-        limits = {rule.name: rule.limit for rule in self.own.gate.rules}
-        goals = np.array([drop or 2 * limits[result[0]] for result in self.results])
-        drops = np.full((len(FACTORS), len(goals)), np.inf)
-        for own, factor in zip(drops, FACTORS, strict=True):
-            run = self.own.of_size(factor)
-            if run.plan.rules:
-                known = dict(zip(_results(run), run.detectable().tolist(), strict=True))
-                own[...] = [known.get(result, np.inf) for result in self.results]
-        reached = drops <= goals
-        first = np.argmax(reached, axis=0)
-        return np.where(reached.any(0), FACTORS[first], np.nan)
 
-    def slices(self, factors: FloatArray, passing: float) -> Iterator[SlicePlan]:
-        """Yield the items that the results of each slice need; `passing`: all of the gate's."""
-        own = self.own
-        if not isinstance(own, LintRun) or not own.slices:
-            return
-        rules = {rule.name: rule for rule in own.gate.rules if rule.slices is not None}
-        inside = {key: chosen(rule, own.slices) for key, rule in rules.items()}
-        for name, items in zip(own.slices, own.sizes_of_slices.sum(-1).tolist(), strict=True):
-            held = [rule for key, rule in rules.items() if name in inside[key]]
-            gaps = {rule.name for rule in held if rule.kind == "max_gap"}
-            places = [i for i, (r, _, part) in enumerate(self.results) if part == name or r in gaps]
-            must_pass = [passing] * any(rule.mandatory for rule in held)
-            needed = items * float(np.max([*must_pass, *factors[places]]))
-            yield SlicePlan(slice=dict(name), items=round(items), needed=_items(needed))
+def _slices(
+    run: SimulatedGate, results: list[_Result], factors: FloatArray, passing: float
+) -> Iterator[SlicePlan]:
+    """Yield the items that the results of each slice need; `passing`: all of the gate's."""
+    if not isinstance(run, LintRun) or not run.slices:
+        return
+    rules = {rule.name: rule for rule in run.gate.rules if rule.slices is not None}
+    inside = {key: chosen(rule, run.slices) for key, rule in rules.items()}
+    for name, items in zip(run.slices, run.sizes_of_slices.sum(-1).tolist(), strict=True):
+        held = [rule for key, rule in rules.items() if name in inside[key]]
+        gaps = {rule.name for rule in held if rule.kind == "max_gap"}
+        places = [i for i, (key, _, part) in enumerate(results) if part == name or key in gaps]
+        must_pass = [passing] * any(rule.mandatory for rule in held)
+        needed = items * float(np.max([*must_pass, *factors[places]]))
+        yield SlicePlan(slice=dict(name), items=round(items), needed=_items(needed))
 
-    def classes(self, factors: FloatArray) -> list[ClassPlan]:
-        """Return the items that the results of each class need."""
-        found = []
-        for label, items in zip(self.own.labels, self.own.support.tolist(), strict=True):
-            own = factors[[name == label for _, name, _ in self.results]]
-            needed = items * float(np.max(own)) if own.size else np.nan
-            found.append(ClassPlan(class_=label, items=round(items), needed=_items(needed)))
-        return found
+
+def _classes(
+    run: SimulatedGate, results: list[_Result], factors: FloatArray
+) -> Iterator[ClassPlan]:
+    """Yield the items that the results of each class need."""
+    for label, items in zip(run.labels, run.support.tolist(), strict=True):
+        needed = items * _largest(factors[[name == label for _, name, _ in results]])
+        yield ClassPlan(class_=label, items=round(items), needed=_items(needed))
 
 
 def _results(run: SimulatedGate) -> list[_Result]:
+    """Return rule, class and slice of each result."""
     plan = run.plan
     return list(zip((rule.name for rule in plan.rules), plan.labels, plan.slices, strict=True))
 

@@ -35,12 +35,8 @@ class Result:
         Smallest level at which it fails, alone and among all tested results; None untested.
     method, pairing
         Method and pairing of the limits; `point` for `test: "none"`.
-    n
-        Items behind the value.
     min_detectable_drop
         The true drop, or rise for an upper bound, that the rule fails with 80 % power.
-    reason, message
-        A stable code, and a sentence for people.
     """
 
     rule: str

@@ -37,8 +37,6 @@ class RuleError(ValueError):
     ----------
     place
         Where in the gate, as the tokens of a JSON pointer: ("rules", 2, "max_drop").
-    code
-        Stable name of the mistake.
     """
 
     def __init__(self, place: tuple[str | int, ...], code: str, message: str) -> None:
@@ -182,8 +180,6 @@ class Waiver:
         The worst value still waived, in the unit of the rule's limit: the largest drop or
         gain, the smallest gain under a `min_gain`, the lowest value under a `min_value`, the
         highest under a `max_value`.
-    by
-        The person who accepts the failure.
     expires
         Last day on which the waiver applies.
     """

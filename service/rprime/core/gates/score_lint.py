@@ -56,13 +56,7 @@ class ScoredModel:
 
     @classmethod
     def of(cls, gate: Gate, side: Side, *, pairing: Pairing, discordance: float) -> "ScoredModel":
-        """Take the items of a side.
-
-        Raises
-        ------
-        LintError
-            If there are no items with scores, or too many.
-        """
+        """Take the items of a side; a LintError if none has scores, or too many have."""
         place = next((i for i, rule in enumerate(gate.rules) if rule.slices is not None), None)
         if place is not None:
             text = "Rules about scores are simulated alone: lint those about slices without them."
@@ -131,10 +125,6 @@ class NormalGate:
 
     Parameters
     ----------
-    support
-        Items of each class, shape (k,).
-    blocks
-        The joint laws of the m results.
     centre
         What unchanged models differ by (0), or the value on the own test set, shape (m,).
     noise

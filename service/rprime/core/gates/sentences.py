@@ -99,17 +99,7 @@ def named(labels: Sequence[str]) -> str:
 
 
 def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None = None) -> str:
-    """Describe a result with its numbers.
-
-    Parameters
-    ----------
-    result
-        Without its message.
-    together
-        How many results were tested together.
-    waiver
-        For the result, in force or not.
-    """
+    """Describe a result with its numbers; so many results were tested together."""
     match result.verdict:
         case "pass" | "fail":
             return f"{_measured(result, rule)}{_side(result, rule)}{_refusal(result, waiver)}."
@@ -160,7 +150,10 @@ def _on_slice(result: Result) -> str:
 def _measured(result: Result, rule: Rule) -> str:
     """Describe the value or its change, with its limits."""
     if rule.compares:
-        change = _change(result.delta)
+        delta, change = result.delta, "changed"
+        if delta is not None:
+            moved = f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
+            change = moved if delta else "did not change"
         since = " since the anchor" if result.against == "anchor" else ""
         return f"{_subject(result, rule)} {change}{since}{_limits_of_change(result)}"
     value = "undefined" if result.observed is None else number(result.observed)
@@ -169,14 +162,6 @@ def _measured(result: Result, rule: Rule) -> str:
         low, high = number(result.lower_limit), number(result.upper_limit)
         limits = f" ({_confidence(result)} not below {low} and not above {high})"
     return f"{_subject(result, rule)} is {value}{limits}"
-
-
-def _change(delta: float | None) -> str:
-    if delta is None:
-        return "changed"
-    if not delta:
-        return "did not change"
-    return f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
 
 
 def _limits_of_change(result: Result) -> str:

@@ -80,8 +80,6 @@ class OtherSets:
 
     Parameters
     ----------
-    runs
-        The gate on each of them.
     drops
         What each result detects on them, shape (runs, m); infinite for nothing.
     chances

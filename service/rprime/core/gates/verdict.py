@@ -63,12 +63,8 @@ class Plan:
 
     Parameters
     ----------
-    labels
-        The class of each result, None for an overall one.
     against
         What each difference is from, None for a value.
-    slices
-        The slice of each result, None for all items.
     """
 
     gate: Gate
@@ -140,11 +136,6 @@ class Plan:
         return self._of_rules(lambda rule: rule.decides_by == policy)
 
     @cached_property
-    def mandatory(self) -> NDArray[np.bool_]:
-        """Whether the result must pass for the gate to pass."""
-        return self.decided_by("all_must_pass")
-
-    @cached_property
     def starts(self) -> list[int]:
         """Position of the first result of each rule, for each side that it is held against."""
         owners = list(zip(self.owners.tolist(), self.against, strict=True))
@@ -162,8 +153,6 @@ class Decisions:
 
     Parameters
     ----------
-    verdicts
-        Codes of `VerdictCode`.
     p_value, p_adjusted
         Of the failure, and adjusted over all results that could fail; NaN without a test.
     suspect
@@ -263,7 +252,7 @@ def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp
     judged = _IS_JUDGED[verdicts]
     kept = judged & (verdicts != VerdictCode.fail)
     answered = kept & ~decisions.blocking(plan)
-    enough = np.where(plan.mandatory, passes, answered | plan.advisory & kept)
+    enough = np.where(plan.decided_by("all_must_pass"), passes, answered | plan.advisory & kept)
     tested = judged & ~(inconclusive & np.isnan(decisions.p_value))
     assessed = tested | passes | plan.advisory & judged
     every_rule = np.logical_or.reduceat(assessed, plan.starts, axis=-1).all(-1)

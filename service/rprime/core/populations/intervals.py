@@ -30,8 +30,6 @@ class ScopeIntervals:
 
     Parameters
     ----------
-    plan
-        The entries.
     scores
         Intervals of all entries by effective items.
     sums, logs

@@ -8,7 +8,7 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import PAIRED, Comparison
 from rprime.core.comparison.difference import CODE
-from rprime.core.comparison.joint_counts import MOST_BINS, JointCounts
+from rprime.core.comparison.joint_counts import JointCounts, distinct
 from rprime.core.comparison.paired_variance import PairedVariance, parts_of, without_noise
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
@@ -178,7 +178,8 @@ class SlicedPairs:
         keys, counts = [], []
         for position in slices.numbered():
             inside = position < size
-            found, number = _counted(position[inside] * width + combination[inside], size * width)
+            codes = position[inside] * width + combination[inside]
+            found, number = distinct(codes, size * width)
             keys.append(found)
             counts.append(number)
         own, place = np.divmod(np.concatenate(keys), width)
@@ -232,15 +233,6 @@ class SlicedPairs:
         square = sums[1] - sums[0] ** 2 / items
         found = without_noise(square, sums[2]).T
         return PairedVariance(found, found)
-
-
-def _counted(keys: Array, size: int) -> tuple[Array, Array]:
-    """Return the distinct keys below a size, ascending, and how often each occurs."""
-    if size > MOST_BINS:
-        return np.unique(keys, return_counts=True)
-    counts = np.bincount(keys, minlength=size)
-    found = np.flatnonzero(counts)
-    return found, counts[found]
 
 
 def _of_all_classes(gradient: Gradient) -> Gradient:

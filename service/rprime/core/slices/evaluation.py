@@ -181,8 +181,6 @@ def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
     ----------
     difference
         Of independent samples, shape (overall, ...).
-    entries
-        Of its first axis.
 
     Notes
     -----

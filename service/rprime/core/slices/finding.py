@@ -34,8 +34,6 @@ class _Counts:
 
     Parameters
     ----------
-    items, losses
-        Number and sum.
     scores
         The largest score of each slice and of those that contain it.
     """
@@ -58,10 +56,6 @@ class Finder:
         By name, of these n items.
     losses
         Shape (n,), at least 0, all that are larger than 0 before the others.
-    least
-        Least items of a slice.
-    most
-        Most candidates.
 
     Notes
     -----

@@ -30,14 +30,10 @@ class SearchOptions:
     ----------
     crossed
         Most columns of one slice, 1 to 3.
-    candidates
-        Most slices that are tested.
     min_items
         Least items of a slice; None: 1 % of all, at least 64.
     confidence
         Of all tests together, and of each interval.
-    seed
-        Of the split into halves.
     """
 
     crossed: int = 3
@@ -87,20 +83,14 @@ class SearchPlan:
 
     Parameters
     ----------
-    least
-        Least items of a slice.
     halves
         Items of the half that finds, and of the half that tests.
-    searched
-        How many slices were counted.
     threshold
         The score that a candidate exceeded.
     alpha
         Level of the first step of Holm, for as many candidates as may be.
     mean, variance, largest
         Of the losses, the smallest of which is 0.
-    binary
-        Whether there are only two losses.
     """
 
     least: int

@@ -25,8 +25,6 @@ class Agreement:
         Number of models for which both indices exist; only these count.
     pearson, spearman, kendall
         Of the values; of their ranks, ties sharing the mean rank; tau-b.
-    rmse
-        Root of the mean squared difference.
     """
 
     a: int

@@ -118,9 +118,7 @@ def discriminate(
         _traced(subjects, k, imbalances[start : start + block], np.linspace(0, 1, resolution))
         for start in range(0, len(imbalances), block)
     ]
-    return [
-        line for of_subject in zip(*blocks, strict=True) for part in of_subject for line in part
-    ]
+    return [line for lines in zip(*blocks, strict=True) for part in lines for line in part]
 
 
 def _traced(
@@ -173,14 +171,8 @@ class _Crossings:
 class _Tracing:
     """The lines of one index for several imbalances.
 
-    Parameters
-    ----------
-    shares
-        Shape (p, k).
-    grid
-        Rates, shape (n,).
-    values
-        Values of series x and y at every rate, shape (p, 2, n).
+    `shares` has the shape (p, k), `grid` n rates, and `values` those of series x and y at every
+    rate, shape (p, 2, n).
     """
 
     subject: TracedIndex
@@ -192,11 +184,11 @@ class _Tracing:
         """Yield the lines, or the reason why none exists, in the order of the imbalances."""
         signs = self._signs()
         crossings, corners = _edges(signs), _vertices(signs)
-        roots = self._roots(crossings)
+        every = np.concatenate((self._points(crossings), self.grid[corners[:, 1:]]))
+        places = np.concatenate((crossings.place, corners[:, 0]))
         k = self.shares.shape[-1]
         for place, p in enumerate(imbalances):
-            own = self._points(crossings, roots, crossings.place == place)
-            points = np.concatenate((own, self.grid[corners[corners[:, 0] == place, 1:]]))
+            points = every[places == place]
             if len(points) > 1:
                 for branch in self._branches(place, points):
                     yield Line(self.subject, k, p, branch)
@@ -237,10 +229,11 @@ class _Tracing:
         options = Options(indices=(self.subject.index.key,))
         return _of(compute(table, options, select(options)), self.subject) - target
 
-    def _points(self, crossings: _Crossings, roots: Array, here: Array) -> Array:
-        fixed, unknown = self.grid[crossings.fixed[here]], roots[here]
+    def _points(self, crossings: _Crossings) -> Array:
+        """Return the points of all crossings, shape (n, 2)."""
+        fixed, unknown = self.grid[crossings.fixed], self._roots(crossings)
         unknown = np.where(unknown <= ALMOST_ZERO, 0.0, unknown)
-        unequal = crossings.unequal[here] > 0
+        unequal = crossings.unequal > 0
         return np.stack(
             (np.where(unequal, fixed, unknown), np.where(unequal, unknown, fixed)), axis=-1
         )
