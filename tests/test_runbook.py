@@ -8,7 +8,7 @@ import pytest
 
 from rprime.problems.kinds import KINDS
 from rprime.settings import Limits, Settings
-from rprime.store.health import STATES
+from rprime.store.database import STATES
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")

@@ -18,7 +18,7 @@ from rprime.core.evaluate import Evaluation
 from rprime.core.gates.sliced import Slice
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
-from rprime.history.stored_populations import kept_with
+from rprime.history.stored_values import kept_with
 from rprime.problems.problem import Problem, Violation, pointer
 from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS

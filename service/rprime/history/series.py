@@ -18,16 +18,10 @@ from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.core.suggestions import nearest_slices, unknown_index
 from rprime.core.table import ConfusionTable
-from rprime.history.stored_populations import OneKind, extras_of, kinds_of
+from rprime.history.stored_values import estimates_of, extras_of, kinds_of
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store, ids
-
-TOGETHER = 1000
-"""Tables in one part: larger parts leave the cache of the processor."""
-MOST_CELLS = 1 << 17
-"""Most cells in one part of tables that stand for populations: each takes 100 numbers."""
-
 
 _SHOWN = ("evaluation", "model", "version", "created_at", "value", "interval", "verdict")
 GROUPED = "items_in_groups"
@@ -199,21 +193,6 @@ def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[
             then, value = anchors.get(anchor), item["value"]
             item["since_anchor"] = None if value is None or then is None else value - then
         yield item
-
-
-def estimates_of(
-    table: ConfusionTable, kind: OneKind, options: Options, selection: Selection
-) -> Iterator[tuple[Array, Estimates]]:
-    """Yield positions of evaluations in a stack, and their estimates; none without a value."""
-    together = TOGETHER
-    if kind.population is not None:
-        together = max(1, min(TOGETHER, MOST_CELLS // table.k**2))
-    for start in range(0, 0 if kind.reason else len(kind.rows), together):
-        part = slice(start, start + together)
-        if kind.population is not None:
-            own = replace(kind.population, shares=kind.population.shares[part])
-            options = replace(options, population=own)
-        yield kind.rows[part], Estimates.of(table[kind.rows[part]], options, selection)
 
 
 def _omits(table: ConfusionTable) -> Array:

@@ -12,7 +12,7 @@ from rprime.store.aliases import (
     Expected,
 )
 from rprime.store.baselines import Baseline, BaselineNotFoundError, BaselineQuery
-from rprime.store.database import DatabaseOptions
+from rprime.store.database import STATES, DatabaseOptions, StoreHealth
 from rprime.store.errors import (
     StoreAccessError,
     StoreClosedError,
@@ -36,7 +36,6 @@ from rprime.store.evaluations import (
     EvaluationMissingError,
     InvalidCursorError,
 )
-from rprime.store.health import STATES, StoreHealth
 from rprime.store.ids import is_id, new_id
 from rprime.store.insertion import (
     EvaluationDeletedError,

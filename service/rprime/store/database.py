@@ -1,6 +1,9 @@
 """The interface of a database to the store, and what SQLite and PostgreSQL share."""
 
+import os
+import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -11,14 +14,21 @@ from sqlalchemy import Connection, Engine
 
 from rprime.store.errors import (
     StoreConflictError,
+    StoreDamagedError,
+    StoreError,
     StoreTimeoutError,
     StoreUnavailableError,
     translated,
 )
-from rprime.store.health import StoreHealth
+from rprime.store.schema import replays
 from rprime.store.use import waiting
 
 T = TypeVar("T")
+
+OK = "ok"
+STATES = (OK, "full", "read_only", "locked", "unavailable", "damaged")
+"""`full` to `unavailable`: stored evaluations are read, but none is stored."""
+_TRIAL_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +54,64 @@ class DatabaseOptions:
     lock_seconds: float = 5.0
     statement_seconds: float = 10.0
     project_bytes: int | None = None
+
+
+def trial() -> tuple[Callable[[Connection], object], ...]:
+    """Return two transactions: one stores as much as an evaluation may need, one deletes it."""
+    key = os.urandom(16)
+    row = {"key": key, "payload": b"", "status": 0, "body": os.urandom(_TRIAL_BYTES)}
+    row |= {"evaluation": "", "project": "", "expires": 0}
+    return (
+        lambda connection: connection.execute(replays.insert(), row),
+        lambda connection: connection.execute(replays.delete().where(replays.c.key == key)),
+    )
+
+
+class StoreHealth:
+    """The state of a database as its calls found it.
+
+    Attributes
+    ----------
+    state
+        Why the last write failed, or "ok". Damage stays until the store is opened again.
+    failures
+        How many calls failed, by cause.
+    last_write
+        Seconds since 1970 at the last commit; None before the first.
+    observe_commit
+        Takes the seconds of each commit.
+    """
+
+    observe_commit: Callable[[float], object] = staticmethod(lambda _: None)
+
+    def __init__(self) -> None:
+        self.state = OK
+        self.failures: Counter[str] = Counter()
+        self.last_write: float | None = None
+
+    @contextmanager
+    def observed(self) -> Iterator[None]:
+        """Count a failure; damage that is read changes the state, too."""
+        try:
+            yield
+        except StoreError as exc:
+            self.failures[exc.cause] += 1
+            if isinstance(exc, StoreDamagedError):
+                self.state = exc.cause
+            raise
+
+    def wrote(self, seconds: float) -> None:
+        """Record a commit, and how long it took."""
+        self.observe_commit(seconds)
+        self.last_write = time.time()
+        if self.state != StoreDamagedError.cause:
+            self.state = OK
+
+    def failed_to_write(self, exc: StoreError) -> None:
+        """Record why nothing could be written."""
+        self.failures[exc.cause] += 1
+        if self.state != StoreDamagedError.cause and exc.cause in STATES:
+            self.state = exc.cause
 
 
 class Database(ABC):

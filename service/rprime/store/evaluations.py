@@ -12,10 +12,10 @@ from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.slices import SliceName, Slices
-from rprime.store import ids, packed_items, packed_scores, packed_table, project_sizes
+from rprime.store import ids, packed_arrays, packed_table, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.errors import StoreDamagedError, decoding
-from rprime.store.packed_items import Columns
+from rprime.store.packed_arrays import Columns
 from rprime.store.packed_slices import key_of, unpack_slices
 from rprime.store.records import (
     ALL,
@@ -119,14 +119,14 @@ def sliced_items(connection: Connection, identifier: str) -> tuple[Items, Column
     """Read the items of an evaluation with the columns that slices are of, if any were sent."""
     content = connection.scalar(select(items.c.content).where(items.c.evaluation == identifier))
     with decoding():
-        return None if content is None else packed_items.unpack(content)
+        return None if content is None else packed_arrays.unpack_items(content)
 
 
 def kept_scores(connection: Connection, identifier: str) -> ScoreSummary | None:
     """Read what is drawn of the scores of an evaluation; None if nothing was stored."""
     content = connection.scalar(select(scores.c.content).where(scores.c.evaluation == identifier))
     with decoding():
-        return None if content is None else packed_scores.unpack(content)
+        return None if content is None else packed_arrays.unpack_scores(content)
 
 
 def kept_slices(connection: Connection, stored: StoredEvaluation, one: Slice = ()) -> Slices | None:

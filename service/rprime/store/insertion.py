@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from sqlalchemy import BindParameter, Connection, Select, Table, bindparam, select, tuple_
 
-from rprime.store import packed_items, packed_scores, packed_table, project_sizes
+from rprime.store import packed_arrays, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
 from rprime.store.dialects import Row, add, insert, serialise
 from rprime.store.evaluations import JSON_COLUMNS, checked_row
@@ -153,8 +153,10 @@ def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packe
         submission = hashlib.blake2b(repeated, digest_size=_SUBMISSION_BYTES).digest()
     return rows_of(
         new,
-        items_content=None if new.items is None else packed_items.pack(new.items, packed_with),
-        scores_content=None if new.scores is None else packed_scores.pack(new.scores),
+        items_content=None
+        if new.items is None
+        else packed_arrays.pack_items(new.items, packed_with),
+        scores_content=None if new.scores is None else packed_arrays.pack_scores(new.scores),
         submission=submission,
         replay=None if idempotency is None else _replay_row(new, idempotency, now),
     )

@@ -18,10 +18,9 @@ from rprime.store import aliases as alias_queries
 from rprime.store import baselines, evaluations, insertion, revoked_sessions, transfer
 from rprime.store import projects as project_queries
 from rprime.store.compression import digest_bytes
-from rprime.store.database import Database, DatabaseOptions
+from rprime.store.database import OK, Database, DatabaseOptions, trial
 from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError, StoreUrlError
 from rprime.store.evaluations import EvaluationMissingError
-from rprime.store.health import OK, trial
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay
 from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import Purged, Retention
@@ -275,7 +274,7 @@ class Store:
         return total
 
     def check(self) -> str:
-        """Return the state of the store, one of `health.STATES`; try to write if it was not "ok".
+        """Return the state of the store, one of `STATES`; try to write if it was not "ok".
 
         A store that cannot be read, or is damaged, raises its `StoreError`.
         """
