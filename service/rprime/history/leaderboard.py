@@ -136,7 +136,10 @@ class TierRanking:
     def _next(self, remaining: list[Point]) -> tuple[list[Point], list[Point], str]:
         """Split off the next tier: the best remaining version and all not shown to be worse."""
         best, *others = remaining
-        side, options = self._side(best), self._options(best)
+        side, options = self._side(best), self._plain
+        population = self.populations[best.evaluation]
+        if population is not None:
+            options = replace(options, population=population)
         held = []
         for other in others:
             if self._shares(other) != self._shares(best):
@@ -154,10 +157,6 @@ class TierRanking:
         together = [other for (other, _), worse in zip(held, apart, strict=True) if not worse]
         worse = [other for (other, _), is_worse in zip(held, apart, strict=True) if is_worse]
         return [best, *together], worse, _why(best, [c for _, c in held], adjusted, apart)
-
-    def _options(self, best: Point) -> Options:
-        found = self.populations[best.evaluation]
-        return self._plain if found is None else replace(self._plain, population=found)
 
     @cached_property
     def _plain(self) -> Options:

@@ -313,13 +313,14 @@ class PendingEvaluation:
 
 def metadata_members(found: NewEvaluation | StoredEvaluation) -> dict[str, bytes]:
     """Return the metadata members of a stored report, as JSON by name."""
+    declared = {"id": found.test_set, "fingerprint": found.fingerprint}
     members: dict[str, Any] = {
         "id": found.id,
         "created_at": ids.created_at(found.id),
         "links": links_of(found.id, judged=found.verdict is not None),
         **{name: getattr(found, name) for name in ORIGIN},
         "tags": found.tags or None,
-        "test_set": _test_set(found),
+        "test_set": {name: value for name, value in declared.items() if value is not None} or None,
     }
     known = {name: orjson.dumps(value) for name, value in members.items() if value is not None}
     return known if found.source is None else {**known, "source": found.source}
@@ -331,8 +332,3 @@ def links_of(identifier: str, *, judged: bool) -> Mapping[str, str]:
     reports = {entry.name: f"{place}/report.{entry.suffix}" for entry in FORMATS}
     verdict = {"verdict": f"{place}/verdict"} if judged else {}
     return {"self": place, **verdict, **reports}
-
-
-def _test_set(found: NewEvaluation | StoredEvaluation) -> dict[str, str] | None:
-    given = {"id": found.test_set, "fingerprint": found.fingerprint}
-    return {name: value for name, value in given.items() if value is not None} or None

@@ -149,20 +149,17 @@ class StoredValues:
         for stack in stacks:
             rows = np.array([row[identifier] for identifier in stack.ids])
             columns = np.array([column[label] for label in stack.labels])
-            self._place(stack, rows, columns, uniform=uniform)
+            for kind in kinds_of(stack, extras_of(stack), uniform=uniform):
+                for places, found in estimates_of(stack.table, kind, Options(), selection):
+                    part, values = rows[places], found.values
+                    self.overall[:, part] = finite(values.overall)
+                    per_class = values.per_class[: selection.reported]
+                    self.per_class[:, part[:, None], columns] = finite(per_class)
 
     def of_classes(self, index: Index) -> Array:
         """Return one index of the classes, shape (evaluation, class)."""
         found: Array = self.per_class[self.selection.place[index.key]]
         return found
-
-    def _place(self, stack: Stack, rows: Array, columns: Array, *, uniform: bool) -> None:
-        for kind in kinds_of(stack, extras_of(stack), uniform=uniform):
-            for places, found in estimates_of(stack.table, kind, Options(), self.selection):
-                part, values = rows[places], found.values
-                self.overall[:, part] = finite(values.overall)
-                per_class = values.per_class[: self.selection.reported]
-                self.per_class[:, part[:, None], columns] = finite(per_class)
 
 
 def values_of_classes(

@@ -52,7 +52,8 @@ def serialise(connection: Connection, names: Iterable[bytes], *, purpose: bytes 
     PostgreSQL takes advisory locks, in sorted order; purposes do not share them. SQLite has one
     writing thread.
     """
-    numbers = sorted({_number(purpose, name) for name in names})
+    digests = (hashlib.blake2b(name, digest_size=8, person=purpose).digest() for name in names)
+    numbers = sorted({int.from_bytes(digest, "little", signed=True) for digest in digests})
     if numbers and not _is_sqlite(connection):
         connection.execute(_LOCKS, {"numbers": numbers})
 
@@ -68,8 +69,3 @@ def quiesce(connection: Connection) -> None:
 
 def _is_sqlite(connection: Connection) -> bool:
     return connection.dialect.name == "sqlite"
-
-
-def _number(purpose: bytes, name: bytes) -> int:
-    digest = hashlib.blake2b(name, digest_size=8, person=purpose).digest()
-    return int.from_bytes(digest, "little", signed=True)

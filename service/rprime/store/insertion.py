@@ -302,7 +302,12 @@ class _Known:
                 return LookMovedError(look)
             self.looks[key] = look
             self.looked.add(key)
-        self._add(packed)
+        self.fresh.append(packed)
+        self.sizes[project] += needed
+        if packed.replay is not None:
+            self.replays[packed.replay["key"]] = packed.replay
+        if packed.evaluation["submission"] is not None:
+            self.submissions[packed.evaluation["submission"]] = packed.id
         return Stored(packed.id, created=True, look=look)
 
     def _earlier(self, packed: Packed) -> Outcome | None:
@@ -317,14 +322,6 @@ class _Known:
         if row["payload"] != packed.replay["payload"]:
             return KeyReusedError()
         return Stored(row["evaluation"], created=False, replay=_replay(row))
-
-    def _add(self, packed: Packed) -> None:
-        self.fresh.append(packed)
-        self.sizes[packed.evaluation["project"]] += packed.evaluation["bytes"]
-        if packed.replay is not None:
-            self.replays[packed.replay["key"]] = packed.replay
-        if packed.evaluation["submission"] is not None:
-            self.submissions[packed.evaluation["submission"]] = packed.id
 
 
 def _read_known(

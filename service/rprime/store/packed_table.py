@@ -36,7 +36,9 @@ def pack(table: ConfusionTable, identifier: str) -> bytes:
     vectors = [v for v in (table.unclassified, table.spurious) if v is not None]
     counts = np.concatenate([np.ravel(table.cells.counts), *vectors])
     kind = _smallest(counts)
-    flags = _flags(table)
+    flags = _WEIGHTED if table.weighted else 0
+    flags |= _UNCLASSIFIED if table.unclassified is not None else 0
+    flags |= _SPURIOUS if table.spurious is not None else 0
     body = counts.astype(_TYPES[kind]).tobytes()
     if isinstance(table.cells, SparseCells):
         body = _steps(table.cells) + body
@@ -91,8 +93,11 @@ def unpack_stack(blobs: Sequence[bytes], identifiers: Sequence[str], k: int) -> 
     for (kind, flags, _), places in _alike(blobs).items():
         rows = _matrix([blobs[i] for i in places], flags).view(_TYPES[kind])
         target = slice(None) if len(places) == len(blobs) else np.array(places)
-        for part, columns in _columns(rows, flags, k):
-            values[target, columns] = part
+        values[target, : k * k] = rows[:, : k * k]
+        if flags & _UNCLASSIFIED:
+            values[target, k * k : k * k + k] = rows[:, k * k : k * k + k]
+        if flags & _SPURIOUS:
+            values[target, k * k + k :] = rows[:, -k:]
     cells, unclassified, spurious = np.split(values, (k * k, k * k + k), axis=1)
     return ConfusionTable.dense(cells.reshape(-1, k, k), unclassified, spurious, weighted=weighted)
 
@@ -103,12 +108,6 @@ def _smallest(counts: Array) -> int:
     if (counts != np.rint(counts)).any():
         return len(_TYPES) - 1
     return bisect_left(_LARGEST, counts.max())
-
-
-def _flags(table: ConfusionTable) -> int:
-    flags = _UNCLASSIFIED if table.unclassified is not None else 0
-    flags |= _SPURIOUS if table.spurious is not None else 0
-    return flags | (_WEIGHTED if table.weighted else 0)
 
 
 def _steps(cells: SparseCells) -> bytes:
@@ -130,23 +129,9 @@ def _alike(blobs: Sequence[bytes]) -> dict[tuple[int, int, int], list[int]]:
 def _matrix(blobs: list[bytes], flags: int) -> Array:
     """Return the bodies of blobs of one length as the rows of a matrix of bytes."""
     if flags & _DEFLATED:
-        return _bytes([inflate(blob[_HEAD:]) for blob in blobs])
-    return np.ascontiguousarray(_bytes(blobs)[:, _HEAD:])
-
-
-def _bytes(blobs: list[bytes]) -> Array:
-    return np.frombuffer(b"".join(blobs), np.uint8).reshape(len(blobs), -1)
-
-
-def _columns(rows: Array, flags: int, k: int) -> list[tuple[Array, slice]]:
-    """Pair the parts of rows, shape (n, ...), with their places in k * k + 2 * k columns."""
-    parts = [(rows[:, : k * k], slice(0, k * k))]
-    rest = rows[:, k * k :]
-    if flags & _UNCLASSIFIED:
-        parts.append((rest[:, :k], slice(k * k, k * k + k)))
-    if flags & _SPURIOUS:
-        parts.append((rest[:, -k:], slice(k * k + k, k * k + 2 * k)))
-    return parts
+        blobs = [inflate(blob[_HEAD:]) for blob in blobs]
+    rows = np.frombuffer(b"".join(blobs), np.uint8).reshape(len(blobs), -1)
+    return rows if flags & _DEFLATED else np.ascontiguousarray(rows[:, _HEAD:])
 
 
 def _sparse_stack(blobs: Sequence[bytes], k: int, *, weighted: bool) -> ConfusionTable:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain, groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import select
 
 from rprime.store import packed_table
 from rprime.store.compression import expand
@@ -80,7 +80,10 @@ def stacks(
     with database.streaming() as connection:
         fits = conditions(project, filters)
         if newest is not None:
-            fits.append(_of.id >= _oldest(connection, fits, newest))
+            # Found by an index alone, so that rows stay in order.
+            newest_first = select(_of.id).where(*fits).order_by(_of.id.desc())
+            oldest = connection.scalar(newest_first.offset(newest - 1).limit(1))
+            fits.append(_of.id >= (oldest or ""))
         key = key_of(dict(filters.slice)) if filters.slice else b""
         cells = slices.c.content if key else _of.cells
         query = select(*(cells if name == "cells" else _of[name] for name in _COLUMNS))
@@ -96,12 +99,6 @@ def stacks(
     for group in gathered.values():
         if group.rows:
             yield group.stack()
-
-
-def _oldest(connection: Connection, fits: list[ColumnElement[bool]], newest: int) -> str:
-    """Find the oldest of the newest evaluations by an index alone, so that rows stay in order."""
-    ids = select(_of.id).where(*fits).order_by(_of.id.desc())
-    return connection.scalar(ids.offset(newest - 1).limit(1)) or ""
 
 
 @decoding()

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import URL, Connection, delete, make_url, select
+from sqlalchemy import Connection, delete, make_url, select
 from sqlalchemy.exc import ArgumentError
 
 from rprime.core.items import Items
@@ -348,7 +348,12 @@ def open_store(
     StoreError
         One of its subclasses; the message says how to fix it.
     """
-    parsed = _parse(url)
+    try:
+        parsed = make_url(url)
+    except ArgumentError as exc:
+        raise StoreUrlError(f"RPRIME_STORE is no SQLAlchemy URL. {_FORMS}") from exc
+    if parsed.drivername not in _DRIVERS:
+        raise StoreUrlError(f"A store cannot be {parsed.drivername}. {_FORMS}")
     database: Database
     if parsed.get_backend_name() == "sqlite":
         database = open_sqlite(parsed, read_only=read_only, lock_seconds=options.lock_seconds)
@@ -356,13 +361,3 @@ def open_store(
         database = open_postgresql(parsed, read_only=read_only, options=options)
     writer = None if read_only else Writer(database, clock, options.project_bytes)
     return Store(database, writer, clock)
-
-
-def _parse(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-    except ArgumentError as exc:
-        raise StoreUrlError(f"RPRIME_STORE is no SQLAlchemy URL. {_FORMS}") from exc
-    if parsed.drivername not in _DRIVERS:
-        raise StoreUrlError(f"A store cannot be {parsed.drivername}. {_FORMS}")
-    return parsed
