@@ -39,8 +39,6 @@ class Models:
 
     Parameters
     ----------
-    names
-        Of the indices.
     values
         Shape (index, model); NaN for undefined values.
     per_class

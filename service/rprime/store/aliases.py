@@ -133,15 +133,7 @@ def put(
     expected: Expected,
     by: str | None = None,
 ) -> AliasPut:
-    """Point an alias at an evaluation, if it is as expected; `by` is who does so.
-
-    Raises
-    ------
-    AliasChangedError
-        If it is not as expected.
-    EvaluationMissingError
-        If the project has no such evaluation.
-    """
+    """Point an alias at an evaluation of its project, if it is as expected; `by` is who does so."""
     check_names(project, name)
     current = _locked(connection, project, name)
     expected.check(current)
@@ -161,15 +153,7 @@ def put(
 def delete(
     connection: Connection, project: str, name: str, *, expected: Expected, by: str | None = None
 ) -> None:
-    """Delete an alias, if it is as expected; its changes stay known.
-
-    Raises
-    ------
-    AliasMissingError
-        If there is no such alias.
-    AliasChangedError
-        If it is not as expected.
-    """
+    """Delete an alias, if it is as expected; its changes stay known."""
     current = _locked(connection, project, name)
     if current is None and expected.etags is None:
         raise AliasMissingError

@@ -68,18 +68,10 @@ def trial() -> tuple[Callable[[Connection], object], ...]:
 
 
 class StoreHealth:
-    """The state of a database as its calls found it.
+    """The state of a database as its calls found it, with the number of failures by cause.
 
-    Attributes
-    ----------
-    state
-        Why the last write failed, or "ok". Damage stays until the store is opened again.
-    failures
-        How many calls failed, by cause.
-    last_write
-        Seconds since 1970 at the last commit; None before the first.
-    observe_commit
-        Takes the seconds of each commit.
+    The state is why the last write failed, or "ok". Damage stays until the store is opened again.
+    The last write is in seconds since 1970; `observe_commit` takes the seconds of each commit.
     """
 
     observe_commit: Callable[[float], object] = staticmethod(lambda _: None)

@@ -165,20 +165,7 @@ def page(
     limit: int = 50,
     cursor: str | None = None,
 ) -> EvaluationPage:
-    """List evaluations, newest first.
-
-    Parameters
-    ----------
-    limit
-        Most evaluations of the page, up to 200.
-    cursor
-        `next_cursor` of the previous page.
-
-    Raises
-    ------
-    InvalidCursorError
-        If the cursor is not from a page.
-    """
+    """List up to 200 evaluations, newest first, from the `next_cursor` of the previous page."""
     limit = max(1, min(limit, MOST_IN_A_PAGE))
     query = select(*SUMMARY).where(*conditions(project, filters))
     if cursor is not None:
@@ -225,15 +212,7 @@ def count(connection: Connection, project: str, filters: Filters = ALL) -> int:
 
 
 def delete(connection: Connection, identifier: str) -> None:
-    """Delete an evaluation and its items; the looks at its test set stay counted.
-
-    Raises
-    ------
-    EvaluationMissingError
-        If no evaluation has this id.
-    EvaluationAliasedError
-        If an alias points at it.
-    """
+    """Delete an evaluation and its items; the looks at its test set stay counted."""
     # Lock the row first: a transaction that points an alias at it waits, then finds it gone.
     found = connection.execute(select(*SUMMARY).where(_of.id == identifier).with_for_update())
     row = found.first()

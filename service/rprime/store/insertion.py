@@ -58,14 +58,9 @@ class EvaluationExistsError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Idempotency:
-    """An idempotency key and the answer to repetitions for 24 hours.
+    """An idempotency key, unique for its owner, and the answer to repetitions for 24 hours.
 
-    Parameters
-    ----------
-    owner
-        The scope in which the key is unique: the API key or the project.
-    payload
-        Digest of the request.
+    The owner is the API key or the project; the payload is the digest of the request.
     """
 
     owner: str

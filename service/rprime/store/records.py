@@ -93,13 +93,7 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
 
 
 def check_names(*names: str) -> None:
-    """Refuse empty and too long names, control characters and lone surrogates.
-
-    Raises
-    ------
-    InvalidRecordError
-        If a database cannot store or filter by a name.
-    """
+    """Refuse empty and too long names, control characters and lone surrogates."""
     for name in names:
         plain = name.isprintable() or not any(
             character < " " or "\ud800" <= character <= "\udfff" for character in name

@@ -47,16 +47,7 @@ class HeldFile:
     """The file of a store, locked until this process ends, however it ends.
 
     The lock belongs to the inode, so a symbolic link, a hard link or another mount does not evade
-    it. A missing file is created.
-
-    Raises
-    ------
-    StoreInUseError
-        If another process holds it.
-    StoreMissingError
-        If this user may not read and write it.
-    StoreEmptyError
-        If it is there and empty.
+    it. A missing file is created; an empty one is refused.
     """
 
     def __init__(self, path: Path) -> None:

@@ -212,13 +212,7 @@ class ImportStep:
 
 
 def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
-    """Read the lines of an export, a bounded number at a time.
-
-    Raises
-    ------
-    InvalidExportError
-        At the first invalid line, after the steps before it.
-    """
+    """Read the lines of an export, a bounded number at a time, up to an invalid one."""
     step = ImportStep()
     started = False
     for number, line in enumerate(lines, start=1):

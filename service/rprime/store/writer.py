@@ -71,14 +71,8 @@ class Writer:
 
     While one group is written to the disk the next one gathers, so that sixteen clients share a
     commit and a lone one never waits. A change that fails affects only its own future; if a whole
-    group fails, its members are tried one by one.
-
-    Parameters
-    ----------
-    clock
-        Returns the milliseconds since 1970.
-    quota
-        Most bytes of the evaluations of a project; None for any number.
+    group fails, its members are tried one by one. The quota is that of `put_all`, and the clock
+    returns the milliseconds since 1970.
     """
 
     def __init__(
