@@ -36,13 +36,7 @@ class Address(NamedTuple):
 
     @classmethod
     def of(cls, base_url: str | httpx.URL, key: str | None) -> "Address":
-        """Check an address and a key.
-
-        Raises
-        ------
-        ValueError
-            If one of them is malformed; the message does not repeat the key.
-        """
+        """Check an address and a key; the `ValueError` does not repeat the key."""
         try:
             url = httpx.URL(base_url)
         except httpx.InvalidURL as error:
@@ -110,12 +104,7 @@ class Attempts:
     def judge(self, outcome: httpx.Response | httpx.RequestError) -> httpx.Response | float:
         """Return the answer, or the seconds to wait before the next attempt.
 
-        Raises
-        ------
-        ProblemError
-            If the answer is a problem.
-        ServiceUnavailableError
-            If there is no answer and no further attempt.
+        Without a further attempt, a `ServiceUnavailableError` says why there is no answer.
         """
         asked = None
         if isinstance(outcome, httpx.Response):
@@ -137,15 +126,7 @@ class Attempts:
 
 
 def check(response: httpx.Response) -> None:
-    """Refuse an unsuccessful answer.
-
-    Raises
-    ------
-    ProblemError
-        If it is a problem, or another 4xx.
-    ServiceUnavailableError
-        If it cannot be from an rprime service.
-    """
+    """Raise the problem in an answer, or another 4xx; or that it is not from an rprime service."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.is_success and media_type == response.request.headers["accept"]:
         return

@@ -27,7 +27,7 @@ def tallied(
         A frame of pandas, Polars (also lazy), Arrow, DuckDB, Dask or Spark, counted by that
         library. Its columns are `y_true` and `y_pred`, optionally `sample_weight` and
         `y_pred_baseline`, which becomes the baseline; without `y_pred`, columns `score:<label>`, of
-        which the highest is predicted. Other columns are not read.
+        which the highest is predicted, the first of equal ones. Other columns are not read.
     labels
         The classes in their order; default: those of the scores, else all that occur.
     reject_below

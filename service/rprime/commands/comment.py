@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -57,7 +58,13 @@ def comment(
         if number is None:
             say("this job belongs to no pull or merge request, so there is no comment")
             return
-        _publish(_gitlab(number) if on_gitlab else _github(number), _read(file))
+        try:
+            body = file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            refuse(f"cannot read {file}: {error}")
+        if not _MARKER.match(body):
+            refuse(f"{file} is no report that --markdown wrote")
+        _publish(_gitlab(number) if on_gitlab else _github(number), body)
 
 
 def _number(*, on_gitlab: bool) -> int | None:
@@ -100,16 +107,6 @@ def _gitlab(number: int) -> Forge:
     )
 
 
-def _read(file: Path) -> str:
-    try:
-        body = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        refuse(f"cannot read {file}: {error}")
-    if not _MARKER.match(body):
-        refuse(f"{file} is no report that --markdown wrote")
-    return body
-
-
 def _publish(forge: Forge, body: str) -> None:
     import httpx
 
@@ -141,9 +138,7 @@ def _mine(client: "httpx.Client", forge: Forge, marker: str) -> int | None:
     # The token of a job on GitHub belongs to an app, which may not ask who it is.
     app = user.status_code == _FORBIDDEN and forge.author == "user"
     own = {"type": "Bot"} if app else {"id": user.raise_for_status().json()["id"]}
-    page = 0
-    while True:
-        page += 1
+    for page in count(1):
         asked = client.get(forge.listed, params={"per_page": _PAGE, "page": page})
         found: list[Any] = asked.raise_for_status().json()
         for one in found:
@@ -151,4 +146,5 @@ def _mine(client: "httpx.Client", forge: Forge, marker: str) -> int | None:
             if one.get("body", "").startswith(marker) and own.items() <= author.items():
                 return int(one["id"])
         if len(found) < _PAGE:
-            return None
+            break
+    return None

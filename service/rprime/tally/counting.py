@@ -48,25 +48,15 @@ def tally(
 ) -> Tallies:
     """Count the predictions in a frame with the engine of its library.
 
+    Its columns and most parameters are those of `rprime.tallied`. All slices are counted in the
+    same pass.
+
     Parameters
     ----------
-    frame
-        A frame of pandas, Polars, Arrow, DuckDB, Dask or Spark with the columns `y_true` and
-        `y_pred`, optionally `y_pred_baseline`, `sample_weight` and `slice:<name>`. Without
-        `y_pred`, the class of the highest column `score:<label>` is predicted, the first of equal
-        ones. Other columns are not read.
-    labels
-        The classes in their order; default: those of the scores, else those that occur.
-    reject_below
-        Items with a highest score below it are unclassified.
     untyped
         Whether the format writes integers as texts, as CSV does.
     slices
         Further columns of slices by name.
-    cuts
-        By name, the numbers at which slices of a column of numbers begin, ascending.
-    crossings
-        Names whose values are combined. All slices are counted in the same pass.
 
     Raises
     ------
