@@ -63,7 +63,7 @@ without a service. [Python](../python.md) shows their use.
       members: [overall, per_class, verdict, to_frame, to_dict, plot]
       inherited_members: true
 
-::: rprime.client.tallies.tallied
+::: rprime.client.in_process.tallied
     options:
       heading: rprime.tallied
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rprime.client.clients import AsyncClient, Client
     from rprime.client.errors import ProblemError, ServiceUnavailableError
-    from rprime.client.in_process import compare, evaluate, lint, plan, weak_slices
+    from rprime.client.in_process import compare, evaluate, lint, plan, tallied, weak_slices
     from rprime.client.report import Report
-    from rprime.client.tallies import tallied
 
 __all__ = [
     "AsyncClient",
@@ -30,9 +29,8 @@ __version__ = "0.2.0"
 _CONTENTS = {
     "clients": ("AsyncClient", "Client"),
     "errors": ("ProblemError", "ServiceUnavailableError"),
-    "in_process": ("compare", "evaluate", "lint", "plan", "weak_slices"),
+    "in_process": ("compare", "evaluate", "lint", "plan", "tallied", "weak_slices"),
     "report": ("Report",),
-    "tallies": ("tallied",),
 }
 
 

@@ -88,7 +88,11 @@ class GateFixture:
             If the request is wrong, or the service does not answer: neither is a verdict.
         """
         given = {**request, "y_true": y_true, "y_pred": y_pred, "gates": self._rules(gates)}
-        asked = {**given, "baseline": self._read(baseline)}
+        known: object = baseline
+        if isinstance(baseline, str | Path):
+            path = self._config.rootpath / baseline
+            known = json.loads(path.read_bytes()) if path.exists() else None
+        asked = {**given, "baseline": known}
         if "project" in asked:
             with self._client() as client:
                 report = client.evaluate(table=True, **asked)
@@ -121,13 +125,6 @@ class GateFixture:
             return read_gates(self._config.rootpath / gates)
         except Refusal as refusal:
             pytest.fail(refusal.why, pytrace=False)
-
-    def _read(self, baseline: Given | None) -> object:
-        """Return the baseline of the request; None where its file is not there yet."""
-        if baseline is None or isinstance(baseline, Mapping):
-            return baseline
-        path = self._config.rootpath / baseline
-        return json.loads(path.read_bytes()) if path.exists() else None
 
     def _update(
         self, baseline: Given | None, given: Mapping[str, Any], evaluation: str | None

@@ -75,19 +75,15 @@ class Values(_Named[Found]):
 
     def __repr__(self) -> str:
         width = max(map(len, self._values), default=0)
-        shown = islice(self._values.items(), _LINES)
-        lines = [f"\n  {key:<{width}}  {_line(found)}" for key, found in shown]
+        lines = []
+        for key, found in islice(self._values.items(), _LINES):
+            value = f"none ({found.reason})" if found.value is None else decimal(found.value)
+            limits = "" if found.interval is None else f"  {span(*found.interval)}"
+            lines.append(f"\n  {key:<{width}}  {value}{limits}")
         if len(self) > _LINES:
             lines.append(f"\n  ... {len(self) - _LINES} more")
         number = "1 index" if len(self) == 1 else f"{len(self)} indices"
         return f"<{type(self).__name__}: {number}{''.join(lines)}>"
-
-
-def _line(found: "Value | Delta") -> str:
-    if found.value is None:
-        return f"none ({found.reason})"
-    value = decimal(found.value)
-    return value if found.interval is None else f"{value}  {span(*found.interval)}"
 
 
 class ClassValues(Values["Value"]):

@@ -300,7 +300,10 @@ def chosen_members(
     population
         A file, `uniform` or JSON.
     """
-    read = _columns(columns or "")
+    pairs = [part.strip().partition("=") for part in (columns or "").split(",") if part.strip()]
+    read = {name.strip(): (source if sign else name).strip() for name, sign, source in pairs}
+    if len(read) < len(pairs):
+        refuse("--columns: a column is named twice")
     cuts: dict[str, int | list[float]] = {}
     for text in slices:
         match = _SLICE.fullmatch(text.strip())
@@ -317,14 +320,6 @@ def chosen_members(
     found["slice_crossings"] = [[part.strip() for part in each.split(",")] for each in crossings]
     found["population"] = population and _population(population)
     return {name: value for name, value in found.items() if value}
-
-
-def _columns(columns: str) -> dict[str, str]:
-    pairs = [part.strip().partition("=") for part in columns.split(",") if part.strip()]
-    found = {name.strip(): (source if sign else name).strip() for name, sign, source in pairs}
-    if len(found) < len(pairs):
-        refuse("--columns: a column is named twice")
-    return found
 
 
 def _cut(text: str, edges: str) -> int | list[float]:

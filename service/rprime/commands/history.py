@@ -120,7 +120,11 @@ def show(
     put(render_terminal(found.subject()).encode())
     if found.weakest:
         key = found.weakest_by
-        rows = (_slice_row(found.slices[place], key) for place in found.weakest)
+        rows = []
+        for one in (found.slices[place] for place in found.weakest):
+            name = ", ".join(f"{column}={value}" for column, value in one.slice.items())
+            value, difference = one.overall.root[key], one.difference_to_rest[key].value
+            rows.append((name, count(one.items), _value(value), _span(value), signed(difference)))
         print_rows(("SLICE, WEAKEST FIRST", "ITEMS", key.upper(), "INTERVAL", "TO THE REST"), rows)
 
 
@@ -261,12 +265,6 @@ def slice_member(names: Sequence[str] | None) -> dict[str, dict[str, str]]:
         return {"slice": dict(read_slice(names))} if names else {}
     except PydanticCustomError as error:
         refuse(f"--slice {' '.join(names or ())}: {error}")
-
-
-def _slice_row(one: Any, key: str) -> tuple[str, ...]:  # noqa: ANN401 (a slice of a report)
-    name = ", ".join(f"{column}={value}" for column, value in one.slice.items())
-    value, difference = one.overall.root[key], one.difference_to_rest[key]
-    return name, count(one.items), _value(value), _span(value), signed(difference.value)
 
 
 def _moment(item: Any) -> str:  # noqa: ANN401 (a summary or a step)

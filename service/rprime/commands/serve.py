@@ -136,7 +136,12 @@ def _listen_at(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
     try:
         if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
-            _remove_unused(path)
+            # That of a service that was killed goes, not that of one that runs.
+            with socket.socket(socket.AF_UNIX) as probe:
+                try:
+                    probe.connect(str(path))
+                except ConnectionRefusedError:
+                    path.unlink()
         # The mode of the socket is that of its creation: nobody connects before it is set.
         before = os.umask(0o777 - _UDS_MODE)
         try:
@@ -147,14 +152,6 @@ def _listen_at(path: Path) -> socket.socket:
     except OSError as exc:
         refuse(f"cannot listen on {path}: {exc.strerror or exc}")
     return listener
-
-
-def _remove_unused(path: Path) -> None:
-    """Remove the socket of a service that was killed, not that of one that runs."""
-    with socket.socket(socket.AF_UNIX) as probe, suppress(ConnectionRefusedError):
-        probe.connect(str(path))
-        return
-    path.unlink()
 
 
 def _announce(settings: "Settings", listener: socket.socket) -> None:
