@@ -2,9 +2,8 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -29,18 +28,14 @@ _WIDTH = 120
 """Of the table where it is not a terminal that shows it."""
 
 
-class Pairing(StrEnum):
-    """How the gate will be used."""
-
-    PAIRED = "paired"
-    UNPAIRED = "unpaired"
-
-
 File = Annotated[
     str, typer.Argument(help="How the model behaves: a file as `rprime evaluate` takes it.")
 ]
 Gates = Annotated[Path, typer.Option("--gates", metavar="FILE", help="The rules, YAML or JSON.")]
-Paired = Annotated[Pairing, typer.Option(help="Whether candidates will be compared item by item.")]
+Pairing = Annotated[
+    Literal["paired", "unpaired"],
+    typer.Option(help="Whether candidates will be compared item by item."),
+]
 Discordance = Annotated[
     float | None, typer.Option(help="Share of items that just one of two models gets right.")
 ]
@@ -52,7 +47,7 @@ def lint(
     file: File,
     *,
     gates: Gates,
-    pairing: Paired = Pairing.PAIRED,
+    pairing: Pairing = "paired",
     discordance: Discordance = None,
     replicates: Annotated[int | None, typer.Option(help="Simulated comparisons.")] = None,
     seed: Seed = None,
@@ -73,7 +68,7 @@ def plan(
     file: File,
     *,
     gates: Gates,
-    pairing: Paired = Pairing.PAIRED,
+    pairing: Pairing = "paired",
     discordance: Discordance = None,
     drop: Annotated[
         float | None, typer.Option(help="The drop to find; default: twice the limit of each rule.")

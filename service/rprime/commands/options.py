@@ -2,10 +2,9 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -16,11 +15,8 @@ if TYPE_CHECKING:
     from rprime.settings import Settings
 
 
-class OnServiceError(StrEnum):
-    """What an outage of the service means for the job."""
-
-    FAIL = "fail"
-    WARN = "warn"
+OnServiceError = Literal["fail", "warn"]
+"""What an outage of the service means for the job."""
 
 
 class ServiceOptions(NamedTuple):
@@ -205,7 +201,7 @@ def connection(otherwise: str) -> dict[str, tuple[Any, Any]]:
 
 with_service = expanded(
     "service",
-    {**connection("evaluate here"), "on_service_error": (OnError, OnServiceError.FAIL)},
+    {**connection("evaluate here"), "on_service_error": (OnError, "fail")},
     ServiceOptions.of,
 )
 """Add the options of a service; the command takes them as `service`, None without an address."""
