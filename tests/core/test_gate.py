@@ -1,5 +1,6 @@
 """Gates: what each verdict means, and that nothing which was not seen can pass."""
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
@@ -112,6 +113,12 @@ def test_a_drop_is_told_with_its_numbers() -> None:
         "0.1167), more than the 0.05 allowed."
     )
     assert (one(result).verdict, one(result).effect, result.verdict) == ("fail", "fail", "fail")
+
+
+def test_a_rule_that_has_been_judged_can_leave_its_process() -> None:
+    rule = Rule(kind="max_drop", limit=0.1, index="accuracy")
+    assert rule.entry.key == "accuracy"
+    assert pickle.loads(pickle.dumps(rule)) == rule  # noqa: S301 (made here)
 
 
 def test_too_few_items_are_inconclusive_and_say_what_they_could_see() -> None:

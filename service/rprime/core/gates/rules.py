@@ -95,7 +95,7 @@ class Rule:
         """The scope of the index."""
         return "overall" if self.classes is None and self.confusion is None else "class"
 
-    @cached_property
+    @property
     def entry(self) -> Index:
         """The index in the catalog; every checked rule has one."""
         found = find(self.scope, self.index if self.confusion is None else "recall")
