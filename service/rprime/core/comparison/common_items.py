@@ -33,36 +33,28 @@ class CommonItems:
     relabelled: int
 
 
-def count_common(candidate: Side, baseline: Side) -> CommonItems | None:
-    """Count the items that two sides over one list of classes share by ids; None without ids."""
-    found = _places(candidate, baseline)
-    if found is None or candidate.items is None or baseline.items is None:
-        return None
-    ours, theirs = found
-    changed = candidate.items.true[ours] != baseline.items.true[theirs]
-    return CommonItems(
-        shared=len(ours),
-        added=len(candidate.items.true) - len(ours),
-        removed=len(baseline.items.true) - len(theirs),
-        relabelled=int(np.count_nonzero(changed)),
+def count_common(candidate: Side, baseline: Side) -> tuple[CommonItems | None, tuple[Array, ...]]:
+    """Count the items that two sides over one list of classes share by ids; None without ids.
+
+    Add the positions of these items on both sides.
+    """
+    ours, theirs = candidate.items, baseline.items
+    if ours is None or theirs is None or ours.ids is None or theirs.ids is None:
+        return None, ()
+    _, here, there = np.intersect1d(ours.ids, theirs.ids, assume_unique=True, return_indices=True)
+    common = CommonItems(
+        shared=len(here),
+        added=len(ours.true) - len(here),
+        removed=len(theirs.true) - len(there),
+        relabelled=int(np.count_nonzero(ours.true[here] != theirs.true[there])),
     )
+    return common, (here, there)
 
 
-def enough(common: CommonItems | None) -> bool:
+def enough(common: CommonItems) -> bool:
     """Whether two sides share so many items that these are compared, paired."""
-    if common is None or not common.shared:
-        return False
     largest = common.shared + max(common.added, common.removed)
-    return common.shared >= LEAST_SHARED * largest
-
-
-def on_common_items(candidate: Side, baseline: Side) -> tuple[Side, Side]:
-    """Return both sides with the shared items alone, in one order; ValueError without ids."""
-    found = _places(candidate, baseline)
-    if found is None or candidate.items is None:
-        raise ValueError("both sides need the ids of their items")
-    true = candidate.items.true[found[0]]
-    return with_items(candidate, found[0], true), with_items(baseline, found[1], true)
+    return common.shared > 0 and common.shared >= LEAST_SHARED * largest
 
 
 def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> str:
@@ -90,31 +82,21 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
     return f"The test sets differ: {'; '.join(parts)}. {advice}"
 
 
-def _places(candidate: Side, baseline: Side) -> tuple[Array, Array] | None:
-    """Positions of the shared items on both sides."""
-    ours, theirs = candidate.items, baseline.items
-    if ours is None or theirs is None or ours.ids is None or theirs.ids is None:
-        return None
-    _, here, there = np.intersect1d(ours.ids, theirs.ids, assume_unique=True, return_indices=True)
-    return here, there
-
-
 def with_items(side: Side, places: Array, true: Array) -> Side:
     """Return a side with some of its items, and these true classes."""
-    assert side.items is not None  # noqa: S101 (the callers have checked)
-    parts = (side.items.predicted, side.items.groups, side.items.weights)
-    predicted, groups, weights = (None if p is None else p[places] for p in parts)
-    assert predicted is not None  # noqa: S101 (items have predictions)
-    items = Items(true, predicted, groups, weights)
+    known = side.items
+    assert known is not None  # noqa: S101 (the callers have checked)
+    groups, weights = (None if p is None else p[places] for p in (known.groups, known.weights))
+    items = Items(true, known.predicted[places], groups, weights)
     scores = None
     if side.scores is not None:
         scores = Scores(true, side.scores.values[places], groups, weights)
-    known, k = side.slices, len(side.labels)
+    slices, k = side.slices, len(side.labels)
     return replace(
         side,
         items=items,
         table=table_of(items, k),
         fingerprint=None,
         scores=scores,
-        slices=None if known is None or not known.columns else known.of_some(places, items, k),
+        slices=None if slices is None or not slices.columns else slices.of_some(places, items, k),
     )

@@ -29,8 +29,8 @@ from rprime.core.comparison.common_items import (
     CommonItems,
     count_common,
     enough,
-    on_common_items,
     sets_differ,
+    with_items,
 )
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import REASONS, Difference
@@ -149,10 +149,13 @@ def compare(
     if options.undefined != "null" or indices != options.indices:
         options = replace(options, undefined="null", indices=indices)
     relation = comparability(ours, theirs)
-    common = count_common(ours, theirs) if relation == "different" else None
-    if enough(common):
+    common, places = count_common(ours, theirs) if relation == "different" else (None, ())
+    if common is not None and enough(common) and ours.items is not None:
         relation = "common_items"
-        ours, theirs = on_common_items(ours, theirs)
+        true = ours.items.true[places[0]]
+        ours, theirs = (
+            with_items(side, own, true) for side, own in zip((ours, theirs), places, strict=True)
+        )
     values = _align_values(aligned, ours, theirs, options, relation)
     differ = sets_differ(ours, theirs, common) if relation == "different" else None
     items = values.pairs if isinstance(values.pairs, PairedItems) else None
