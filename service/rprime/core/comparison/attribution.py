@@ -161,12 +161,7 @@ def attribute(
 ) -> tuple[Attribution, ...]:
     """Attribute the change of indices to cells: the Aumann-Shapley path integral.
 
-    Parameters
-    ----------
-    old, new
-        Of single tables over the same classes.
-    targets
-        Smooth indices that the options select.
+    Values are of single tables over the same classes, targets smooth indices of their selection.
 
     Returns
     -------

@@ -25,8 +25,8 @@ class ComparedSide:
     Parameters
     ----------
     common
-        The same over the items of the classes that have items on both sides; None if every class
-        does. Averages are compared on it.
+        The estimates over the items of the classes that have items on both sides; None if every
+        class does. Averages are compared on it.
     own
         Overall values over the classes that the side declares, shape (overall, ...); None if both
         sides declare the same.

@@ -20,17 +20,9 @@ def correlation(
 ) -> Array:
     """Correlate differences.
 
-    Parameters
-    ----------
-    pairs
-        The paired items; None for two independent tables.
-    sides
-        Gradients of baseline and candidate, single tables.
-
-    Returns
-    -------
-    Shape (m, m). Rows and columns of NaN where an index has no influences, because it has no
-    derivative or reads scores. A difference without variance correlates with no other.
+    Those of two independent single tables where there are no pairs; the sides are baseline and
+    candidate. Shape (m, m): rows and columns of NaN where an index has no influences, because it
+    has no derivative or reads scores. A difference without variance correlates with no other.
 
     Notes
     -----

@@ -22,7 +22,7 @@ class PairedStrata:
     Parameters
     ----------
     squared
-        The same, weighed by the square of what an item counts in the estimated table.
+        The pairs, weighed by the square of what an item counts in the estimated table.
     factors
         Shape (..., k): that square over the number of items of each class.
     cells
@@ -47,14 +47,9 @@ class PairedStrata:
         weights: Array,
         tables: tuple[ConfusionTable, ...],
     ) -> "PairedStrata":
-        """Prepare the variances.
+        """Prepare the variances; the tables are those of the items, baseline first.
 
-        Parameters
-        ----------
-        weights
-            Shape (..., k): what an item of each class counts in the estimated tables.
-        tables
-            Those of the items, baseline first.
+        The weights (..., k) are what an item of each class counts in the estimated tables.
         """
         factors = weights**2 / np.maximum(tables[0].support, 1.0)
         cells = np.stack([joint_cells(table) for table in tables])

@@ -259,13 +259,8 @@ def variance_of_patterns(
 ) -> Array:
     """Compute the variance of the differences of per-class indices, shape (index, ..., k).
 
-    Parameters
-    ----------
-    patterns, counts
-        Shapes (p,) and (p, ..., k): numbers of patterns, and the items of each class in them;
-        patterns without items may be missing.
-    classified
-        Shape (index,): whether unclassified items have no influence on it.
+    The counts (p, ..., k) are the items of each class in the patterns (p,); those without items may
+    be missing. `classified` is as in `PairedPredictions`.
     """
     result = np.empty(old.kinds.shape[1:])
     total = counts.sum(0)

@@ -97,14 +97,8 @@ def smooth_overall_indices(selection: Selection) -> SmoothOverallIndices:
 def row_gradients(beta: float, classes: int = 1) -> Array:
     """Derivatives of the `CountRow`s of `Counts`, which are linear in the margins.
 
-    Parameters
-    ----------
-    classes
-        Number of classes that the counts pool: w enters the pooled TN once for each.
-
-    Returns
-    -------
-    Shape (len(CountRow), 4): by a, m, s and w, `answered` for a classified item.
+    Shape (len(CountRow), 4): by a, m, s and w, `answered` for a classified item. If the counts pool
+    several classes, w enters the pooled TN once for each.
     """
     correct, support, predicted, total = np.eye(4)
     counts = Counts.from_margins(
@@ -121,17 +115,10 @@ def row_gradients(beta: float, classes: int = 1) -> Array:
 
 @np.errstate(all="ignore")
 def class_gradient(values: Values, found: Array | None = None) -> ClassGradient:
-    """Differentiate all computed per-class indices at once.
+    """Differentiate all computed per-class indices at once; zero where a value does not exist.
 
-    Parameters
-    ----------
-    found
-        Filled with the values of functions of the counts, which the complex step computes, too.
-
-    Returns
-    -------
-    Derivatives of shape (4, computed, ..., k), by the quotient rule for ratios of counts, by the
-    complex step for other formulas. Zero where a value does not exist.
+    Ratios of counts by the quotient rule, other formulas by the complex step, which computes their
+    values, too: these are filled into `found`.
     """
     selection = values.selection
     functions, rough, bounded = smooth_class_indices(selection)
@@ -187,19 +174,10 @@ def _stepped(counts: Counts, beta: float) -> Counts:
 def overall_gradient(
     values: Values, gradient: ClassGradient | None = None, found: Array | None = None
 ) -> Gradient:
-    """Differentiate all overall indices of the selection.
+    """Differentiate all overall indices of the selection; NaN for those without a derivative.
 
-    Parameters
-    ----------
-    gradient
-        From `class_gradient`, if already computed.
-    found
-        Filled with the overall values of functions of `Moments`, which the complex step computes,
-        too.
-
-    Returns
-    -------
-    Gradients in the order of the overall entries; NaN for those without a derivative.
+    The `gradient` is that of `class_gradient`, if already computed. The values of functions of
+    `Moments`, which the complex step computes, too, are filled into `found`.
     """
     selection, table = values.selection, values.table
     entries = smooth_overall_indices(selection)

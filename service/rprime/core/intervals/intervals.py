@@ -43,11 +43,9 @@ class Intervals:
         Whether it does, or rests on fewer than 5 errors or 5 rights.
     per_class_methods, overall_methods
         The method of every entry, "" if it has none.
-    per_class_items, overall_items
-        The effective numbers of items behind intervals; None where every item counts once on its
-        own.
-    kish
-        Kish's effective number of items, of all; None if they have no weights.
+    per_class_items, overall_items, kish
+        The effective numbers of items behind intervals, None where every item counts once on its
+        own; and Kish's, of all items, None if they have no weights.
     per_class_errors, overall_errors
         The standard errors of the values of a population; None elsewhere.
     """

@@ -166,16 +166,10 @@ class Bounds:
 def plan_of(
     selection: Selection, setting: Setting, universe: Universe | None, bound: Bounds
 ) -> Plan | None:
-    """Plan the intervals of the entries of a universe.
+    """Plan the intervals of the entries of a universe; None if none needs smoothed tables.
 
-    Parameters
-    ----------
-    universe
-        None for both, which are the same where every item is classified and none is spurious.
-
-    Returns
-    -------
-    None if no interval needs smoothed tables.
+    The universe is None for both, which are the same where every item is classified and none is
+    spurious.
     """
 
     def needed(entry: Index) -> bool:

@@ -139,18 +139,11 @@ class PreparedIntervals:
         return self.effects if self.weights is None else None
 
     def limits(self, scope: IndexScope, quantile: float | Array) -> Array:
-        """Compute the limits of all indices of a scope.
+        """Compute the limits of all indices of a scope, (2, computed, ..., k) or (2, overall, ...).
 
-        Parameters
-        ----------
-        quantile
-            Of the normal distribution, above 0, for the one-sided level of each limit: a number, or
-            an array that broadcasts to the values.
-
-        Returns
-        -------
-        Shape (2, computed, ..., k) or (2, overall, ...): NaN without an interval. The same array
-        for the same number, so that a report, a comparison and a gate compute it once.
+        The normal quantile, above 0, is that of the one-sided level of each limit: a number, or an
+        array that broadcasts to the values. NaN without an interval. The same array for the same
+        number, so that a report, a comparison and a gate compute it once.
         """
         compute = self.class_limits if scope == "class" else self.overall_limits
         if np.ndim(quantile):

@@ -125,10 +125,8 @@ class ScoreIntervals:
 
         Parameters
         ----------
-        values
-            Shape (n, ...): the observed values.
-        smoothed, variances
-            The values and their delta variances at the pooled table.
+        values, smoothed, variances
+            Shape (n, ...): the observed values, and those at the pooled table with their variances.
         growth
             Items of the observed table divided by those of the pooled one.
         bounds

@@ -75,14 +75,8 @@ def as_observed(
 ) -> Values:
     """Let the same classes take part as at the observed tables, with the same fixed values.
 
-    Parameters
-    ----------
-    places
-        Positions of the per-class entries among those of the observed values; -1 for none.
-    found, gradient
-        Of the smoothed tables; the gradient is changed.
-    odds_ratio
-        The entry that keeps its own values, if any.
+    Changes the gradient of the smoothed values `found`. The places are those of the per-class
+    entries among the observed ones, -1 for none; the odds ratio keeps its own values.
     """
     if values.complete and values.class_reasons is None:
         return found

@@ -168,16 +168,9 @@ class UniverseIntervals:
         effects: DesignEffects | None,
         weights: Weights | None,
     ) -> "UniverseIntervals":
-        """Prepare the intervals of a plan.
+        """Prepare the intervals of a plan from the values of the observed tables.
 
-        Parameters
-        ----------
-        values
-            Of the observed tables.
-        effects
-            Design effects on the entries of the plan, if any.
-        weights
-            Of the items, if they have any; then the effects are those of the weights.
+        The effects are on the entries of the plan: those of groups, or of the weights, if any.
         """
         counts, table = values.counts_of(universe).classes, values.table.universe(universe)
         fixed_rows = values.options.sampling == "fixed_rows"

@@ -30,15 +30,8 @@ def class_variances(
 ) -> Array:
     """Compute the variance of the computed per-class indices by the delta method.
 
-    Parameters
-    ----------
-    sampling
-        Items drawn at random, or with the class sizes fixed by design; None: as in the options.
-
-    Returns
-    -------
-    Shape (computed, ..., k): sum N G^2 - (sum N G)^2 / w, or that within each row; exactly 0
-    where only rounding is left.
+    Shape (computed, ..., k): sum N G^2 - (sum N G)^2 / w, or that within each row where the class
+    sizes are fixed by design; exactly 0 where only rounding is left.
     """
     table, kinds = values.table, gradient.kinds
     fixed = (sampling or values.options.sampling) == "fixed_rows"
