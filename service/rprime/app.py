@@ -40,7 +40,7 @@ from rprime.routes import (
 from rprime.routes import examples as samples
 from rprime.routes import store_lifespan as history
 from rprime.routes.batching import RequestBatcher
-from rprime.routes.query_parameters import refuse_repeated
+from rprime.routes.request_route import refuse_repeated
 from rprime.routes.services import Services
 from rprime.routes.store_lifespan import StoreHandle, database_options
 from rprime.routes.workers import worker_pool

@@ -22,9 +22,8 @@ from rprime.routes.descriptions import (
 )
 from rprime.routes.evaluations import require_project
 from rprime.routes.examples import EVALUATION
-from rprime.routes.negotiation import JSON
-from rprime.routes.preconditions import expected, read_model
-from rprime.routes.services import get_store
+from rprime.routes.negotiation import JSON, expected
+from rprime.routes.services import get_store, read_model
 from rprime.schemas.history import AliasTarget
 from rprime.schemas.provenance import PathName
 from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected

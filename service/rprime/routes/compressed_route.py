@@ -12,8 +12,7 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, StreamingResponse
 
-from rprime.routes.negotiation import weighted
-from rprime.routes.preconditions import is_known
+from rprime.routes.negotiation import is_known, weighted
 
 SMALLEST = 1024
 """Bytes; a shorter answer fits into one packet, compressed or not."""

@@ -36,8 +36,7 @@ from rprime.routes.descriptions import (
 )
 from rprime.routes.examples import EXAMPLES
 from rprime.routes.negotiation import JSON, rendered, wanted_format
-from rprime.routes.query_parameters import check_repeated
-from rprime.routes.request_route import RequestRoute
+from rprime.routes.request_route import RequestRoute, check_repeated
 from rprime.routes.services import Services, get_services, get_store
 from rprime.routes.store_evaluation import (
     LONGEST_KEY,

@@ -26,8 +26,15 @@ from rprime.routes.descriptions import (
     VERDICT,
     json_responses,
 )
-from rprime.routes.negotiation import JSON, RENDERINGS, rendered, verdict_header, wanted_format
-from rprime.routes.preconditions import etag_of, is_known
+from rprime.routes.negotiation import (
+    JSON,
+    RENDERINGS,
+    etag_of,
+    is_known,
+    rendered,
+    verdict_header,
+    wanted_format,
+)
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ListQuery, ReportQuery, SliceQuery
 from rprime.store import EvaluationSummary, StoredEvaluation

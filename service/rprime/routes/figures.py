@@ -17,8 +17,7 @@ from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.descriptions import ETAG, IMAGES, PROBLEMS, UNCHANGED
 from rprime.routes.evaluations import find
-from rprime.routes.negotiation import PAGE_POLICY
-from rprime.routes.preconditions import etag_of, is_known
+from rprime.routes.negotiation import PAGE_POLICY, etag_of, is_known
 from rprime.routes.services import get_services, get_store
 from rprime.routes.trend import require_some
 from rprime.schemas.history import FigureQuery, HistoryFigureQuery

@@ -1,13 +1,16 @@
-"""Content negotiation: choose a rendering by the header Accept."""
+"""What the headers of a request ask for: a rendering, a change since, a state of an alias."""
 
+import hashlib
+import re
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from rprime.problems.problem import Problem
 from rprime.report.formats import BY_MEDIA_TYPE, Format
+from rprime.store import Expected
 
 JSON = "application/json"
 OFFERED = (JSON, *BY_MEDIA_TYPE)
@@ -15,6 +18,7 @@ RENDERINGS: dict[str, Any] = {media: {"schema": {"type": "string"}} for media in
 """Media types beside JSON, for the OpenAPI document."""
 LONGEST = 2000
 """Characters of the header; browsers send about 150."""
+_TAG = re.compile(r'(W/)?"([^"]*)"')
 
 # The page itself allows only its own style, by its hash; this policy covers the other pages.
 _STYLE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -79,3 +83,28 @@ def rendered(
         headers["Content-Security-Policy"] = PAGE_POLICY
     # Set as a header, so that Starlette adds no charset.
     return Response(content, status, {**headers, "Content-Type": form.content_type})
+
+
+def etag_of(*parts: object) -> str:
+    """Make a strong entity tag from the parts that determine every byte of a representation."""
+    text = "\n".join(map(str, parts)).encode()
+    return f'"{hashlib.blake2b(text, digest_size=12).hexdigest()}"'
+
+
+def is_known(request: Request, etag: str) -> bool:
+    """Whether the client has the representation already (If-None-Match, RFC 9110, 13.1.2)."""
+    given = ",".join(request.headers.getlist("if-none-match"))
+    return given.strip() == "*" or etag.strip('"') in {tag for _, tag in _TAG.findall(given)}
+
+
+def expected(request: Request, *, required: bool) -> Expected:
+    """Return the state of an alias that the request expects; 428 without a required header."""
+    match = ",".join(request.headers.getlist("if-match")).strip()
+    absent = ",".join(request.headers.getlist("if-none-match")).strip() == "*"
+    if required and not match and not absent:
+        raise Problem("precondition_required", "The request needs If-Match or If-None-Match: *.")
+    etags: set[str] | Literal["*"] | None = None
+    if match:
+        # Weak tags never match here (RFC 9110, 13.1.1).
+        etags = "*" if match == "*" else {tag for weak, tag in _TAG.findall(match) if not weak}
+    return Expected(etags=etags, absent=absent)

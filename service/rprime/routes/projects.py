@@ -12,8 +12,7 @@ from rprime.problems.problem import responses
 from rprime.routes.descriptions import CHANGE_PROBLEMS, PROBLEMS, json_body, json_responses
 from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.preconditions import read_model
-from rprime.routes.services import get_store
+from rprime.routes.services import get_store, read_model
 from rprime.schemas.history import ProjectSettings, PurgeRequest
 from rprime.store import Retention
 

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
+from pydantic import BaseModel
 from starlette.requests import Request
 
 from rprime.auth.access import access_of, check_scopes
@@ -14,6 +15,9 @@ from rprime.routes.negotiation import JSON
 from rprime.routes.store_lifespan import StoreHandle
 from rprime.server.body import media_type, read_body
 from rprime.store import Store
+
+Model = TypeVar("Model", bound=BaseModel)
+SMALL_BODY = 64 * 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +47,12 @@ def visible_history(request: Request) -> VisibleHistory:
         return get_store(request)
 
     return VisibleHistory(readable_store, access_of(request).may_use)
+
+
+async def read_model(request: Request, model: type[Model]) -> Model:
+    """Read a small JSON body; a `ValidationError` if it does not fit the model."""
+    media_type(request, [JSON])
+    return model.model_validate_json(await read_body(request, SMALL_BODY))
 
 
 async def read_json(request: Request, most: int | None = None) -> bytes:

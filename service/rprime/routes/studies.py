@@ -30,8 +30,7 @@ from rprime.routes.descriptions import (
 )
 from rprime.routes.evaluate import SMALL
 from rprime.routes.figures import RESPONSES, answer_image, draw_in_pool, unchanged
-from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
-from rprime.routes.preconditions import etag_of, is_known
+from rprime.routes.negotiation import JSON, PAGE_POLICY, etag_of, is_known, preferred
 from rprime.routes.services import get_services, read_json, visible_history
 from rprime.routes.workers import answer_columns, evaluate_json_in_worker
 from rprime.schemas import one_of
