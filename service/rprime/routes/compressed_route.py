@@ -71,7 +71,9 @@ async def _compressed(request: Request, response: Response) -> Response:
     ):
         return response
     response.headers.add_vary_header("Accept-Encoding")
-    accepted = _accepted(request)
+    # RFC 9110, 12.5.3.
+    given = ",".join(request.headers.getlist("accept-encoding")).split(",")
+    accepted = {name for name, weight in map(weighted, given) if weight > 0}
     for coding, compress in _CODINGS:
         if coding in accepted:
             if len(body) < _IN_THREAD:
@@ -80,19 +82,9 @@ async def _compressed(request: Request, response: Response) -> Response:
                 response.body = await run_in_threadpool(compress, body)
             response.headers["Content-Encoding"] = coding
             response.headers["Content-Length"] = str(len(response.body))
-            _weaken(response)
+            # A strong tag is of one sequence of bytes, and these are others (RFC 9110, 8.8.1).
+            etag = response.headers.get("ETag", "")
+            if etag.startswith('"'):
+                response.headers["ETag"] = f"W/{etag}"
             break
     return response
-
-
-def _accepted(request: Request) -> set[str]:
-    """Return the content codings that the request accepts (RFC 9110, 12.5.3)."""
-    given = ",".join(request.headers.getlist("accept-encoding")).split(",")
-    return {name for name, weight in map(weighted, given) if weight > 0}
-
-
-def _weaken(response: Response) -> None:
-    # A strong tag is of one sequence of bytes, and these are others (RFC 9110, 8.8.1).
-    etag = response.headers.get("ETag", "")
-    if etag.startswith('"'):
-        response.headers["ETag"] = f"W/{etag}"

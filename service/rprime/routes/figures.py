@@ -95,8 +95,7 @@ async def get_project_figure(
     figure = HistoryFigure(name, project, query)
     store = get_store(request)
     image = await draw_in_pool(request, lambda: figure.draw(store, sheet))
-    etag = etag_of(image)
-    return unchanged(etag) if is_known(request, etag) else answer_image(image, etag, sheet)
+    return answer_image(image, etag_of(image), sheet)
 
 
 def _sheet(
