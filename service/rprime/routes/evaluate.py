@@ -49,7 +49,7 @@ from rprime.routes.store_evaluation import (
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
 from rprime.schemas import one_of
-from rprime.schemas.document import Document, parse_batch
+from rprime.schemas.document import parse_batch
 from rprime.schemas.request import EVALUATE_REQUESTS
 from rprime.server.body import media_type, read_body, read_chunks
 from rprime.store import EvaluationDeletedError
@@ -232,42 +232,47 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     limits = get_services(request).limits
     documents = parse_batch(body, limits.batch_requests, limits.json_depth)
     key = idempotency_key_of(request, body)
-    understood = dict(enumerate(_understood(request, document) for document in documents))
-    evaluation_requests = {
-        i: found for i, found in understood.items() if isinstance(found, EvaluationRequest)
-    }
-    answers: dict[int, tuple[int, bytes] | Problem] = {
-        i: found for i, found in understood.items() if isinstance(found, Problem)
-    }
-    sliced = [i for i, found in evaluation_requests.items() if _slices_of(found)]
-    if sum(_slices_of(evaluation_requests[i]) for i in sliced) > MANY_SLICES:
-        detail = f"The requests of a batch have at most {MANY_SLICES} slices together."
-        for i in sliced:
-            answers[i] = refuse("/slices", "too_many_slices", detail + " Send this one alone.")
-            del evaluation_requests[i]
-    for i in [i for i, found in evaluation_requests.items() if found.resamples_scores]:
-        detail = "Intervals that are drawn from scores take seconds. Send this request alone."
-        answers[i] = refuse("/intervals", "misplaced", detail)
-        del evaluation_requests[i]
+    requests: dict[int, EvaluationRequest] = {}
+    answers: dict[int, tuple[int, bytes] | Problem] = {}
+    for i, document in enumerate(documents):
+        try:
+            requests[i] = read_request(document, limits)
+            check_access(request, requests[i])
+        except Problem as problem:
+            answers[i] = problem
+    answers |= _refused_as_slow({i: one for i, one in requests.items() if i not in answers})
     # Each evaluation is stored under a key of its own, so that a repetition of a batch that was
     # interrupted stores the rest of it.
     keys = {
         i: replace(key, key=f"{key.key}\n{i}")
-        for i, found in evaluation_requests.items()
-        if key is not None and found.store_request is not None
+        for i, one in requests.items()
+        if key is not None and i not in answers and one.store_request is not None
     }
-    for i, answer in _earlier_answers(request, keys).items():
-        answers[i] = answer
-        del evaluation_requests[i]
-    for i, evaluation in _evaluated_together(evaluation_requests).items():
+    answers |= _earlier_answers(request, keys)
+    requests = {i: one for i, one in requests.items() if i not in answers}
+    for i, evaluation in _evaluated_together(requests).items():
         answers[i] = _reported(
-            request, evaluation_requests[i], evaluation, with_table=with_table, key=keys.get(i)
+            request, requests[i], evaluation, with_table=with_table, key=keys.get(i)
         )
     failed = any(isinstance(answer, Problem) for answer in answers.values())
     request_id = request_id_of(request)
     results = (_result(answers[i], request_id) for i in range(len(documents)))
     status = HTTPStatus.MULTI_STATUS if failed else HTTPStatus.OK
     return status, b'{"results":[%b]}' % b",".join(results)
+
+
+def _refused_as_slow(requests: dict[int, EvaluationRequest]) -> dict[int, Problem]:
+    """Refuse the requests of a batch that together, or alone, take too long for it."""
+    refused: dict[int, Problem] = {}
+    if sum(map(_slices_of, requests.values())) > MANY_SLICES:
+        detail = f"The requests of a batch have at most {MANY_SLICES} slices together."
+        problem = refuse("/slices", "too_many_slices", detail + " Send this one alone.")
+        refused = {i: problem for i, found in requests.items() if _slices_of(found)}
+    detail = "Intervals that are drawn from scores take seconds. Send this request alone."
+    for i, found in requests.items():
+        if i not in refused and found.resamples_scores:
+            refused[i] = refuse("/intervals", "misplaced", detail)
+    return refused
 
 
 def _slices_of(evaluation_request: EvaluationRequest) -> int:
@@ -301,15 +306,6 @@ def _earlier_answers(
     return answers
 
 
-def _understood(request: Request, document: Document) -> EvaluationRequest | Problem:
-    try:
-        evaluation_request = read_request(document, get_services(request).limits)
-        check_access(request, evaluation_request)
-    except Problem as problem:
-        return problem
-    return evaluation_request
-
-
 def _reported(
     request: Request,
     evaluation_request: EvaluationRequest,
@@ -339,19 +335,17 @@ def _reported(
     return answer.status, answer.content
 
 
-def _evaluated_together(evaluation_requests: dict[int, EvaluationRequest]) -> dict[int, Evaluation]:
+def _evaluated_together(requests: dict[int, EvaluationRequest]) -> dict[int, Evaluation]:
     """Evaluate requests, those that share a key as one stack."""
     groups: dict[object, list[int]] = {}
-    for i, evaluation_request in evaluation_requests.items():
-        key = stack_key(evaluation_request)
+    for i, one in requests.items():
+        key = stack_key(one)
         groups.setdefault(i if key is None else key, []).append(i)
-    return {
-        i: evaluation
-        for slots in groups.values()
-        for i, evaluation in zip(
-            slots, evaluate_together([evaluation_requests[i] for i in slots]), strict=True
-        )
-    }
+    evaluations: dict[int, Evaluation] = {}
+    for slots in groups.values():
+        found = evaluate_together([requests[i] for i in slots])
+        evaluations |= zip(slots, found, strict=True)
+    return evaluations
 
 
 def _wants_table(request: Request, *, columnar: bool = False) -> bool:
