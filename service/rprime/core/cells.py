@@ -10,13 +10,7 @@ from rprime.core.arrays import Array
 
 @dataclass(frozen=True)
 class DenseCells:
-    """Cells stored as full k x k matrices, rows = true classes.
-
-    Parameters
-    ----------
-    counts
-        Shape (..., k, k), float64, non-negative.
-    """
+    """Cells stored as full matrices (..., k, k), float64, non-negative; rows = true classes."""
 
     counts: Array
 
@@ -231,11 +225,7 @@ Cells = DenseCells | SparseCells
 def _largest(counts: Array, limit: int, bounding: Array) -> Array:
     """Return positions of the largest positive counts, largest first, ties in table order.
 
-    Parameters
-    ----------
-    bounding
-        Some of the counts: the smallest of their `limit` largest ones is a lower bound of the
-        result.
+    The smallest of the `limit` largest bounding ones, some of the counts, is a lower bound.
     """
     smallest = np.partition(bounding, -limit)[-limit] if bounding.size > limit else 0.0
     candidates = np.nonzero(counts >= smallest if smallest else counts)[0]

@@ -22,8 +22,6 @@ class Estimates:
 
     Parameters
     ----------
-    values
-        Of a single table, or of a stack.
     items
         Of a single table: they matter if they have groups or weights.
     stack, position

@@ -30,16 +30,10 @@ class Evaluation:
 
     Parameters
     ----------
-    labels
-        Names of the k classes.
     values, intervals
         Results of the whole stack that the table belongs to; intervals None unless requested.
     position
         Position of the table in that stack: () or (i,); (slice,) for some tables.
-    warnings
-        Warnings of this table.
-    slices
-        The evaluation of its slices, if the request has them.
     """
 
     labels: tuple[str, ...]
@@ -103,16 +97,15 @@ class Evaluation:
         paging = self.options.classes or default_paging(len(self.labels), self.selection.reported)
         if paging is None:
             return None
-        start, end = paging.offset, paging.offset + paging.limit
-        return ClassPage(paging, self.table.k, self._order(paging.order_by)[start:end])
-
-    def _order(self, order_by: str) -> Array:
-        if order_by == "labels":
-            return np.arange(self.table.k)
-        if order_by in ("support", "predicted"):
-            return ordered(getattr(self.table, order_by), order_by)
-        found = self.values.lookup("class", order_by)
-        return ordered(found[self.position], order_by)
+        if paging.order_by == "labels":
+            order = np.arange(self.table.k)
+        elif paging.order_by in ("support", "predicted"):
+            order = ordered(getattr(self.table, paging.order_by), paging.order_by)
+        else:
+            found = self.values.lookup("class", paging.order_by)
+            order = ordered(found[self.position], paging.order_by)
+        shown = order[paging.offset : paging.offset + paging.limit]
+        return ClassPage(paging, self.table.k, shown)
 
     @property
     def per_class(self) -> Array:
@@ -158,20 +151,12 @@ def evaluate(
     *,
     scores: Scores | None = None,
 ) -> Evaluation:
-    """Evaluate one table.
+    """Evaluate a single table of k named classes, stack shape ().
 
     Parameters
     ----------
-    table
-        A single table, stack shape ().
-    labels
-        Names of its k classes.
-    options
-        The requested options.
     items
-        Per-item codes, used only if the items belong to groups.
-    scores
-        Scores of the items, if the request has them.
+        Per-item codes, used only if the items have groups or weights.
 
     Raises
     ------
@@ -185,21 +170,7 @@ def evaluate(
 def evaluate_stack(
     table: ConfusionTable, labels: Sequence[Labels], options: Options
 ) -> list[Evaluation]:
-    """Evaluate a stack of shape (n,) at once.
-
-    Parameters
-    ----------
-    table
-        n tables over k classes each.
-    labels
-        The class names of each table.
-    options
-        Shared by all.
-
-    Returns
-    -------
-    The n evaluations, each the same as `evaluate` gives for its table alone.
-    """
+    """Evaluate a stack of shape (n,) at once; each table as `evaluate` does it alone."""
     estimates = Estimates.of(table, options, select(options))
     return Evaluation.each(estimates.values, _intervals(estimates), labels)
 

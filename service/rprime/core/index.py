@@ -272,10 +272,6 @@ def _declare(scope: IndexScope, reads: Reads, fields: dict[str, Any]) -> Declara
     return declare
 
 
-def _always(situation: Counts | ConfusionTable) -> bool:  # noqa: ARG001 (one signature for all)
-    return True
-
-
 def _fewer_than_two(margin: Array) -> Array:
     return np.asarray((margin > 0).sum(-1) < 2)
 
@@ -307,14 +303,10 @@ def unidentifiable(counts: Counts) -> Array:
 def reason_codes(
     index: Index, values: Array, situation: Counts | ConfusionTable
 ) -> NDArray[np.uint8]:
-    """Explain why values do not exist.
+    """Explain why values of an index, shape (...) or (..., k), are not finite.
 
     Parameters
     ----------
-    index
-        The index of the values.
-    values
-        Shape (...) or (..., k); not finite where a value does not exist.
     situation
         The counts (scope class) or the table (scope overall) they were computed from.
 
@@ -328,6 +320,6 @@ def reason_codes(
     codes = np.zeros(np.shape(values), dtype=np.uint8)
     missing = ~np.isfinite(values)
     for reason in reversed(index.undefined):
-        holds = np.broadcast_to(conditions.get(reason, _always)(situation), codes.shape)
+        holds = conditions[reason](situation) if reason in conditions else True
         codes[missing & (holds | (codes == 0))] = CODE[reason]
     return codes

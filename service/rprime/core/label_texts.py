@@ -26,13 +26,6 @@ def read_texts(
     * If all other texts are integers or floats without a fraction, 7.0 is the class 7: in many data
       frames, a column of integers with a missing value is one of floats.
     * If all other texts are true or false, in any case, the classes are True and False.
-
-    Parameters
-    ----------
-    texts
-        The texts that occur.
-    declared
-        The classes; None: those that occur.
     """
     known = frozenset(declared or ())
     present = [text for text in texts if text in known or text.strip().lower() not in _MISSING]
@@ -66,13 +59,10 @@ def twins(labels: tuple[str, ...]) -> tuple[str, str] | None:
     """Return two classes that may be one in two spellings, as 2 and 02, True and 1, Cat and cat."""
     seen: dict[object, str] = {}
     for label in labels:
-        first = seen.setdefault(_spelling(label), label)
+        text = " ".join(_JOINERS.sub("", label).casefold().split())
+        number = _NUMBER.fullmatch(_TRUTH.get(text, text))
+        meant = text if number is None else (number[1], number[2], number[3] or "")
+        first = seen.setdefault(meant, label)
         if first is not label:
             return first, label
     return None
-
-
-def _spelling(label: str) -> object:
-    text = " ".join(_JOINERS.sub("", label).casefold().split())
-    number = _NUMBER.fullmatch(_TRUTH.get(text, text))
-    return text if number is None else (number[1], number[2], number[3] or "")

@@ -18,7 +18,7 @@ class Options:
     Parameters
     ----------
     indices
-        Keys to report; None for the family `core`. A key in both scopes selects both.
+        None for the family `core`. A key in both scopes selects both.
     families
         Families to report besides; "all" for the whole catalog.
     beta
@@ -34,17 +34,13 @@ class Options:
     intervals
         Whether to compute intervals; None: if k <= 300; "all": with bootstrap ones.
     confidence
-        Two-sided confidence level, in (0, 1).
+        Two-sided, in (0, 1).
     exact
         Clopper-Pearson instead of Wilson for plain proportions.
     sampling
         "random": items drawn at random; "fixed_rows": class sizes fixed by design.
-    top_confusions
-        Number of largest off-diagonal cells to report.
     top_k
         Number of highest scores that `top_k_accuracy` uses; None: 5, at most k - 1.
-    curves
-        Whether to report the curves of the scores.
     reject
         "sweep": report the effect of leaving items with a low top score unclassified.
     classes

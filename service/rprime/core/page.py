@@ -20,10 +20,6 @@ class Paging:
 
     Parameters
     ----------
-    limit
-        Most classes on the page.
-    offset
-        Number of classes skipped before the page.
     order_by
         "labels"; "support" or "predicted", largest first; or the key of a per-class index, worst
         first, or largest first if no value is best.
@@ -36,17 +32,7 @@ class Paging:
 
 @dataclass(frozen=True, eq=False)
 class ClassPage:
-    """The classes that a report shows.
-
-    Parameters
-    ----------
-    paging
-        The requested page, or the default one.
-    total
-        k, the number of all classes.
-    positions
-        Numbers of the shown classes, in their order.
-    """
+    """The classes that a report shows: their positions among all, by a requested page or not."""
 
     paging: Paging
     total: int
@@ -70,15 +56,7 @@ def default_paging(k: int, indices: int) -> Paging | None:
 
 
 def ordered(values: Array, order_by: str) -> Array:
-    """Sort the classes and return their numbers; classes without a value come last.
-
-    Parameters
-    ----------
-    values
-        Shape (k,), the sort key.
-    order_by
-        As in `Paging`.
-    """
+    """Sort the classes by values (k,), return their numbers; those without a value come last."""
     index = CLASS_INDICES.get(order_by)
     ascending = index is not None and index.higher_is_better is True
     keys = np.where(np.isfinite(values), values if ascending else -values, np.inf)

@@ -20,10 +20,8 @@ class Selection:
     ----------
     computed
         Per-class indices to compute: reported ones first, then those that averages need.
-    reported
-        Number of these to report.
-    overall
-        Overall indices, all reported.
+    reported, overall
+        Number of these to report, and the overall indices, all reported.
     ratios, numerators, denominators
         Positions of the ratios of counts among `computed`, and the rows of their terms.
     functions
@@ -68,14 +66,7 @@ class Selection:
 
 
 def select(options: Options, *, scored: bool = False) -> Selection:
-    """Select the indices that the options request.
-
-    Parameters
-    ----------
-    options
-        Without `indices`, they request the family `core`, as far as the evidence allows.
-    scored
-        Whether the request has scores.
+    """Select the indices that the options request for evidence with or without scores.
 
     Raises
     ------

@@ -54,16 +54,9 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def nearest_keys(name: str) -> tuple[str, ...]:
-    """Return the keys that an unknown name may mean, the most likely one first.
+    """Return the keys that an unknown name may mean, the most likely one first, if one is near.
 
-    Parameters
-    ----------
-    name
-        A name that is not a key; case, spaces and hyphens do not matter.
-
-    Returns
-    -------
-    Keys of the catalog; empty if none is near.
+    Case, spaces and hyphens do not matter.
     """
     plain = "_".join(name[:LONGEST_NAME].lower().replace("-", " ").replace("_", " ").split())
     if plain not in _KNOWN:

@@ -19,8 +19,6 @@ class ConfusionTable:
 
     Parameters
     ----------
-    cells
-        The k x k counts, dense or sparse.
     unclassified
         Shape (..., k): items of each true class without a prediction; None if there are none.
     spurious
@@ -199,13 +197,7 @@ class ConfusionTable:
 
     @classmethod
     def stack(cls, tables: "list[ConfusionTable]") -> "ConfusionTable":
-        """Stack single dense tables of equal k into one of shape (n, k, k).
-
-        Raises
-        ------
-        ValueError
-            If a table is sparse, itself a stack, or the numbers of classes differ.
-        """
+        """Stack single dense tables of equal k into one of shape (n, k, k); refuse others."""
         if len({t.k for t in tables}) != 1 or any(
             t.stack_shape or isinstance(t.cells, SparseCells) for t in tables
         ):

@@ -30,9 +30,9 @@ class Values:
     Parameters
     ----------
     table
-        The tables, with cell weights applied.
+        With cell weights applied.
     selection
-        The indices, in the order of the first axis of the arrays.
+        In the order of the first axis of the arrays.
     per_class
         Shape (computed, ..., k); not finite where a value does not exist.
     pooled
@@ -207,12 +207,7 @@ class Values:
         return self.classified_counts if universe == "classified" else self.counts
 
     def lookup(self, scope: IndexScope, key: str) -> Array:
-        """Return the values of one index, computed now if it was not selected.
-
-        Returns
-        -------
-        Shape (..., k) or (...).
-        """
+        """Return the values (..., k) or (...) of one index, computed now if not selected."""
         selection = self.selection
         places = selection.place if scope == "class" else selection.overall_place
         if key not in places:
@@ -265,9 +260,8 @@ class Values:
             taken = weighted_reasons(codes, self.table.support)
             return np.where(np.isfinite(values), 0, taken)
         if entry.reads == "micro":
-            return reason_codes(entry, values[..., None], Counts(self.counts.rows[..., -1:]))[
-                ..., 0
-            ]
+            pooled = Counts(self.counts.rows[..., -1:])
+            return reason_codes(entry, values[..., None], pooled)[..., 0]
         return reason_codes(entry, values, self.table.universe(entry.universe))
 
 
@@ -280,18 +274,9 @@ def taken(options: Options, entry: Index) -> tuple[Any, ...]:
 def compute(
     table: ConfusionTable, options: Options, selection: Selection, scores: Scores | None = None
 ) -> Values:
-    """Compute the selected indices of a stack of tables.
+    """Compute the selected indices of a stack of tables, or of the items of a single table.
 
-    Parameters
-    ----------
-    table
-        The tables, without cell weights.
-    options
-        Its `population` and `cell_weights` are applied here.
-    selection
-        From `select`.
-    scores
-        Of the items of a single table, where the request has them.
+    The `population` and the `cell_weights` of the options are applied here.
     """
     sample = None
     if options.population is not None:
@@ -305,10 +290,10 @@ def compute(
         per_class, columns = whole[..., :-1], {"all": counts, "classified": classified}
         for place in selection.functions:
             entry = selection.computed[place]
-            whole_table = entry.reads == "table"
-            per_class[place] = entry.formula(
-                table.universe(entry.universe) if whole_table else columns[entry.universe].classes
-            )
+            if entry.reads == "table":
+                per_class[place] = entry.formula(table.universe(entry.universe))
+            else:
+                per_class[place] = entry.formula(columns[entry.universe].classes)
     for place in selection.scored:
         entry = selection.computed[place]
         per_class[place] = score_values(entry, scores, *taken(options, entry))
@@ -354,11 +339,9 @@ def _as_averaged(
 
 
 def class_values(selection: Selection, counts: Counts) -> Array:
-    """Compute the per-class ratios of counts.
+    """Compute the per-class ratios of counts, shape (computed, ..., k + 1); NaN for no ratios.
 
-    Returns
-    -------
-    Shape (computed, ..., k + 1), the last column pooled; NaN for indices that are no ratios.
+    The last column is pooled.
     """
     rows = counts.rows
     result = np.full((len(selection.computed), *rows.shape[1:]), np.nan)

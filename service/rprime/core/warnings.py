@@ -12,6 +12,7 @@ from rprime.core.catalog import INDICES, OVERALL_INDICES
 from rprime.core.index import IndexScope
 from rprime.core.intervals.intervals import Intervals
 from rprime.core.selection import Selection
+from rprime.core.table import ConfusionTable
 from rprime.core.values import Values
 
 MOST_OF_ONE_CODE = 100
@@ -34,19 +35,7 @@ WEIGHTED = tuple(key for key in OVERALL_INDICES if key.startswith("weighted_"))
 
 @dataclass(frozen=True, slots=True)
 class Warning:  # noqa: A001 (the contract's name)
-    """One warning of a report.
-
-    Parameters
-    ----------
-    code
-        Stable name of the condition.
-    pointer
-        JSON pointer to the place in the report.
-    detail
-        Explanation for people.
-    source
-        Publication that the condition comes from.
-    """
+    """One warning of a report: the stable name of a condition, its place and its publication."""
 
     code: str
     pointer: str
@@ -62,41 +51,28 @@ class WarningInputs:
     intervals: Intervals | None
 
     @property
-    def support(self) -> Array:
-        """m_i, shape (..., k)."""
-        return self.values.table.support
-
-    @property
-    def predicted(self) -> Array:
-        """s_i, shape (..., k)."""
-        return self.values.table.predicted
-
-    @property
-    def total(self) -> Array:
-        """w, shape (...)."""
-        return self.values.table.total
+    def table(self) -> ConfusionTable:
+        """The tables."""
+        return self.values.table
 
     @cached_property
     def omits(self) -> Array:
         """Whether more than 1 % of the items are unclassified, shape (...)."""
-        omitted = self.values.table.unclassified
+        omitted = self.table.unclassified
         if omitted is None:
-            return np.zeros(self.total.shape, dtype=bool)
-        return np.asarray(np.add.reduce(omitted, axis=-1) > 0.01 * self.total)
+            return np.zeros(self.table.total.shape, dtype=bool)
+        return np.asarray(np.add.reduce(omitted, axis=-1) > 0.01 * self.table.total)
 
     @cached_property
     def largest(self) -> Array:
         """Largest m_i."""
-        return np.maximum.reduce(self.support, axis=-1)
+        return np.maximum.reduce(self.table.support, axis=-1)
 
     @cached_property
     def smallest(self) -> Array:
         """Smallest positive m_i; infinite without items."""
-        return np.minimum.reduce(np.where(self.support > 0, self.support, np.inf), axis=-1)
-
-    def per_class(self, key: str) -> Array:
-        """Values of a per-class index, shape (..., k)."""
-        return self.values.lookup("class", key)
+        there = self.table.support > 0
+        return np.minimum.reduce(np.where(there, self.table.support, np.inf), axis=-1)
 
     def overall(self, key: str) -> Array:
         """Values of an overall index, shape (...)."""
@@ -109,8 +85,6 @@ class Check:
 
     Parameters
     ----------
-    code, text, source
-        As in `Warning`.
     scope
         Whether it is about the table or about one of its classes.
     holds
@@ -169,7 +143,7 @@ def check(
 @check("class", "docs/indices.md#undefined-values")
 def class_absent(f: WarningInputs) -> Array:
     """Class {label} has no items, so nothing can be said about it."""
-    return f.support == 0
+    return f.table.support == 0
 
 
 @check("class", "docs/indices.md#fact-3")
@@ -177,7 +151,7 @@ def class_never_predicted(f: WarningInputs) -> Array:
     """Class {label} is never predicted: its precision is undefined, and its R' equals the
     prevalence, which says nothing about quality.
     """
-    return (f.predicted == 0) & (f.support > 0)
+    return (f.table.predicted == 0) & (f.table.support > 0)
 
 
 @check("overall", "docs/indices.md#fact-4", at="/per_class")
@@ -185,7 +159,7 @@ def single_true_class(f: WarningInputs) -> Array:
     """All items have the same true class: R' of that class is 1 for every classifier, and
     chance-corrected indices say nothing.
     """
-    return (f.support > 0).sum(-1) == 1
+    return (f.table.support > 0).sum(-1) == 1
 
 
 @check("class", "docs/indices.md#fact-3", about=("r_prime",))
@@ -194,7 +168,7 @@ def r_prime_at_chance(f: WarningInputs) -> Array:
     different from that of predictions that ignore the item.
     """
     if f.intervals is None:
-        return np.zeros(f.support.shape, dtype=bool)
+        return np.zeros(f.table.support.shape, dtype=bool)
     place = f.values.selection.place["informedness"]
     low, high = f.intervals.per_class_low[place], f.intervals.per_class_high[place]
     return (low <= 0) & (high >= 0)
@@ -205,10 +179,11 @@ def r_prime_flooded(f: WarningInputs) -> Array:
     """Class {label} is predicted at least twice as often as it occurs and most of these
     predictions are wrong, yet its R' is high: look at its precision.
     """
-    often = (f.support > 0) & (f.predicted >= 2 * f.support)
+    often = (f.table.support > 0) & (f.table.predicted >= 2 * f.table.support)
     if not np.count_nonzero(often):
         return often
-    return often & (f.per_class("precision") < 0.5) & (f.per_class("r_prime") >= 0.8)
+    precision, r_prime = (f.values.lookup("class", key) for key in ("precision", "r_prime"))
+    return often & (precision < 0.5) & (r_prime >= 0.8)
 
 
 @check("overall", "docs/indices.md#fact-3", at="/per_class", about=("r_prime",))
@@ -246,8 +221,8 @@ def imbalance(f: WarningInputs) -> Array:
     """The class sizes are very unequal: accuracy, R' and weighted averages mostly describe the
     frequent classes.
     """
-    unequal = (f.largest >= 0.8 * f.total) | (f.largest > 20 * f.smallest)
-    return np.asarray((f.total > 0) & unequal)
+    unequal = (f.largest >= 0.8 * f.table.total) | (f.largest > 20 * f.smallest)
+    return np.asarray((f.table.total > 0) & unequal)
 
 
 @check("overall", "Kuhn 2008", about=("accuracy", "no_information_rate"))
@@ -272,7 +247,7 @@ def kappa_marginal_bias(f: WarningInputs) -> Array:
     """The proportions of the predicted classes differ from those of the true ones (by more
     than a tenth of the classified items), which raises kappa at equal accuracy.
     """
-    table = f.values.table.classified
+    table = f.table.classified
     bias = np.add.reduce(np.abs(table.predicted - table.support), axis=-1)
     return bias > 0.1 * 2 * table.total
 
@@ -306,7 +281,7 @@ def looks_like_shares(f: WarningInputs) -> Array:
     """
     table = f.values.sampled
     if table.weighted or not table.fractional.any():
-        return np.zeros(f.total.shape, dtype=bool)
+        return np.zeros(f.table.total.shape, dtype=bool)
     sums = (table.support, table.predicted, table.total[..., None])
     return table.fractional & np.logical_or.reduce([_is_share(part) for part in sums])
 
@@ -317,7 +292,7 @@ def low_interval_reliability(f: WarningInputs) -> Array:
     or average precision with fewer than 20 items in the class or outside of it.
     """
     if f.intervals is None:
-        return np.zeros(f.support.shape, dtype=bool)
+        return np.zeros(f.table.support.shape, dtype=bool)
     reported = f.values.selection.reported
     return np.asarray(f.intervals.per_class_few_items[:reported].any(0))
 
@@ -368,17 +343,7 @@ def check_all(inputs: WarningInputs) -> Masks:
 
 
 def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> list[Warning]:
-    """Return the warnings of one table of the stack.
-
-    Parameters
-    ----------
-    masks
-        From `check_all`.
-    labels
-        Class names of the table.
-    position
-        Position of the table: () or (i,).
-    """
+    """Return the warnings of one table, at () or (i,) in the stack."""
     return [warning for found in masks for warning in _phrase(found, position, labels)]
 
 

@@ -1,4 +1,4 @@
-"""Read the slices of a request: values of the items, or tables of their own."""
+"""Read the slices of a request: values or cut numbers of the items, or tables of their own."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
@@ -20,7 +20,6 @@ from rprime.core.slices.slices import (
 from rprime.core.table import ConfusionTable
 from rprime.evidence import names, numbers
 from rprime.evidence.coding import Codes, looked_up, numbered, plain_integers, recoded
-from rprime.evidence.cuts import PARTS, are_few, as_numbers, cut_column
 from rprime.evidence.label_columns import CodedColumn, Piece, Vocabulary
 from rprime.problems.problem import pointer, refuse
 from rprime.schemas.document import Document, kind_of
@@ -32,6 +31,10 @@ _TABLE = frozenset({"slice", "confusion_matrix", "cells", "unclassified"})
 """Members of the table of a slice; its classes and its axis are those of the whole table."""
 _MOST_CROSSED = 3
 """Columns of one slice."""
+_PARTS = 4
+"""Parts of equal size into which a column is cut by default."""
+_FEW = 10
+"""So many numbers are names, as those of a scale, unless their cut is asked for."""
 _CUTS: TypeAdapter[dict[str, int | list[float]]] = TypeAdapter(Cuts)
 
 
@@ -41,14 +44,10 @@ def is_slice(name: str) -> bool:
 
 
 class SliceValues(CodedColumn):
-    """A column of slices in a body.
+    """A column of slices in a body; numbers that are measured are kept, to be cut.
 
     Parameters
     ----------
-    name
-        Of the column.
-    measured
-        Whether numbers are kept, to be cut.
     untyped
         Whether the format writes numbers as texts.
     """
@@ -74,15 +73,7 @@ def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
     Parameters
     ----------
     cells
-        Shape (n,): the cell of each item, true (k + 1) + predicted.
-    k
-        Number of classes.
-
-    Raises
-    ------
-    Problem
-        422 if a column has another length, a value is no name, a crossing is of an unknown column,
-        or there are too many slices.
+        Shape (n,): the cell of each item among k classes, true (k + 1) + predicted.
     """
     place = f"{document.pointer}/slices"
     if "slices" not in document.arrays:
@@ -90,39 +81,28 @@ def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
             if document.rest.get(name) is not None:
                 raise refuse(place, "required", f"`{name}` needs `slices`.")
         return None
-    columns = slice_columns(document, len(cells), _cuts(document))
+    try:
+        cuts = _CUTS.validate_python(document.rest.get("slice_cuts") or {})
+    except ValidationError:  # what is malformed is refused with the options
+        cuts = {}
+    columns = slice_columns(document, len(cells), cuts)
     try:
         return Slices.of_items(columns, _crossings(document, columns), cells, k)
     except TooManySlicesError as error:
         raise refuse(place, "too_many_slices", _merge(error)) from None
 
 
-def _cuts(document: Document) -> dict[str, int | list[float]]:
-    """Return how columns are cut; what is malformed is refused with the options."""
-    try:
-        return _CUTS.validate_python(document.rest.get("slice_cuts") or {})
-    except ValidationError:
-        return {}
-
-
 def slice_columns(
     document: Document, size: int, cuts: Mapping[str, int | list[float]], *, measured: bool = False
 ) -> dict[str, SliceColumn]:
-    """Read the slices of items by their names.
+    """Read the slices of n items by their names.
 
     Parameters
     ----------
-    size
-        Number of items.
     cuts
         By name, at which numbers a column is cut, or into how many parts of equal size.
     measured
         Whether other columns of more than a few numbers are cut, too.
-
-    Raises
-    ------
-    Problem
-        422 if a column has another length, or a value is no name.
     """
     place = f"{document.pointer}/slices"
     weighing = ("sample_weight", "inclusion_probability", "groups")
@@ -134,13 +114,13 @@ def slice_columns(
         raise refuse(place, "not_with_slices", detail)
 
     def column(name: str, values: object, at: str) -> SliceColumn:
-        cut = cuts.get(name, PARTS if measured else None)
+        cut = cuts.get(name, _PARTS if measured else None)
         found = None if cut is None else _numbers(values, size)
         if found is None and name in cuts:
             raise refuse(at, "not_a_number", "Only a column of numbers can be cut.")
-        if cut is None or found is None or (name not in cuts and are_few(found)):
+        if cut is None or found is None or (name not in cuts and _are_few(found)):
             return _column(values, size, at, without_booleans=document.without_booleans)
-        return cut_column(found, cut, at)
+        return _cut(found, cut, at)
 
     given = document.arrays["slices"]
     if not isinstance(given, dict) or not given:
@@ -186,12 +166,56 @@ def _numbers(values: object, size: int) -> Array | None:
     if isinstance(values, SliceValues):
         if values.values.dtype.kind == "f":
             return values.values
+        if not values.untyped:
+            return None
         texts = values.codes.names(None)[0]
-        return as_numbers(texts, values.values) if values.untyped else None
+        try:
+            numbers = [np.nan if text is None else float(text) for text in texts]
+        except ValueError:
+            return None
+        return np.array(numbers)[values.values]
     kinds = set(map(type, values)) if isinstance(values, list) and len(values) == size else {str}
     if not kinds <= {int, float, type(None)}:
         return None
     return np.array(values, dtype=np.float64)
+
+
+def _are_few(numbers: Array) -> bool:
+    """Whether there are few different numbers."""
+    known = numbers[np.isfinite(numbers)]
+    # A thousand most likely tell.
+    return len(np.unique(known[:1000])) <= _FEW and len(np.unique(known)) <= _FEW
+
+
+def _cut(numbers: Array, cut: int | list[float], place: str) -> SliceColumn:
+    """Cut numbers (n,) into slices; an item whose number is not finite is in none.
+
+    Parameters
+    ----------
+    cut
+        The numbers at which slices begin, ascending, or how many slices of about equal size there
+        are. Equal numbers stay together, so that there may be fewer.
+    """
+    finite = np.isfinite(numbers)
+    known = numbers[finite]
+    if not known.size:
+        raise refuse(place, "empty", "No item has a number; leave this name out.")
+    edges = np.asarray(cut, dtype=float) if isinstance(cut, list) else _quantiles(known, cut)
+    if (np.diff(edges) <= 0).any():
+        raise refuse(place, "not_ascending", "The numbers of a cut ascend.")
+    codes = np.searchsorted(edges, numbers, side="right").astype(np.uint16)
+    found = np.where(finite, codes, np.uint16(edges.size + 1))
+    return SliceColumn.cut(edges.tolist(), found)
+
+
+def _quantiles(known: Array, parts: int) -> Array:
+    """Return the numbers at which parts of about equal size begin."""
+    found = np.unique(np.quantile(known, np.arange(1, parts) / parts, method="higher"))
+    lowest = known.min()
+    found = found[found > lowest]
+    if found.size or known.max() == lowest:
+        return found if found.size else np.array([lowest])
+    return np.array([known[known > lowest].min()])  # nearly all are the lowest
 
 
 def _coded(
@@ -252,12 +276,6 @@ def slices_of_tables(
         The table of all items, and its classes.
     read
         Reads the table of a document.
-
-    Raises
-    ------
-    Problem
-        422 if a table cannot be read, a slice stands twice, or the slices of the same columns have
-        more items than all.
     """
     place, given = f"{document.pointer}/slices", document.arrays["slices"]
     if whole.spurious is not None or whole.weighted:
@@ -280,7 +298,12 @@ def slices_of_tables(
         found[values] = name
         of_columns.setdefault(frozenset(name), []).append(i)
         if stack is None:
-            tables.append(_table(one, at, document, labels, read))
+            if unknown := one.keys() - _TABLE:
+                raise refuse(f"{at}{pointer(min(unknown))}", "unknown_field", _MEMBERS)
+            arrays = {name: own for name, own in one.items() if name != "slice"}
+            arrays["labels"] = list(labels)
+            axis = {"axis": document.rest["axis"]} if "axis" in document.rest else {}
+            tables.append(read(Document(axis, arrays, tuple(arrays), at)))
     stack = stack or ConfusionTable.stack(tables)
     for places in of_columns.values():
         if _exceeds(stack[places], whole):
@@ -297,9 +320,9 @@ def _entries(given: object, place: str) -> list[tuple[str, str, dict[str, Any]]]
         raise refuse(place, "not_an_object", _OF_TABLES)
     found = []
     for column, by_value in given.items():
-        if not isinstance(by_value, dict) or not by_value:
-            raise refuse(f"{place}{pointer(column)}", "not_an_object", _OF_TABLES)
         column_at = f"{place}{pointer(column)}"
+        if not isinstance(by_value, dict) or not by_value:
+            raise refuse(column_at, "not_an_object", _OF_TABLES)
         for value, one in by_value.items():
             at = f"{column_at}{pointer(value)}"
             if not isinstance(one, dict) or "slice" in one:
@@ -308,6 +331,7 @@ def _entries(given: object, place: str) -> list[tuple[str, str, dict[str, Any]]]
     return found
 
 
+_MEMBERS = "Beside its values, a slice has `confusion_matrix` or `cells`, and `unclassified`."
 _OF_TABLES = (
     'Beside a table, `slices` has tables: `{"region": {"EU": {"confusion_matrix": ...}}}`, or '
     '`[{"slice": {"region": "EU"}, "confusion_matrix": ...}]`.'
@@ -333,7 +357,7 @@ def _slice_name(one: object, place: str, name_at: str) -> dict[str, str]:
 
 
 def _matrices(contents: list[Any], k: int, document: Document) -> ConfusionTable | None:
-    """Read the tables together; None if one has cells or a fault, which `_table` finds."""
+    """Read the tables together; None if one has cells or a fault: each is then read alone."""
     if not all(isinstance(one, dict) and one.keys() <= _TABLE - {"cells"} for one in contents):
         return None
     given = [one.get("confusion_matrix") for one in contents]
@@ -350,22 +374,6 @@ def _matrices(contents: list[Any], k: int, document: Document) -> ConfusionTable
     counts = counts.reshape(-1, k, k)
     turned = document.rest.get("axis") == "rows_are_predicted"
     return ConfusionTable.dense(counts.swapaxes(1, 2) if turned else counts, unclassified)
-
-
-def _table(
-    content: dict[str, Any],
-    place: str,
-    document: Document,
-    labels: Sequence[str],
-    read: Callable[[Document], ConfusionTable],
-) -> ConfusionTable:
-    if unknown := content.keys() - _TABLE:
-        detail = "Beside its values, a slice has `confusion_matrix` or `cells`, and `unclassified`."
-        raise refuse(f"{place}{pointer(min(unknown))}", "unknown_field", detail)
-    arrays = {name: own for name, own in content.items() if name != "slice"}
-    arrays["labels"] = list(labels)
-    axis = {"axis": document.rest["axis"]} if "axis" in document.rest else {}
-    return read(Document(axis, arrays, tuple(arrays), place))
 
 
 def _exceeds(slices: ConfusionTable, whole: ConfusionTable) -> bool:

@@ -7,7 +7,6 @@ from scipy import special
 
 from rprime.core.arrays import Array
 from rprime.core.index import NON_NEGATIVE, from_scores, mean_of_items
-from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.scores import PROBABILITIES, Scores
 
 FERRI = "Ferri, Hernandez-Orallo, Modroiu 2009"
@@ -87,7 +86,7 @@ POOLED = {"undefined": ("no_scores", "single_class"), "resampled": True}
 )
 def micro_roc_auc(s: Scores) -> float:
     """Probability that the score of a true class exceeds the score of a wrong one, of any items."""
-    ranking = _pooled(s)
+    ranking = s.pooled
     wins = np.add.reduce(ranking.wins(np.array([ranking.negatives, ranking.positives])))
     return float(wins / (ranking.positives * ranking.negatives)) if ranking.negatives else np.nan
 
@@ -102,7 +101,7 @@ def micro_roc_auc(s: Scores) -> float:
 )
 def micro_average_precision(s: Scores) -> float:
     """Average precision of the scores of all classes in one ranking."""
-    return _pooled(s).average_precision
+    return s.pooled.average_precision
 
 
 @from_scores(
@@ -199,13 +198,6 @@ def _explained(loss: float, by_shares: float) -> float:
 
 def _shares(s: Scores) -> Array:
     return s.support / np.add.reduce(s.support)
-
-
-def _pooled(s: Scores) -> ClassRanking:
-    """Rank the scores of all items for all classes; those of the true classes are positive."""
-    true = (s.true[:, None] == np.arange(s.k)).ravel().astype(np.uint8)
-    weights = None if s.weights is None else np.repeat(s.weights, s.k)
-    return s.once("pooled", lambda: ClassRanking.of(s.values.ravel(), true, 1, weights))
 
 
 def _lead(values: Array, share: Array, own: Array) -> float:

@@ -20,13 +20,9 @@ BLOCK = 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """The items by their top score, in bins of equal width.
+    """The items, the correct ones and the sums of their top scores, in bins of equal width.
 
-    Parameters
-    ----------
-    items, correct, confidence
-        Shape (bins,): items, correctly predicted items, and the sum of the top scores, all
-        weighted if the items are.
+    All have the shape (bins,), and are weighted if the items are.
     """
 
     items: Array
@@ -97,13 +93,12 @@ _SLACK = 1 + 1e-9
 
 def brier_scores(values: Array, true: Array) -> Array:
     """Squared distance of every row (n, k) to the one-hot truth, shape (n,)."""
-    return np.concatenate([_squared_distances(*block) for block in blocks(values, true)])
-
-
-def _squared_distances(values: Array, true: Array) -> Array:
-    distance = values.astype(np.float64)
-    distance[np.arange(len(true)), true] -= 1
-    return np.vecdot(distance, distance)
+    found = []
+    for part, own in blocks(values, true):
+        distance = part.astype(np.float64)
+        distance[np.arange(len(own)), own] -= 1
+        found.append(np.vecdot(distance, distance))
+    return np.concatenate(found)
 
 
 def places_of_truth(values: Array, true: Array) -> Array:
@@ -146,8 +141,7 @@ def area_under_risk_coverage(
     """
     answered, wrong, drops, weights = _ranked(confidence, correct, weights)
     if not drops.all():
-        ends, errors = _where_dropping(answered, wrong, drops)
-        wrong = np.interp(answered, ends, errors)
+        wrong = np.interp(answered, *_where_dropping(answered, wrong, drops))
     rates = np.divide(wrong, answered, out=np.zeros(len(wrong)), where=answered > 0)
     return float(np.mean(rates) if weights is None else np.average(rates, weights=weights))
 
@@ -157,9 +151,7 @@ def errors_by_confidence(
 ) -> tuple[Array, Array]:
     """Count the most confident items, and the errors among them, wherever confidence drops.
 
-    Returns
-    -------
-    Both of shape (distinct confidences + 1,), from (0, 0) to all items, most confident first.
+    Both have the shape (distinct confidences + 1,), from (0, 0) to all items.
     """
     answered, wrong, drops, _ = _ranked(confidence, correct, weights)
     return _where_dropping(answered, wrong, drops)

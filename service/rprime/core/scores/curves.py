@@ -35,19 +35,17 @@ class Detections:
     @classmethod
     def of(cls, scores: Scores, own: int) -> "Detections":
         """Count the detections of one class."""
-        return cls.at(scores.values[:, own], scores.true, own, scores.weights)
+        column = scores.values[:, own]
+        return cls.at(column, ClassRanking.of(column, scores.true, own, scores.weights))
 
     @classmethod
     def pooled(cls, scores: Scores) -> "Detections":
         """Count the detections of all classes together, each score a decision of its own."""
-        own = scores.true[:, None] == np.arange(scores.k)
-        weights = None if scores.weights is None else np.repeat(scores.weights, scores.k)
-        return cls.at(scores.values.ravel(), own.ravel().astype(np.uint8), 1, weights)
+        return cls.at(scores.values.ravel(), scores.pooled)
 
     @classmethod
-    def at(cls, column: Array, true: Array, own: int, weights: Array | None) -> "Detections":
-        """Count those of the items of class `own` at every score (n,)."""
-        ranking = ClassRanking.of(column, true, own, weights)
+    def at(cls, column: Array, ranking: ClassRanking) -> "Detections":
+        """Count those of the items of the class at every score (n,) of a ranking."""
         assert ranking.order is not None  # noqa: S101 (see `ClassRanking.of`)
         starts, sizes, found = (part[::-1] for part in ranking.groups)
         tp = np.append(0, np.cumsum(found))
@@ -75,8 +73,6 @@ class Detections:
     def binned(self, edges: Array) -> Array:
         """Count positives and negatives between edges of the score; an upper edge is within.
 
-        Returns
-        -------
         Shape (3, bins): positives, negatives, and the sum of the scores of both. The first and
         the last bin have no end.
         """
@@ -171,7 +167,7 @@ def thinned(x: Array, y: Array, most: int = MOST_POINTS) -> Array:
     Parameters
     ----------
     x, y
-        Shape (points,), x ascending. Hulls of counts are exact.
+        Shape (points,), x ascending.
     most
         Number of points to keep: the ends and the hull, then others at equal distances along
         the curve.

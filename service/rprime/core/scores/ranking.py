@@ -121,13 +121,6 @@ class ClassRanking:
     def wins(self, support: Array) -> Array:
         """Count, for every class, the pairs in which the positive item has the higher score.
 
-        Parameters
-        ----------
-        support
-            m_j, shape (k,).
-
-        Returns
-        -------
         Shape (k,), of m m_j pairs each; equal scores count half. Exact up to 2^53 pairs.
         """
         each = self.beaten if self.weights is None else self.beaten * self.weights
@@ -200,7 +193,7 @@ class ClassRanking:
         return self._in_test_set_order(share)
 
     def of_separation(self, areas: Array, shares: Array) -> Array:
-        """Compute each item's influence on the mean of A(i|j) over the other classes j.
+        """Compute each item's influence (n,) on the mean of A(i|j) over the other classes j.
 
         Parameters
         ----------
@@ -208,10 +201,6 @@ class ClassRanking:
             A(i|j), shape (k,); NaN where class j has no items, and for i itself.
         shares
             From `item_shares`.
-
-        Returns
-        -------
-        Shape (n,), in test set order.
         """
         others = np.isfinite(areas)
         number = np.count_nonzero(others)
@@ -242,10 +231,8 @@ class ClassRanking:
         return self._in_test_set_order(share)
 
     def _share(self, chosen: Array) -> float:
-        weights = (
-            np.ones(np.count_nonzero(chosen)) if self.weights is None else self.weights[chosen]
-        )
-        return item_share(weights)
+        weights = np.ones(len(chosen)) if self.weights is None else self.weights
+        return item_share(weights[chosen])
 
     def _in_test_set_order(self, share: Array) -> Array:
         assert self.order is not None  # noqa: S101 (see `of`)
@@ -275,9 +262,6 @@ def item_share(weights: Array) -> float:
     """Return the share 1 / sum w of an item in a mean, times the root of n / (n - 1).
 
     So sums of squared influences are unbiased variances; n is the effective number of items.
-
-    Returns
-    -------
     0 if n is 1: a single item does not show how items vary.
     """
     return share_of(float(np.add.reduce(weights)), effective_number(weights))

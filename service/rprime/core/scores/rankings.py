@@ -140,8 +140,6 @@ class RankedItems:
     def square(self, influence: Array) -> float:
         """Compute a variance from influences (n,), summed within groups first.
 
-        Returns
-        -------
         NaN for a single group. The factor G / (G - 1) of G groups takes the place of that of
         the items.
         """
@@ -156,8 +154,6 @@ class RankedItems:
     def degrees(self, influence: Array) -> float:
         """Compute the degrees of freedom of a variance from influences (n,) of weighted items.
 
-        Returns
-        -------
         Infinite where the items are equally heavy.
 
         Notes
@@ -180,14 +176,9 @@ class RankedItems:
 def rank(
     items: RankedItems, *, influences: bool = False, fixed_rows: bool = False
 ) -> ScoreRankings:
-    """Rank the items by the scores of each class in turn.
+    """Rank the items by the scores of each class in turn, with variances only on request.
 
-    Parameters
-    ----------
-    influences
-        Whether to compute variances and influences.
-    fixed_rows
-        Whether the class sizes were fixed by design.
+    These differ where the class sizes were fixed by design.
     """
     k, support = items.k, items.support
     result = ScoreRankings(np.full(k, np.nan), np.full(k, np.nan), np.full((k, k), np.nan), {})

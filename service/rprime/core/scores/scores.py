@@ -18,6 +18,7 @@ from rprime.core.scores.calibration import (
     brier_scores,
     places_of_truth,
 )
+from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.rankings import RankedItems, ScoreRankings, rank
 
 T = TypeVar("T")
@@ -107,25 +108,23 @@ class Scores(RankedItems):
     def within_top(self, most: int | None) -> Array:
         """Whether the true class is among the highest scores, shape (n,).
 
-        Parameters
-        ----------
-        most
-            Number of highest scores; None: `DEFAULT_TOP`, at most all but one class.
+        If not told how many, these are `DEFAULT_TOP`, at most all but one class.
         """
         return np.asarray(self.places < (most or max(1, min(DEFAULT_TOP, self.k - 1))))
 
     def ranking(self, *, influences: bool = False, fixed_rows: bool = False) -> ScoreRankings:
-        """Return the rankings by the scores of the classes; variances only on request.
-
-        Parameters
-        ----------
-        influences, fixed_rows
-            As for `rank`.
-        """
+        """Return the rankings by the scores of the classes, as `rank` does, each once."""
         key = (influences, fixed_rows)
         if not influences:  # the values are those of a ranking with influences
             key = next((k for k in ((True, False), (True, True)) if k in self._known), key)
         return self.once(key, lambda: rank(self, influences=influences, fixed_rows=fixed_rows))
+
+    @cached_property
+    def pooled(self) -> ClassRanking:
+        """The scores of all items for all classes, those of the true classes positive."""
+        true = (self.true[:, None] == np.arange(self.k)).ravel().astype(np.uint8)
+        weights = None if self.weights is None else np.repeat(self.weights, self.k)
+        return ClassRanking.of(self.values.ravel(), true, 1, weights)
 
     def over(self, places: Array, k: int) -> Self:
         """Renumber the classes: class i becomes places[i] of k; others have the lowest score."""
@@ -299,7 +298,6 @@ def score_reasons(entry: Index, values: Array, scores: Scores | None) -> NDArray
         codes[missing] = CODE["no_scores"]
         return codes
     for reason in reversed(entry.undefined[1:]):
-        condition = CONDITIONS.get(reason)
-        holds = True if condition is None else condition(scores)
+        holds = CONDITIONS[reason](scores) if reason in CONDITIONS else True
         codes[missing & holds] = CODE[reason]
     return codes

@@ -73,13 +73,7 @@ class ScoreSummary:
         return Reliability(*self.reliability) if self.reliability.size else None
 
     def check(self, k: int) -> None:
-        """Refuse arrays that do not fit each other, or k classes.
-
-        Raises
-        ------
-        ValueError
-            If they do not.
-        """
+        """Raise a ValueError for arrays that do not fit each other, or k classes."""
         c, points = len(self.classes), int(self.sizes.sum())
         shapes = [(c,), (2, c), (c,), *[(points,)] * 3, (BINS + 1,), (3, c, BINS)]
         found = [getattr(self, field.name).shape for field in fields(self)]
@@ -102,7 +96,10 @@ def _summarised(scores: Scores) -> ScoreSummary:
         areas.append((found.roc_auc, found.average_precision))
         bins.append(found.binned(edges))
         kept.append(found.few(POINTS))
-    places = _weakest(np.array([auc for auc, _ in areas]), np.array(classes) == scores.k)
+    # The classes with the smallest areas, and what is pooled.
+    pooled = np.array(classes) == scores.k
+    order = np.argsort(np.where(pooled, -np.inf, [auc for auc, _ in areas]), kind="stable")
+    places = np.sort(order[: MOST_CLASSES + int(pooled.any())])
     risk = np.stack(errors(scores))
     reliability = scores.reliability if scores.are_probabilities else None
     parts = () if reliability is None else vars(reliability).values()
@@ -120,9 +117,3 @@ def _summarised(scores: Scores) -> ScoreSummary:
         reliability=np.array([*parts]).reshape(3, -1),
         risk=risk[:, thinned(risk[0], risk[1], POINTS)],
     )
-
-
-def _weakest(areas: Array, pooled: Array) -> Array:
-    """Choose the classes with the smallest areas, and what is pooled; ascending positions."""
-    order = np.argsort(np.where(pooled, -np.inf, areas), kind="stable")
-    return np.sort(order[: MOST_CLASSES + int(pooled.any())])

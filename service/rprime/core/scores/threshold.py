@@ -23,16 +23,10 @@ KEYS = (
 
 
 def tables_at(scores: Scores, classes: Array, thresholds: Array) -> ConfusionTable:
-    """Count one-vs-rest tables of classes, each at its own threshold.
+    """Count one-vs-rest tables of classes (t,), each at its own threshold (t,).
 
-    Parameters
-    ----------
-    classes, thresholds
-        Shape (t,). The class is predicted if its score is at least the threshold.
-
-    Returns
-    -------
-    A stack of shape (t,) of two classes: the class, and the rest.
+    The class is predicted if its score is at least the threshold. The stack (t,) is of two
+    classes: the class, and the rest.
     """
     counts = np.empty((len(classes), 2, 2))
     for table, own, threshold in zip(counts, classes, thresholds, strict=True):
