@@ -38,13 +38,7 @@ def declared(family: Family) -> list[Index]:
 
 
 def collect() -> tuple[Index, ...]:
-    """Collect all entries: per class, overall, then the averages.
-
-    Raises
-    ------
-    ValueError
-        If a key is declared twice within a scope.
-    """
+    """Collect all entries: per class, overall, then the averages; no key twice within a scope."""
     entries = [entry for family in FAMILIES for entry in declared(family)]
     per_class = [entry for entry in entries if entry.scope == "class"]
     entries = per_class + [entry for entry in entries if entry.scope == "overall"]

@@ -110,15 +110,14 @@ class DenseCells:
 class SparseCells:
     """Cells stored as coordinates shared by the whole stack, sorted by row, then column.
 
+    A stack of tables with different non-empty cells stores the union of their coordinates.
+
     Parameters
     ----------
     rows, columns
-        Shape (c,), integer class numbers; no pair twice. A stack of tables with different
-        non-empty cells stores the union of their coordinates.
+        Shape (c,), class numbers below k; no pair twice.
     counts
         Shape (..., c), float64, non-negative.
-    k
-        Number of declared classes.
     """
 
     rows: Array

@@ -28,12 +28,8 @@ Labels = tuple[str, ...]
 class Evaluation:
     """The evaluation of one table, of one table of a stack, or of some of them.
 
-    Parameters
-    ----------
-    values, intervals
-        Results of the whole stack that the table belongs to; intervals None unless requested.
-    position
-        Position of the table in that stack: () or (i,); (slice,) for some tables.
+    Values and intervals, if requested, are those of the whole stack; the position in it is () or
+    (i,), or (slice,) for some tables.
     """
 
     labels: tuple[str, ...]
@@ -153,10 +149,7 @@ def evaluate(
 ) -> Evaluation:
     """Evaluate a single table of k named classes, stack shape ().
 
-    Parameters
-    ----------
-    items
-        Per-item codes, used only if the items have groups or weights.
+    The codes of the items matter only if these have groups or weights.
 
     Raises
     ------

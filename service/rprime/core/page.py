@@ -18,11 +18,8 @@ LARGEST_PAGE_VALUES = 1_000_000
 class Paging:
     """A requested page of classes.
 
-    Parameters
-    ----------
-    order_by
-        "labels"; "support" or "predicted", largest first; or the key of a per-class index, worst
-        first, or largest first if no value is best.
+    They are ordered by "labels"; "support" or "predicted", largest first; or the key of a
+    per-class index, worst first, or largest first if no value is best.
     """
 
     limit: int

@@ -66,13 +66,7 @@ class Selection:
 
 
 def select(options: Options, *, scored: bool = False) -> Selection:
-    """Select the indices that the options request for evidence with or without scores.
-
-    Raises
-    ------
-    KeyError
-        If the catalog lacks a requested index.
-    """
+    """Select the indices that the options request; a KeyError if the catalog lacks one."""
     needs = {"cost": options.cost is not None, "kappa_weights": options.kappa_weights is not None}
     given = frozenset(name for name, present in needs.items() if present)
     return _select(options.indices, options.families, given, scored)

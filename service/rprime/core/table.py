@@ -174,9 +174,7 @@ class ConfusionTable:
     def reweighted(self, factors: Array) -> "ConfusionTable":
         """Multiply the cells by non-negative cell weights (k x k).
 
-        References
-        ----------
-        Tuerk 2002; Labatut, Cherifi 2011, section 7.1.
+        Source: Tuerk 2002; Labatut, Cherifi 2011, section 7.1.
         """
         weighted = self.weighted or bool((factors != 1).any())
         return ConfusionTable(

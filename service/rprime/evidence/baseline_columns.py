@@ -10,15 +10,7 @@ from rprime.schemas.document import Document
 
 
 class BaselineColumns(Columns):
-    """The columns of a second body: evidence of its own, or predictions for the first one's items.
-
-    Parameters
-    ----------
-    first
-        The columns of the first body.
-    untyped, matrix
-        As `Columns` takes them.
-    """
+    """The columns of a second body: evidence, or predictions for the items of the first one."""
 
     def __init__(self, first: Columns, *, untyped: bool, matrix: bool) -> None:
         super().__init__(
@@ -56,13 +48,7 @@ class BaselineColumns(Columns):
         return places
 
     def members(self) -> dict[str, Any]:
-        """Return it as members of a JSON request.
-
-        Raises
-        ------
-        Problem
-            422 if the items have ids.
-        """
+        """Return it as members of a JSON request, which hold no ids of items."""
         if self._predictions is not None:
             return {"y_pred": _labels(self._predictions)}
         arrays = super().document().arrays

@@ -26,14 +26,9 @@ DENSE_RANGE = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """The labels of items as codes.
+    """The labels of n items as codes of k classes, the smallest unsigned integers that hold k.
 
-    Parameters
-    ----------
-    labels
-        Names of the k classes.
-    true, predicted
-        Shape (n,), the smallest unsigned integers that hold k; k is "unclassified".
+    k is "unclassified".
     """
 
     labels: tuple[str, ...]
@@ -125,15 +120,7 @@ def counted(codes: Array, size: int) -> Array:
 
 
 def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -> Array:
-    """Code the group of each item; groups are numbered in the order of appearance.
-
-    Parameters
-    ----------
-    groups
-        An array of strings or integers, at this pointer.
-    what
-        What the groups are called.
-    """
+    """Code the group of each item, strings or integers, in the order of appearance."""
     found = _items(groups, pointer)
     if len(found) != size:
         detail = f"There are {len(found)} {what} for {size} items; each item needs one."
@@ -160,8 +147,6 @@ class Raw:
     ----------
     texts
         The labels by code; None for the code of unclassified items.
-    true, predicted
-        Shape (n,).
     pointer
         JSON pointer to the request, which has both as `y_true` and `y_pred`.
     rank

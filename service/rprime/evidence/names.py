@@ -33,21 +33,10 @@ def numbered(k: int) -> tuple[str, ...]:
 
 
 def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
-    """Read the labels of a request.
+    """Read the labels of a request, in NFC and without surrounding white space.
 
-    Parameters
-    ----------
-    labels
-        An array of strings; or of integers, whose decimal texts are the names; or of booleans,
-        for the names "False" and "True".
-    pointer
-        JSON pointer to it.
-    most
-        Largest number of classes.
-
-    Returns
-    -------
-    The names in the order given, in NFC and without surrounding white space.
+    They are strings; or integers, whose decimal texts are the names; or booleans, for the names
+    "False" and "True".
     """
     if not isinstance(labels, list) or not labels:
         found = "an empty one" if labels == [] else kind_of(labels)
@@ -58,7 +47,14 @@ def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
     if kinds == {bool}:
         labels = list(map(str, labels))
     elif kinds != {str}:
-        labels = _decimal_texts(labels, pointer)
+        if not all(map(is_integer, labels)):
+            # The type of the first label decides.
+            like: object = 0 if is_integer(labels[0]) else ""
+            raise invalid(mixed(labels, pointer, null=False, like=like))
+        bad = [i for i, label in enumerate(labels) if abs(label) > MOST]
+        if bad:
+            raise refuse(f"{pointer}/{bad[0]}", "out_of_range", INTEGER_RULE)
+        labels = [str(int(label)) for label in labels]
     return distinct(labels, lambda i: f"{pointer}/{i}")
 
 
@@ -69,18 +65,20 @@ def too_many(k: int, pointer: str, most: int) -> Problem:
 
 
 def distinct(labels: Sequence[str], place: Place) -> tuple[str, ...]:
-    """Normalise names that must differ from each other.
-
-    Parameters
-    ----------
-    labels
-        The names as sent.
-    place
-        Returns the JSON pointer of each.
-    """
+    """Normalise names that must differ from each other."""
     names = normalised(labels, place)
     if len(set(names)) < len(names):
-        raise invalid(_duplicates(names, place))
+        first: dict[str, int] = {}
+        twins = [(first.setdefault(name, i), i) for i, name in enumerate(names)]
+        detail = (
+            "The same class as at {}, once both are in Unicode form NFC and without surrounding "
+            "spaces. Use a single spelling."
+        )
+        raise invalid(
+            Violation(place(i), "twin_labels", detail.format(place(one)))
+            for one, i in twins
+            if one != i
+        )
     return tuple(names)
 
 
@@ -94,7 +92,11 @@ def normalised(labels: Sequence[str], place: Place) -> list[str]:
         visible = all(map(_VISIBLE.search, names))
         names = [unicodedata.normalize("NFC", name) for name in names]
     if not visible or max(map(len, labels)) > LONGEST_NAME or _HIDDEN.search(whole):
-        raise invalid(_forbidden(labels, place))
+        raise invalid(
+            Violation(place(i), "class_name", RULE)
+            for i, label in enumerate(labels)
+            if not is_name(label)
+        )
     return names
 
 
@@ -115,44 +117,11 @@ def is_integer(label: object) -> bool:
 
 def mixed(values: list[Any], pointer: str, *, null: bool, like: object) -> Iterator[Violation]:
     """Yield a fault for each label that is not of the wanted kind."""
-    fits: Callable[[object], bool] = is_integer
-    if type(like) is not int:
-        fits = type(like).__instancecheck__
-    wanted = kind_of(like) if type(like) is not int else "an integer"
+    integers = type(like) is int
+    wanted = "an integer" if integers else kind_of(like)
     for i, value in enumerate(values):
-        if not fits(value) and not (null and value is None):
-            detail = f"Every label is {wanted} here; this is {_kind_of(value)}."
+        fits = is_integer(value) if integers else isinstance(value, type(like))
+        if not fits and not (null and value is None):
+            kind = "null, which only `y_pred` may have" if value is None else kind_of(value)
+            detail = f"Every label is {wanted} here; this is {kind}."
             yield Violation(f"{pointer}/{i}", "mixed_labels", detail)
-
-
-def _kind_of(value: object) -> str:
-    return "null, which only `y_pred` may have" if value is None else kind_of(value)
-
-
-def _decimal_texts(labels: list[Any], pointer: str) -> list[str]:
-    if not all(map(is_integer, labels)):
-        # The type of the first label decides.
-        like: object = 0 if is_integer(labels[0]) else ""
-        raise invalid(mixed(labels, pointer, null=False, like=like))
-    for i, label in enumerate(labels):
-        if abs(label) > MOST:
-            raise refuse(f"{pointer}/{i}", "out_of_range", INTEGER_RULE)
-    return [str(int(label)) for label in labels]
-
-
-def _forbidden(labels: Sequence[str], place: Place) -> Iterator[Violation]:
-    for i, label in enumerate(labels):
-        if not is_name(label):
-            yield Violation(place(i), "class_name", RULE)
-
-
-def _duplicates(names: list[str], place: Place) -> Iterator[Violation]:
-    first: dict[str, int] = {}
-    for i, name in enumerate(names):
-        if name in first:
-            detail = (
-                f"The same class as at {place(first[name])}, once both are in Unicode form NFC "
-                "and without surrounding spaces. Use a single spelling."
-            )
-            yield Violation(place(i), "twin_labels", detail)
-        first.setdefault(name, i)

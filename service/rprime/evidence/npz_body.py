@@ -4,7 +4,7 @@ import os
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from struct import Struct
@@ -28,6 +28,7 @@ _END = Struct("<4s4H2LH")
 _END_MARK = b"PK\5\6"
 _LARGE_MARK, _LARGE_SIZE = b"PK\6\7", 20
 """Size of the locator before the end of an archive of more than 4 GiB or 65 535 members."""
+_NOT_PLAIN = "The body is not an archive of plain arrays."
 _COPIES = 2
 """Copies of the ids in memory during sorting."""
 _LONGEST_TAIL = _END.size + (1 << 16)
@@ -37,16 +38,13 @@ _LONGEST = 512
 
 
 def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
-    """Read an archive of arrays of equal size: one-dimensional, but for scores of all classes.
-
-    The parameters are those of `arrow_body.read_parquet`.
-    """
+    """Read an archive of arrays of equal size: one-dimensional, but for scores of all classes."""
     _check_directory(file)
     try:
         with zipfile.ZipFile(file) as archive:
             _read(archive, columns, most)
     except _BROKEN:
-        raise Problem("unreadable_body", "The body is not an archive of plain arrays.") from None
+        raise Problem("unreadable_body", _NOT_PLAIN) from None
 
 
 # Encrypted members raise a RuntimeError, unknown flags a NotImplementedError.
@@ -91,7 +89,11 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
             name: _Member.of(opened.enter_context(archive.open(members[name])), name)
             for name in members
         }
-        _check_sizes(arrays)
+        size = arrays.get("y_true", next(iter(arrays.values()))).size
+        for name, array in arrays.items():
+            if array.size != size:
+                detail = f"It has {array.size} items and `y_true` {size}; each item needs both."
+                raise refuse(f"/{name}", "wrong_length", detail)
         scores = arrays.pop(MATRIX, None)
         if scores is not None:
             scores.fill(columns.matrix(scores.size, scores.width))
@@ -99,18 +101,9 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
         if ids is not None:
             columns.hold(_COPIES * ids.size * ids.kind.itemsize)
             columns.ids = _Ids(ids)
-        size = next(iter(arrays.values())).size
         for start in range(0, size, PIECE):
             rows = min(PIECE, size - start)
             columns.add({name: array.piece(rows) for name, array in arrays.items()})
-
-
-def _check_sizes(arrays: "Mapping[str, _Member]") -> None:
-    size = arrays.get("y_true", next(iter(arrays.values()))).size
-    for name, array in arrays.items():
-        if array.size != size:
-            detail = f"It has {array.size} items and `y_true` {size}; each item needs both."
-            raise refuse(f"/{name}", "wrong_length", detail)
 
 
 @dataclass(frozen=True)
@@ -133,9 +126,7 @@ class _Member:
             if min(shape, default=0) < 0:
                 raise ValueError
         except _NO_HEADER:
-            raise Problem(
-                "unreadable_body", "The body is not an archive of plain arrays."
-            ) from None
+            raise Problem("unreadable_body", _NOT_PLAIN) from None
         pointer = f"/{MATRIX if is_score(name) else name}"
         numeric = name in {"sample_weight", MATRIX} or is_score(name)
         is_label = kind.kind == "b" or (kind.kind == "U" and 0 < kind.itemsize <= _LONGEST)
@@ -143,17 +134,14 @@ class _Member:
             what = "numbers" if numeric else "integers, strings or booleans"
             detail = f"The array must hold {what}; pickles are never read."
             raise refuse(pointer, "column_type", detail)
-        if name == MATRIX and len(shape) == len(("items", "classes")) and shape[1]:
-            return cls(stream, kind, shape[0], shape[1], by_columns=by_columns)
+        what = "one dimension"
+        if name == MATRIX:
+            if len(shape) == len(("items", "classes")) and shape[1]:
+                return cls(stream, kind, shape[0], shape[1], by_columns=by_columns)
+            what = "a row for each item, a column for each class"
         if len(shape) != 1:
-            what = (
-                "a row for each item, a column for each class"
-                if name == MATRIX
-                else "one dimension"
-            )
-            raise refuse(
-                pointer, "wrong_shape", f"The array must have {what}; it has shape {shape}."
-            )
+            detail = f"The array must have {what}; it has shape {shape}."
+            raise refuse(pointer, "wrong_shape", detail)
         return cls(stream, kind, shape[0])
 
     def piece(self, rows: int) -> Piece:

@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from rprime.problems.problem import Violation, invalid, refuse
@@ -34,11 +33,7 @@ _SHORTENED = (
 def read_pasted(text: str) -> dict[str, Any]:
     """Read a request from text: JSON, or a matrix with or without the names of its classes.
 
-    Parameters
-    ----------
-    text
-        A request as `POST /evaluate` takes it; or rows of numbers as spreadsheets, CSV, Markdown,
-        numpy, scikit-learn and pandas write them.
+    Rows of numbers are as spreadsheets, CSV, Markdown, numpy, scikit-learn and pandas write them.
 
     Raises
     ------
@@ -56,37 +51,30 @@ def read_pasted(text: str) -> dict[str, Any]:
         found = {"confusion_matrix": _numbers(rows, row_offset=0, column_offset=0)}
     else:
         found = _tabular(_split(text))
-    if _are_shares(found["confusion_matrix"]):
+    # Fractions, each of at most 1, or in rows that make 100 percent each.
+    counts = found["confusion_matrix"]
+    if any(number % 1 for row in counts for number in row) and (
+        all(0 <= number <= 1 for row in counts for number in row)
+        or all(abs(sum(row) - 100) <= 1 for row in counts)
+    ):
         raise refuse(MATRIX, "shares", _SHARES)
     return found
 
 
-def _are_shares(rows: list[list[float]]) -> bool:
-    """Whether there are fractions, and each number is at most 1, or each row makes 100 percent."""
-    fractions = any(number % 1 for row in rows for number in row)
-    small = all(0 <= number <= 1 for row in rows for number in row)
-    return fractions and (small or all(abs(sum(row) - 100) <= 1 for row in rows))
-
-
 def _split(text: str) -> Cells:
-    """Read lines of cells by the separator that they have in common."""
+    """Read lines of cells by the separator that they have in common, or by spaces."""
     lines = [line for line in text.splitlines() if not _RULE.fullmatch(line)]
     separator = next((sign for sign in _SEPARATORS if any(sign in line for line in lines)), None)
-    if separator is None:
-        return _aligned([line.split() for line in lines])
-    if separator == "|":
-        lines = [line.strip().strip("|") for line in lines]
-    rows = csv.reader(lines, delimiter=separator)
-    return [[cell.strip() for cell in row] for row in rows]
-
-
-def _aligned(rows: Cells) -> Cells:
-    """Add the empty corner before the names of columns if a console omits it.
-
-    pandas can also print the names of both axes, that of the rows on a line of its own.
-    """
+    if separator is not None:
+        if separator == "|":
+            lines = [line.strip().strip("|") for line in lines]
+        separated = csv.reader(lines, delimiter=separator)
+        return [[cell.strip() for cell in row] for row in separated]
+    rows = [line.split() for line in lines]
+    # pandas can print the names of both axes, that of the rows on a line of its own.
     if len(rows) > 1 and len(rows[1]) == 1 and not _is_number(rows[1][0]):
         del rows[1]
+    # A console omits the empty corner before the names of columns.
     if len(rows) > 1 and len(rows[0]) == len(rows[1]) - 1:
         rows[0].insert(0, "")
     return rows
@@ -145,11 +133,9 @@ def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[f
     ]
     if faults:
         raise invalid(faults)
-    return [list(_counts(row)) for row in rows]
+    return [[_count(cell.replace(",", "")) for cell in row] for row in rows]
 
 
-def _counts(row: Iterable[str]) -> Iterable[float]:
-    for cell in row:
-        plain = cell.replace(",", "")
-        whole = plain.lstrip("+-").isdecimal() and len(plain) < LONGEST_COUNT
-        yield int(plain) if whole else float(plain)
+def _count(text: str) -> float:
+    whole = text.lstrip("+-").isdecimal() and len(text) < LONGEST_COUNT
+    return int(text) if whole else float(text)

@@ -122,15 +122,10 @@ def read(document: Document, limits: Limits) -> Evidence:
 def read_baseline(
     document: Document, source: Document, candidate: Evidence, limits: Limits
 ) -> Evidence:
-    """Read the evidence of a baseline.
+    """Read the evidence of a baseline, given the candidate as document and as evidence.
 
-    Parameters
-    ----------
-    document
-        Evidence of its own, or only `y_pred` or `y_score`: other predictions for the
-        candidate's items.
-    source, candidate
-        The candidate, as document and as evidence.
+    It has evidence of its own, or only `y_pred` or `y_score`: other predictions for the
+    candidate's items.
     """
     alone = next((name for name in ("y_score", "y_pred") if name in document.arrays), None)
     if alone is None or "y_true" in document.arrays:

@@ -74,12 +74,7 @@ def is_score(name: str) -> bool:
 class ScoreColumns(Growing):
     """The scores of the items in one array, filled column by column without another copy.
 
-    Parameters
-    ----------
-    places
-        Column of the array for each column of the body.
-    sources
-        Number of each column in the body, from 1, for messages.
+    Each column of the body has a place in the array, and a number in the body for messages.
     """
 
     def __init__(self, places: Mapping[str, int], sources: Mapping[str, int]) -> None:

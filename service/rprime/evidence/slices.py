@@ -44,13 +44,7 @@ def is_slice(name: str) -> bool:
 
 
 class SliceValues(CodedColumn):
-    """A column of slices in a body; numbers that are measured are kept, to be cut.
-
-    Parameters
-    ----------
-    untyped
-        Whether the format writes numbers as texts.
-    """
+    """A column of slices; measured numbers, untyped if they are texts, are kept to be cut."""
 
     def __init__(self, name: str, *, measured: bool, untyped: bool) -> None:
         codes = Vocabulary(MOST_SLICES, f"/{name}", what="slices")
@@ -68,13 +62,7 @@ class SliceValues(CodedColumn):
 
 
 def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
-    """Read the slices of items; None if the request has none.
-
-    Parameters
-    ----------
-    cells
-        Shape (n,): the cell of each item among k classes, true (k + 1) + predicted.
-    """
+    """Read the slices of items, given the cell of each, true (k + 1) + predicted, shape (n,)."""
     place = f"{document.pointer}/slices"
     if "slices" not in document.arrays:
         for name in ("slice_crossings", "slice_cuts"):
@@ -268,15 +256,7 @@ def slices_of_tables(
     labels: Sequence[str],
     read: Callable[[Document], ConfusionTable],
 ) -> Slices:
-    """Read slices that have tables of their own.
-
-    Parameters
-    ----------
-    whole, labels
-        The table of all items, and its classes.
-    read
-        Reads the table of a document.
-    """
+    """Read slices that have tables of their own, each a document; together they fit the whole."""
     place, given = f"{document.pointer}/slices", document.arrays["slices"]
     if whole.spurious is not None or whole.weighted:
         what = "weights" if whole.weighted else "`spurious` predictions, which are in no slice"

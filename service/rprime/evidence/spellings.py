@@ -27,7 +27,7 @@ class Spellings:
     aliases
         The class that each other text means; texts in NFC and without surrounding white space.
     unclassified
-        Whether predictions of no declared class count as missing; else they are refused.
+        Whether predictions of no declared class count as missing.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -56,10 +56,8 @@ class Spellings:
         ----------
         sent, meant
             The texts by code, as they came and as they are read.
-        without
-            Which codes are no class, shape (codes,).
-        counts
-            How many labels have each code, shape (codes,).
+        without, counts
+            Which codes are no class, and how many labels have each code, shape (codes,).
         """
         found = []
         renamed = np.array([a != b for a, b in zip(sent, meant, strict=True)])

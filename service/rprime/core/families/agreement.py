@@ -22,11 +22,9 @@ BANDS = (
 
 
 def landis_koch(kappa: float) -> str:
-    """Return the name of the conventional band of a kappa, lower bounds included.
+    """Return the name of the band of a kappa, lower bounds included (Landis, Koch 1977).
 
-    References
-    ----------
-    Landis, Koch 1977. The bands are conventions, not results.
+    The bands are conventions, not results.
     """
     return next((name for bound, name in BANDS if kappa >= bound), "poor")
 
@@ -72,16 +70,9 @@ def kappa_max(t: Moments) -> Array:
 def weighted_kappa_gradient(
     table: ConfusionTable, weights: KappaWeights, rows: Array, columns: Array
 ) -> Array:
-    """Change of the weighted kappa with one more item in each of the given cells.
+    """Change of the weighted kappa with one more item in each of the given cells, shape (..., c).
 
-    Parameters
-    ----------
-    rows, columns
-        Shape (c,); column k stands for unclassified items, which have no influence.
-
-    Returns
-    -------
-    Shape (..., c).
+    Column k stands for unclassified items, which have no influence.
     """
     t, answered = table.classified, columns < table.k
     inside = np.where(answered, columns, 0)

@@ -88,34 +88,15 @@ def _interval(index: Index, kind: str) -> str | None:
 
 
 def macro_means(values: Array, defined: Array) -> Array:
-    """Average over the classes with a defined value.
-
-    Parameters
-    ----------
-    values, defined
-        Shape (..., k).
-
-    Returns
-    -------
-    Shape (...); NaN where no class has a defined value.
-    """
+    """Average (..., k) over the classes with a defined value; NaN where there are none."""
     sums = np.add.reduce(np.where(defined, values, 0.0), axis=-1)
     return np.asarray(sums / np.add.reduce(defined, axis=-1))
 
 
 def weighted_means(values: Array, support: Array, total: Array) -> Array:
-    """Average weighted by m_i.
+    """Average values (..., k) by m_i; NaN where a class with items has none that is finite.
 
-    Parameters
-    ----------
-    values
-        Shape (..., k); not finite where undefined.
-    support, total
-        m_i of shape (..., k) and w of shape (...), broadcastable to the values.
-
-    Returns
-    -------
-    Shape (...); NaN where a class with items is undefined.
+    m_i, of shape (..., k), and w, of shape (...), are broadcastable to the values.
     """
     defined = np.isfinite(values)
     sums = np.add.reduce(np.where(defined, values, 0.0) * support, axis=-1)
@@ -124,17 +105,7 @@ def weighted_means(values: Array, support: Array, total: Array) -> Array:
 
 
 def weighted_reasons(codes: Array, support: Array) -> Array:
-    """Return the reason of the first class that has items and no value, else no_samples.
-
-    Parameters
-    ----------
-    codes, support
-        Shape (..., k).
-
-    Returns
-    -------
-    Codes into `REASONS`, shape (...).
-    """
+    """Return the code of the first class with items and no value, else no_samples, shape (...)."""
     blocking = (codes > 0) & (support > 0)
     first = np.argmax(blocking, axis=-1)[..., None]
     taken = np.take_along_axis(codes, first, axis=-1)[..., 0]

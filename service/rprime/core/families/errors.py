@@ -68,16 +68,9 @@ def allocation_disagreement(t: ConfusionTable) -> Array:
 def expected_cost_gradient(
     table: ConfusionTable, cost: Array, rows: Array, columns: Array
 ) -> Array:
-    """Change of the expected cost with one more item in each of the given cells.
+    """Change of the expected cost with one more item in each of the given cells, shape (..., c).
 
-    Parameters
-    ----------
-    rows, columns
-        Shape (c,); column k stands for unclassified items.
-
-    Returns
-    -------
-    Shape (..., c); 0 where the item has no cost.
+    Column k stands for unclassified items; 0 where the item has no cost.
     """
     counted = columns < cost.shape[-1]
     price = cost[rows, np.where(counted, columns, 0)]

@@ -39,14 +39,8 @@ def gt_index(c: Counts) -> Array:
 def chance_shares(row_errors: Array, column_errors: Array) -> Array:
     """Fit alpha_i beta_j to the off-diagonal cells by iterative proportional fitting.
 
-    Parameters
-    ----------
-    row_errors, column_errors
-        Shape (..., k): errors of each true and each predicted class.
-
-    Returns
-    -------
-    b = beta / sum(beta), shape (..., k); NaN where it did not converge in 10 000 rounds.
+    Of errors (..., k) of each true and each predicted class, return b = beta / sum(beta), of the
+    same shape; NaN where it did not converge in 10 000 rounds.
     """
     tables = (-1, row_errors.shape[-1])
     rows, columns = row_errors.reshape(tables), column_errors.reshape(tables)

@@ -11,22 +11,10 @@ from rprime.core.table import ConfusionTable
 
 @dataclass(frozen=True)
 class Moments:
-    """Sums over classes of a stack of classified tables; each of shape (...).
+    """Sums over the k classes of a stack of classified tables; each of shape (...).
 
-    Parameters
-    ----------
-    total
-        w, all items.
-    correct
-        Sum of a_i.
-    products
-        Sum of m_i s_i.
-    support_squares, predicted_squares
-        Sums of m_i^2 and of s_i^2.
-    attainable
-        Sum of min(m_i, s_i).
-    k
-        Number of declared classes.
+    `total` is w, `correct` the sum of a_i, `products` of m_i s_i, `support_squares` of m_i^2,
+    `predicted_squares` of s_i^2, and `attainable` of min(m_i, s_i).
     """
 
     total: Array

@@ -43,14 +43,9 @@ FEWEST = 2
 
 @dataclass(frozen=True)
 class Pairs:
-    """Ordered pairs of items; each of shape (...), NaN without any.
+    """Ordered pairs of items: all, those of one true class, of one predicted class, and of both.
 
-    Parameters
-    ----------
-    every
-        All of them.
-    true, predicted, both
-        Those of one true class, of one predicted class, and of both.
+    Each is of shape (...), NaN without any.
     """
 
     every: Array

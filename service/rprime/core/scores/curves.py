@@ -20,12 +20,8 @@ its score is at least the threshold; a threshold of NaN stands for no items."""
 class Detections:
     """Positives and negatives at or above every threshold on the score of one class.
 
-    Parameters
-    ----------
-    threshold
-        Shape (points,): NaN for no items, then the distinct scores, highest first.
-    tp, fp
-        Numbers of positives and negatives that reach it, the same shape.
+    All have the shape (points,); the thresholds are NaN for no items, then the distinct scores,
+    highest first.
     """
 
     threshold: Array
@@ -135,8 +131,6 @@ def risk_coverage(answered: Array, wrong: Array, threshold: Array) -> CurveColum
 def rejection_sweep(scores: Scores) -> CurveColumns:
     """Compute overall indices as items with a low top score are left unclassified.
 
-    Notes
-    -----
     R' counts an unclassified item as not wrong: it rises to 1 as all are left out, while
     accuracy falls to 0.
     """
@@ -170,11 +164,7 @@ def thinned(x: Array, y: Array, most: int = MOST_POINTS) -> Array:
         Shape (points,), x ascending.
     most
         Number of points to keep: the ends and the hull, then others at equal distances along
-        the curve.
-
-    Returns
-    -------
-    Ascending positions. If the hull has too many corners, every so many of them.
+        the curve. If the hull has too many corners, every so many of them.
     """
     if len(x) <= most:
         return np.arange(len(x))
