@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike
 
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.comparison.guard import smoothed_by_rows
+from rprime.core.intervals.smoothing import ROW_WISE, full, smoothed
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
@@ -155,3 +157,16 @@ def test_rounding_is_no_evidence(kind: str) -> None:
     rule = drop(index="r_prime", classes=("0",))
     (result,) = judged(gate_of(rule), candidate, baseline).results
     assert result.lower_limit is None
+
+
+def test_the_guard_of_a_table_does_not_depend_on_the_others_of_its_stack() -> None:
+    counts, missing = np.array([[[30, 2], [3, 20]], [[10, 1], [0, 9]]]), np.array([[0, 0], [4, 1]])
+    stack = ConfusionTable.dense(counts, missing)
+    rows = smoothed_by_rows(stack)
+    alone = smoothed_by_rows(ConfusionTable.dense(counts[0]))
+    np.testing.assert_allclose(full(rows.cells)[0], full(alone.cells), rtol=1e-12)
+    of_intervals = smoothed(stack)
+    np.testing.assert_allclose(full(rows.cells), full(of_intervals.cells)[ROW_WISE], rtol=1e-12)
+    assert rows.unclassified is not None
+    assert of_intervals.unclassified is not None
+    np.testing.assert_allclose(rows.unclassified, of_intervals.unclassified[ROW_WISE], rtol=1e-12)

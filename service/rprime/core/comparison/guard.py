@@ -134,12 +134,12 @@ def smoothed_by_rows(table: ConfusionTable) -> ConfusionTable:
     there = (table.support > 0).astype(np.float64)
     if not isinstance(table.cells, DenseCells):
         return _smoothed_sparse(table, there)
-    columns = table.cells.column_sums
+    weights = table.cells.column_sums + 0.5
     if table.unclassified is not None:
-        columns = np.concatenate(
-            [columns, np.add.reduce(table.unclassified, axis=-1)[..., None]], axis=-1
-        )
-    shares = np.repeat((columns + 0.5)[..., None, :], table.k, axis=-2)
+        items = np.add.reduce(table.unclassified, axis=-1)[..., None]
+        # A table of a stack may have none where another one has some.
+        weights = np.concatenate([weights, np.where(items > 0, items + 0.5, 0.0)], axis=-1)
+    shares = np.repeat(weights[..., None, :], table.k, axis=-2)
     diagonal = np.arange(table.k)
     shares[..., diagonal, diagonal] = 0.0
     shares *= 0.5 / np.maximum(np.add.reduce(shares, axis=-1), 0.5)[..., None]
