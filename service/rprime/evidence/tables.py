@@ -36,7 +36,11 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
         raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
     table = ConfusionTable.dense(
         counts.T if document.rest.get("axis") == "rows_are_predicted" else counts,
-        *(numbers.optional_vector(document, name, numbers.COUNT, k) for name in _OMISSIONS),
+        **{
+            name: numbers.optional_vector(document, name, numbers.COUNT, k)
+            for name in _OMISSIONS
+            if name in arrays
+        },
         weighted=document.rest.get("weighted") is True,
     )
     return labels, table
