@@ -33,6 +33,7 @@ from rprime.report.history_charts import (
     course_of,
 )
 from rprime.report.marks import axis_of
+from rprime.report.measures import Measure
 from rprime.report.names import isolated, shown
 from rprime.report.names import shown as fit
 from rprime.report.view import term
@@ -216,19 +217,10 @@ def model_history(
     measures = [measure_of(trend.index, point) for point in chosen]
     numbers = [(m.value, m.low, m.high) for m in measures]
     course = course_of(trend.index.name, 0, np.arange(len(numbers)), numbers, lone=True)
-    axis = axis_of(measures)
     return {
         "index": term(index),
         "overall": term(trend.index),
-        "axis": axis.ends,
-        "steps": [
-            {
-                "entry": entry,
-                "cell": cell_of(measure, axis),
-                "lowest": ("", "") if at is None else (shown(series.labels[at]), decimal(row[at])),
-            }
-            for entry, measure, row, at in zip(steps, measures, values, classes.worst, strict=True)
-        ][::-1],
+        **_rows(steps, measures, classes),
         "legend": legend_of(measures),
         "classes": len(series.labels),
         "about_items": ITEMS,
@@ -243,6 +235,24 @@ def model_history(
             **classes.data(),
         },
     }
+
+
+def _rows(
+    steps: Sequence[dict[str, Any]], measures: Sequence[Measure], classes: ClassHistory
+) -> dict[str, Any]:
+    """Return the rows of the table, newest first, and the ends of the axis of their values."""
+    axis = axis_of(measures)
+    rows = [
+        {
+            "entry": entry,
+            "cell": cell_of(measure, axis),
+            "lowest": ("", "") if at is None else (shown(classes.labels[at]), decimal(row[at])),
+        }
+        for entry, measure, row, at in zip(
+            steps, measures, classes.values, classes.worst, strict=True
+        )
+    ]
+    return {"axis": axis.ends, "steps": rows[::-1]}
 
 
 def _step(entry: dict[str, Any], aliases: Sequence[str]) -> dict[str, Any]:

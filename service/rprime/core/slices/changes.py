@@ -92,25 +92,7 @@ def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges |
     if not own.names:
         return None
     ours, theirs = (Estimates.of(table, options, selection) for table in (own.tables, other))
-    found = np.full((REASON + 2, *ours.values.overall.shape), np.nan)
-    one_test_set = whole.comparability in (*PAIRED, "same_test_set")
-    for places, part in differences(
-        ours,
-        theirs,
-        pairs=pairs,  # type: ignore[arg-type] # overall differences need no class_variance
-        one_test_set=one_test_set,
-    ):
-        limits = part.limits((1 - options.confidence) / 2)
-        if pairs is None:
-            p = two_sided_p(part, selection.overall)
-        else:
-            p = np.minimum(2 * np.fmin(*part.p_of_no_change), 1.0)
-        values = part.candidate, part.baseline, part.value
-        found[..., places] = *values, *limits, part.methods, part.reasons, p
-    differ = _class_lists_matter(whole, selection.overall)
-    for place in (VALUE, LOWER, UPPER, REASON + 1):
-        found[place, differ] = np.nan
-    found[REASON, differ] = CODE["classes_differ"]
+    found = _measured(whole, ours, theirs, pairs)
     p = np.where(vague(ours) | vague(theirs), np.nan, found[-1])
     index, order = ordering_index(options), np.arange(len(own.names))
     if index is not None:
@@ -124,6 +106,33 @@ def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges |
         numbers=found[:-1, :, order],
         p_adjusted=ADJUST[options.slice_adjust](p.ravel()).reshape(p.shape)[:, order],
     )
+
+
+def _measured(
+    whole: Comparison, ours: Estimates, theirs: Estimates, pairs: "SlicedPairs | None"
+) -> Array:
+    """Return numbers and p-values of all differences, shape (REASON + 2, index, slices)."""
+    options, entries = ours.values.options, ours.values.selection.overall
+    found = np.full((REASON + 2, *ours.values.overall.shape), np.nan)
+    one_test_set = whole.comparability in (*PAIRED, "same_test_set")
+    for places, part in differences(
+        ours,
+        theirs,
+        pairs=pairs,  # type: ignore[arg-type] # overall differences need no class_variance
+        one_test_set=one_test_set,
+    ):
+        limits = part.limits((1 - options.confidence) / 2)
+        if pairs is None:
+            p = two_sided_p(part, entries)
+        else:
+            p = np.minimum(2 * np.fmin(*part.p_of_no_change), 1.0)
+        values = part.candidate, part.baseline, part.value
+        found[..., places] = *values, *limits, part.methods, part.reasons, p
+    differ = _class_lists_matter(whole, entries)
+    for place in (VALUE, LOWER, UPPER, REASON + 1):
+        found[place, differ] = np.nan
+    found[REASON, differ] = CODE["classes_differ"]
+    return found
 
 
 def _shared(ours: Slices, theirs: Slices | None) -> tuple[Slices, ConfusionTable]:
