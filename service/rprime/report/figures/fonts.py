@@ -12,7 +12,7 @@ FAMILY = "DejaVu Sans"
 """The font that comes with matplotlib."""
 
 _BOXES = ("Last Resort", "LastResort", "Adobe Blank")
-"""Families that have a box, or nothing, for every letter."""
+"""How the names of families begin that have a box, or nothing, for every letter."""
 _MISSING = re.compile(r"Glyph (\d+) .*missing from font")
 _NORMAL = 400
 
@@ -51,7 +51,7 @@ def _installed() -> list[Any]:
         (
             font
             for font in fontManager.ttflist
-            if (font.weight, font.style) == (_NORMAL, "normal") and font.name not in _BOXES
+            if (font.weight, font.style) == (_NORMAL, "normal") and not font.name.startswith(_BOXES)
         ),
         key=lambda font: ("Mono" in font.name, "Sans" not in font.name, font.name),
     )
