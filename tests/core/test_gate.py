@@ -117,7 +117,7 @@ def test_a_drop_is_told_with_its_numbers() -> None:
 
 def test_a_rule_that_has_been_judged_can_leave_its_process() -> None:
     rule = Rule(kind="max_drop", limit=0.1, index="accuracy")
-    assert rule.entry.key == "accuracy"
+    assert rule.target.entry.key == "accuracy"
     assert pickle.loads(pickle.dumps(rule)) == rule  # noqa: S301 (made here)
 
 

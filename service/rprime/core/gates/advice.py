@@ -110,7 +110,7 @@ def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str
     blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > most]
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
     for result in blind[:MOST_NAMED]:
-        subject = result.name or f"the test set of {rule.target}"
+        subject = result.name or f"the test set of {rule.target.name}"
         subject = subject[0].upper() + subject[1:]
         items = f"{number(result.items)} items" if result.items else "no items"
         yield f"{subject} has {items}: {_undetected(rule, result)}."

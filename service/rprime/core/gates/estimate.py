@@ -1,24 +1,16 @@
-"""The values and differences that a rule bounds, and what their intervals rest on."""
+"""The values that a rule bounds, and what their intervals rest on."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
-from rprime.core.comparison.aligned_values import AlignedValues
-from rprime.core.comparison.alignment import Side
-from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.compared_side import ComparedSide, LimitSource
-from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.mover import MoverLimits
 from rprime.core.estimates import Estimates
-from rprime.core.gates.rules import Rule
 from rprime.core.index import REASONS, Index
-from rprime.core.items import Items
-from rprime.core.options import Options
-from rprime.core.table import ConfusionTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,62 +84,3 @@ class Estimate:
     def _rows(self, values: FloatArray) -> FloatArray:
         """Add an axis of one result to overall values."""
         return values if self._by_class else np.asarray(values)[..., None]
-
-
-def estimate_of(rule: Rule, side: Side, known: Estimates) -> Estimate:
-    """Return the values that a rule bounds, a row for each class; of a cell the second is none."""
-    if rule.confusion is not None:
-        options = replace(known.values.options, indices=("recall",), cell_weights=None)
-        known = _of_cell(side, *rule.confusion).estimates(options)
-    return Estimate(known, rule.entry)
-
-
-def difference_of(rule: Rule, comparison: Comparison) -> Difference:
-    """Return the differences that a rule bounds, with rows as those of `estimate_of`."""
-    if rule.confusion is None:
-        return differences(rule.entry, comparison)
-    relation = comparison.comparability
-    identity = None if relation == "unknown" else rule.target
-    sides = [_of_cell(side, *rule.confusion) for side in comparison.sides]
-    if relation == "same_test_set":
-        # All items of the true class look alike: only paired ones may be paired.
-        sides = [replace(side, items=None) for side in sides]
-    ours, theirs = (replace(side, fingerprint=identity) for side in sides)
-    found = compare(ours, theirs, Options(indices=("recall",)), attributed=())
-    return differences(rule.entry, found)
-
-
-def differences(entry: Index, known: Comparison | AlignedValues) -> Difference:
-    """Return the differences of an index, shape (..., rows), a row for each compared class."""
-    if entry.scope == "overall":
-        return known.of_overall(entry.key)[..., np.newaxis]
-    return known.of_classes(entry.key)
-
-
-CELL_CLASSES = ("predicted as the other class", "not")
-
-
-def _of_cell(side: Side, true: str, predicted: str) -> Side:
-    """Return the items of the true class as a table of two; empty without the classes."""
-    if not {true, predicted} <= set(side.labels):
-        return Side(labels=CELL_CLASSES, table=ConfusionTable.dense(np.zeros((2, 2))))
-    row, column = side.labels.index(true), side.labels.index(predicted)
-    rows, columns, counts = side.table.cells.coordinates()
-    hits = counts[(rows == row) & (columns == column)].sum()
-    total = side.table.support[row]
-    table = ConfusionTable.dense(
-        np.array([[hits, total - hits], [0, 0]]), weighted=side.table.weighted
-    )
-    return Side(labels=CELL_CLASSES, table=table, items=_binary(side.items, row, column))
-
-
-def _binary(items: Items | None, row: int, column: int) -> Items | None:
-    """Return the items of one class, predicted as another one (0) or not (1)."""
-    if items is None:
-        return None
-    own = items.true == row
-    predicted = (items.predicted[own] != column).astype(np.uint8)
-    groups, weights = (
-        None if part is None else part[own] for part in (items.groups, items.weights)
-    )
-    return Items(np.zeros_like(predicted), predicted, groups, weights)

@@ -13,7 +13,7 @@ from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import METHODS, MOVER, REASONS, Difference
 from rprime.core.estimates import Estimates
 from rprime.core.gates.draft import Draft, Rows, draft_of
-from rprime.core.gates.estimate import Estimate, difference_of, estimate_of
+from rprime.core.gates.estimate import Estimate
 from rprime.core.gates.gap import GapLimits
 from rprime.core.gates.rule_tests import RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule
@@ -72,7 +72,7 @@ class GateCandidate:
         if few:
             options = replace(known.values.options, left_out=few)
             known = replace(known, values=replace(known.values, options=options))
-        found = estimate_of(rule, self.side, known)
+        found = rule.target.estimate(self.side, known)
         return found, Rows.of(rule, self.side.labels, found.items).without(self.side.labels, few)
 
     def difference(self, rule: Rule, comparison: Comparison) -> tuple[Difference, Rows]:
@@ -80,7 +80,7 @@ class GateCandidate:
         few = small_classes(rule, *(side.table.support for side in comparison.sides))
         if few:
             comparison = self._without(rule, comparison, few)
-        known = difference_of(rule, comparison)
+        known = rule.target.difference(comparison)
         others = comparison.without_items + comparison.candidate_only + comparison.baseline_only
         rows = Rows.of(rule, comparison.classes, known.items, others)
         return known, rows.without(comparison.sides[0].labels, few)
@@ -93,7 +93,7 @@ class GateCandidate:
             factors = np.pad(factors, ((0, more), (0, more)), constant_values=1.0)
         options = replace(
             self.options,
-            indices=(rule.index,),
+            indices=rule.target.keys,
             left_out=few,
             cell_weights=factors,
             cost=None,
@@ -180,7 +180,7 @@ def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> D
 
 def not_in_all(rule: Rule, items: FloatArray) -> tuple[int, ...]:
     """Return the classes without enough items (s, k) in each slice: averages leave them out."""
-    if not rule.leaves_out or rule.classes is not None:
+    if not rule.target.leaves_out or rule.classes is not None:
         return ()
     least = max(rule.min_items, 1)
     fewest = np.min(items[items.sum(-1) >= least], axis=0, initial=np.inf)
@@ -272,7 +272,7 @@ def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
         return "no_items" if label in declared else "class_missing"
     if rule.classes is not None or rule.min_items or rule.kind == "max_gap":
         return "no_class"
-    return "class_missing" if rule.lacks(declared) else "no_items"
+    return "class_missing" if rule.target.lacks(declared) else "no_items"
 
 
 def _missing_class(rule: Rule, label: str | None, comparison: Comparison) -> str:

@@ -18,8 +18,9 @@ from rprime.core.gates.evidence import GateCandidate, gather_evidence
 from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
 from rprime.core.gates.rule_tests import RuleTests, distance_found
-from rprime.core.gates.rules import Gate, Waiver, check_gate
+from rprime.core.gates.rules import Gate, Rule, Waiver, check_gate
 from rprime.core.gates.sentences import gate_sentence, named, number, sentence
+from rprime.core.gates.targets import Correlated
 from rprime.core.gates.verdict import (
     EFFECTS,
     JUDGED,
@@ -242,23 +243,29 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
     """
     plan = tests.plan
     signs = np.where(plan.guards_below, -1.0, 1.0)
-    known = [
-        not (rule.confusion or rule.slices or (rule.min_items and rule.classes is None))
-        for rule in plan.rules
-    ]
-    tested = np.flatnonzero(known & ~np.isnan(tests.p[0]))
+    numbers = {
+        i: number
+        for i in np.flatnonzero(~np.isnan(tests.p[0])).tolist()
+        if (number := _correlated(plan.rules[i], plan.labels[i])) is not None
+    }
     blocks = []
     for against, comparison in comparisons.items():
-        own = [i for i in tested if plan.against[i] == against]
+        own = [i for i in numbers if plan.against[i] == against]
         if len(own) <= 1:
             continue
-        targets = [(plan.rules[i].scope, plan.rules[i].index, plan.labels[i]) for i in own]
-        correlation = comparison.correlation(targets)
+        correlation = comparison.correlation([numbers[i] for i in own])
         there = ~np.isnan(np.diagonal(correlation))
         places = np.array(own, dtype=np.intp)[there]
         turned = correlation[np.ix_(there, there)] * np.outer(signs[places], signs[places])
         blocks.append(Block(places, turned))
     return blocks
+
+
+def _correlated(rule: Rule, label: str | None) -> Correlated | None:
+    """Return the number by which a comparison of all items knows the influences of a result."""
+    if rule.slices is not None or (rule.min_items and rule.classes is None):
+        return None
+    return rule.target.correlated(label)
 
 
 def apply_waivers(

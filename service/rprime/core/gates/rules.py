@@ -8,15 +8,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from rprime.core.catalog import find
-from rprime.core.index import Index, IndexScope
+from rprime.core.gates.targets import Mistake, Target, target_of
 from rprime.core.options import Options
 
 RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain", "min_gain", "max_gap"]
 Policy = Literal["all_must_pass", "suspects_undecided", "suspects_fail", "proven_only"]
 Effect = Literal["pass", "warn", "fail"]
-Mistake = tuple[str, str, str]
-"""The member of the rule, a stable code, and a sentence."""
 OpenVerdict = Literal["inconclusive", "no_baseline", "not_comparable", "undefined"]
 """Verdicts that are neither a pass nor a fail; `on` sets their effects."""
 
@@ -61,8 +58,7 @@ class Rule:
     classes
         None: the overall index; "all" or labels: the per-class one.
     confusion
-        True and predicted class of a cell: the rule bounds its share of the true class, which is
-        the recall of a table of two classes, so it has the interval and the tests of every recall.
+        True and predicted class of a cell: the rule bounds its share of the true class.
     test
         "auto" fails on evidence only; "none" compares point values.
     policy
@@ -90,37 +86,10 @@ class Rule:
     min_items: float = 0
     slices: str | tuple[str, ...] | None = None
 
-    @property
-    def scope(self) -> IndexScope:
-        """The scope of the index."""
-        return "overall" if self.classes is None and self.confusion is None else "class"
-
-    @property
-    def entry(self) -> Index:
-        """The index in the catalog; every checked rule has one."""
-        found = find(self.scope, self.index if self.confusion is None else "recall")
-        if found is None:
-            raise KeyError(f"There is no {self.scope} index {self.index}.")
-        return found
-
     @cached_property
-    def target(self) -> str:
-        """The key of the index, or both classes of the cell."""
-        if self.confusion is None:
-            return self.index
-        return "confusion({}, {})".format(*self.confusion)
-
-    @property
-    def best(self) -> float | None:
-        """The value of a perfect classifier."""
-        if self.confusion is None:
-            return self.entry.best
-        return float(self.confusion[0] == self.confusion[1])
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether classes with few items can be left out: it has classes or averages over them."""
-        return self.classes is not None or self.entry.reads in ("macro", "means")
+    def target(self) -> Target:
+        """What it bounds."""
+        return target_of(self.index, self.classes, self.confusion)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -130,11 +99,7 @@ class Rule:
     @cached_property
     def name(self) -> str:
         """The id, or the default one."""
-        return self.id or ".".join((self.target, self.kind, *self.columns))
-
-    def lacks(self, declared: tuple[str, ...]) -> bool:
-        """Whether one of the two classes of a cell is not declared."""
-        return self.confusion is not None and not set(self.confusion) <= set(declared)
+        return self.id or ".".join((self.target.name, self.kind, *self.columns))
 
     @property
     def decides_by(self) -> Policy:
@@ -233,12 +198,12 @@ class Gate:
     @property
     def indices(self) -> tuple[str, ...]:
         """Keys of the indices that the gate needs."""
-        return tuple(dict.fromkeys(rule.index for rule in self.rules if rule.index))
+        return tuple(dict.fromkeys(key for rule in self.rules for key in rule.target.keys))
 
     @property
     def scored(self) -> bool:
         """Whether a rule reads scores."""
-        return any(rule.entry.scored for rule in self.rules)
+        return any(rule.target.entry.scored for rule in self.rules)
 
     @property
     def level(self) -> float:
@@ -295,36 +260,14 @@ def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
     if rule.kind not in KINDS:
         yield "kind", "unknown_kind", f"A rule needs one of {', '.join(KINDS)}."
         return
-    if rule.confusion is None:
-        if find(rule.scope, rule.index) is None:
-            yield "index", "unknown_index", _missing_index(rule.scope, rule.index)
-            return
-        if (option := rule.entry.needs) and getattr(options, option, None) is None:
-            yield "index", "option_missing", f"{rule.index} needs the option {option}."
-        yield from _class_mistakes(rule)
+    found = tuple(rule.target.mistakes(options))
+    yield from found
+    if any(code == "unknown_index" for _, code, _ in found):
+        return  # nothing else about the rule can be checked
     yield from _policy_mistakes(rule)
     yield from _slice_mistakes(rule)
     yield from _limit_mistakes(rule)
     yield from _min_items_mistakes(rule)
-
-
-def _missing_index(scope: IndexScope, key: str) -> str:
-    other: IndexScope = "class" if scope == "overall" else "overall"
-    if find(other, key) is None:
-        return f"The catalog has no index {key}."
-    if other == "overall":
-        return f"{key} has no per-class values: remove classes."
-    return f"{key} is a per-class index: add classes, or use macro_{key}."
-
-
-def _class_mistakes(rule: Rule) -> Iterator[Mistake]:
-    if rule.classes is None or rule.classes == "all":
-        return
-    if not rule.classes:
-        text = "A rule without classes checks nothing: name classes, or write all."
-        yield "classes", "empty", text
-    if len(set(rule.classes)) < len(rule.classes):
-        yield "classes", "duplicate", "A class appears twice."
 
 
 def _policy_mistakes(rule: Rule) -> Iterator[Mistake]:
@@ -353,14 +296,15 @@ def _slice_mistakes(rule: Rule) -> Iterator[Mistake]:
 def _min_items_mistakes(rule: Rule) -> Iterator[Mistake]:
     if not (np.isfinite(rule.min_items) and rule.min_items >= 0):
         yield "min_items", "out_of_range", "min_items is a number of items: 0 or more."
-    elif rule.min_items and not rule.leaves_out:
-        text = f"{rule.target} is no average over classes, so min_items leaves nothing out."
+    elif rule.min_items and not rule.target.leaves_out:
+        text = f"{rule.target.name} is no average over classes, so min_items leaves nothing out."
         yield "min_items", "no_classes", text
 
 
 def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
-    name, (low, high) = rule.target, rule.entry.range
-    if rule.kind in TURNED and rule.best == low:
+    target = rule.target
+    name, (low, high) = target.name, target.entry.range
+    if rule.kind in TURNED and target.best == low:
         other, change, better = TURNED[rule.kind]
         text = f"{name} is best at {low:g}, so {change} is {better}: use {other}."
         yield rule.kind, f"use_{other}", text

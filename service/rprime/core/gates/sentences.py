@@ -132,9 +132,7 @@ def number(value: float) -> str:
 
 
 def _subject(result: Result, rule: Rule) -> str:
-    name = rule.target if result.class_ is None else f"{rule.target} of class `{result.class_}`"
-    if rule.confusion is not None:
-        name = "the share of class `{}` predicted as `{}`".format(*rule.confusion)
+    name = rule.target.subject(result.class_)
     if rule.kind == "max_gap":
         return f"the largest difference of {name} between the slices of {rule.slices}"
     return name + _on_slice(result)
@@ -252,7 +250,7 @@ def _untested(result: Result, rule: Rule) -> str:
         "weighted": "the counts are weighted, and the weights of the items are unknown, or differ "
         "between the sides",
         "non_integer_counts": "the counts are not whole numbers",
-        "no_interval": f"there is no interval for {rule.target} here",
+        "no_interval": f"there is no interval for {rule.target.name} here",
         "no_evidence": "there is no evidence to test it by",
         "few_items": "a class of the slice has fewer than 10 items, or there are few errors",
     }

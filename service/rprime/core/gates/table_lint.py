@@ -15,7 +15,7 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.guard import smoothed_by_rows
 from rprime.core.gates.draft import Draft, Rows, draft_of
-from rprime.core.gates.estimate import CELL_CLASSES, Estimate, differences
+from rprime.core.gates.estimate import Estimate
 from rprime.core.gates.evidence import (
     gap_rows,
     nearest_column,
@@ -38,6 +38,7 @@ from rprime.core.gates.sliced import (
     slices_of,
     too_many,
 )
+from rprime.core.gates.targets import CELL_CLASSES, differences
 from rprime.core.gates.verdict import Plan, decide
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
@@ -185,7 +186,7 @@ class LintRun:
         if rule.kind == "max_gap":
             few = not_in_all(rule, self.sizes_of_slices[places])
             values = self._aligned(rule, sliced, parts, few)
-            known = Estimate(values.candidate.estimates, rule.entry)
+            known = Estimate(values.candidate.estimates, rule.target.entry)
             limits = GapLimits.of_stack(known, places, rule.min_items)
             items = known.items[..., places, :].sum(-2)
             yield draft_of(rule, gap_rows(rule, self.labels, items, few), limits, items)
@@ -201,10 +202,10 @@ class LintRun:
         """Return what is known of a rule, as if it had no results yet."""
         rows, values = Rows((), np.zeros(0, np.intp)), self._aligned(rule, draws, whole, few)
         if rule.compares:
-            known = differences(rule.entry, values)
+            known = differences(rule.target.entry, values)
             return draft_of(rule, rows, known, known.items, against="baseline")
         estimates = values.candidate.estimates
-        own = Estimate(estimates, rule.entry)
+        own = Estimate(estimates, rule.target.entry)
         draft = draft_of(rule, rows, own.statistic, own.items)
         return draft if rule.slices is None else without_vague(draft, estimates)
 
@@ -213,12 +214,12 @@ class LintRun:
     ) -> AlignedValues:
         """Return the values that have the index of a rule."""
         if rule.confusion is not None:
-            known = not rule.lacks(self.labels)
+            known = not rule.target.lacks(self.labels)
             cell = [self.labels.index(name) for name in rule.confusion] if known else [0, 0]
             options = Options(indices=("recall",))
             return self._compared(draws.of_cell(*cell), options, CELL_CLASSES)
         if few:
-            options = replace(self._options, indices=(rule.index,), left_out=few)
+            options = replace(self._options, indices=rule.target.keys, left_out=few)
             return self._compared(draws, options)
         return whole
 
@@ -229,7 +230,7 @@ class LintRun:
         return draws.compared(options, labels or self.labels, pairs)
 
     def _rows(self, rule: Rule, support: FloatArray) -> Rows:
-        if rule.lacks(self.labels):
+        if rule.target.lacks(self.labels):
             return Rows.single(exists=False)
         if rule.classes is None:
             own = support[self.labels.index(rule.confusion[0])] if rule.confusion else support.sum()

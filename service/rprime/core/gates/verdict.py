@@ -97,7 +97,7 @@ class Plan:
     @cached_property
     def range(self) -> FloatArray:
         """Lowest and highest possible value, shape (2, m)."""
-        return self._of_rules(lambda rule: rule.entry.range).T
+        return self._of_rules(lambda rule: rule.target.entry.range).T
 
     @cached_property
     def compares(self) -> NDArray[np.bool_]:

@@ -1,0 +1,223 @@
+"""Targets: what a rule of a gate bounds. A new kind of target is one class here."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.catalog import CLASS_INDICES, find
+from rprime.core.comparison.aligned_values import AlignedValues
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.comparison.difference import Difference
+from rprime.core.estimates import Estimates
+from rprime.core.gates.estimate import Estimate
+from rprime.core.index import Index, IndexScope
+from rprime.core.items import Items
+from rprime.core.options import Options
+from rprime.core.table import ConfusionTable
+
+Classes = Literal["all"] | tuple[str, ...] | None
+Mistake = tuple[str, str, str]
+"""The member of the rule, a stable code, and a sentence."""
+Correlated = tuple[IndexScope, str, str | None]
+"""Scope, key and class by which a comparison knows the influences of a number."""
+
+
+@dataclass(frozen=True)
+class IndexTarget:
+    """An index of the catalog: the overall one, or that of classes."""
+
+    key: str
+    classes: Classes = None
+
+    @property
+    def scope(self) -> IndexScope:
+        """The scope of the index."""
+        return "overall" if self.classes is None else "class"
+
+    @property
+    def entry(self) -> Index:
+        """The index in the catalog; every checked target has one."""
+        found = find(self.scope, self.key)
+        if found is None:
+            message = f"There is no {self.scope} index {self.key}."
+            raise KeyError(message)
+        return found
+
+    @property
+    def name(self) -> str:
+        """The key."""
+        return self.key
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The key alone."""
+        return (self.key,)
+
+    @property
+    def best(self) -> float | None:
+        """The value of a perfect classifier."""
+        return self.entry.best
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether classes with few items can be left out: it has classes or averages over them."""
+        return self.classes is not None or self.entry.reads in ("macro", "means")
+
+    def mistakes(self, options: Options | None) -> Iterator[Mistake]:
+        """Yield what is wrong with the key and the classes."""
+        entry = find(self.scope, self.key)
+        if entry is None:
+            yield "index", "unknown_index", _missing_index(self.scope, self.key)
+            return
+        if entry.needs and getattr(options, entry.needs, None) is None:
+            yield "index", "option_missing", f"{self.key} needs the option {entry.needs}."
+        if self.classes is not None and self.classes != "all":
+            yield from _class_mistakes(self.classes)
+
+    def subject(self, label: str | None) -> str:
+        """Name the index, and the class."""
+        return self.key if label is None else f"{self.key} of class `{label}`"
+
+    def lacks(self, declared: tuple[str, ...]) -> bool:  # noqa: ARG002 (classes are rows)
+        """Return False: every class has a row of its own."""
+        return False
+
+    def estimate(self, side: Side, known: Estimates) -> Estimate:  # noqa: ARG002 (all is known)
+        """Return the values of the index, a row for each class that the candidate declares."""
+        return Estimate(known, self.entry)
+
+    def difference(self, comparison: Comparison) -> Difference:
+        """Return the differences, shape (rows,), a row for each class of the comparison."""
+        return differences(self.entry, comparison)
+
+    def correlated(self, label: str | None) -> Correlated | None:
+        """Return scope, key and class, by which a comparison knows the influences."""
+        return (self.scope, self.key, label)
+
+
+@dataclass(frozen=True)
+class CellTarget:
+    """A cell of the table: the share of the items of one class that are predicted as another.
+
+    Notes
+    -----
+    It is the recall of the first class of a table of two: the items of the true class, predicted
+    as the other class or not. So it has the interval and the tests of every recall.
+    """
+
+    true: str
+    predicted: str
+
+    keys = ()
+    entry = CLASS_INDICES["recall"]
+    leaves_out = False
+
+    @property
+    def name(self) -> str:
+        """Both classes."""
+        return f"confusion({self.true}, {self.predicted})"
+
+    @property
+    def best(self) -> float:
+        """The share of a perfect classifier."""
+        return float(self.true == self.predicted)
+
+    def mistakes(self, options: Options | None) -> Iterator[Mistake]:  # noqa: ARG002 (unused)
+        """Yield nothing: the classes are compared with the evidence."""
+        yield from ()
+
+    def subject(self, label: str | None) -> str:  # noqa: ARG002 (a single number)
+        """Name the share."""
+        return f"the share of class `{self.true}` predicted as `{self.predicted}`"
+
+    def lacks(self, declared: tuple[str, ...]) -> bool:
+        """Whether one of the two classes is not declared."""
+        return not {self.true, self.predicted} <= set(declared)
+
+    def estimate(self, side: Side, known: Estimates) -> Estimate:
+        """Return the recall of the table of two; the second row is none."""
+        options = replace(known.values.options, indices=("recall",), cell_weights=None)
+        return Estimate(self._side(side).estimates(options), self.entry)
+
+    def difference(self, comparison: Comparison) -> Difference:
+        """Return the difference of the recalls of two tables of two; the second row is none."""
+        relation = comparison.comparability
+        sides = [self._side(side) for side in comparison.sides]
+        if relation == "same_test_set":
+            # All items of the true class look alike: only paired ones may be paired.
+            sides = [replace(side, items=None) for side in sides]
+        identity = None if relation == "unknown" else self.name
+        ours, theirs = (replace(side, fingerprint=identity) for side in sides)
+        found = compare(ours, theirs, Options(indices=("recall",)), attributed=())
+        return differences(self.entry, found)
+
+    def _side(self, side: Side) -> Side:
+        """Return the items of the true class as a table of two; empty without the classes."""
+        if self.lacks(side.labels):
+            return Side(labels=CELL_CLASSES, table=ConfusionTable.dense(np.zeros((2, 2))))
+        row, column = side.labels.index(self.true), side.labels.index(self.predicted)
+        rows, columns, counts = side.table.cells.coordinates()
+        hits = counts[(rows == row) & (columns == column)].sum()
+        total = side.table.support[row]
+        table = ConfusionTable.dense(
+            np.array([[hits, total - hits], [0, 0]]), weighted=side.table.weighted
+        )
+        return Side(labels=CELL_CLASSES, table=table, items=_binary(side.items, row, column))
+
+    def correlated(self, label: str | None) -> Correlated | None:  # noqa: ARG002 (a single number)
+        """Return None: the comparison does not know its influences."""
+        return None
+
+
+CELL_CLASSES = ("predicted as the other class", "not")
+"""The classes of the table of two."""
+
+
+def _binary(items: Items | None, row: int, column: int) -> Items | None:
+    """Return the items of one class, predicted as another one (0) or not (1)."""
+    if items is None:
+        return None
+    own = items.true == row
+    predicted = (items.predicted[own] != column).astype(np.uint8)
+    groups, weights = (
+        None if part is None else part[own] for part in (items.groups, items.weights)
+    )
+    return Items(np.zeros_like(predicted), predicted, groups, weights)
+
+
+def differences(entry: Index, known: Comparison | AlignedValues) -> Difference:
+    """Return the differences of an index, shape (..., rows), a row for each compared class."""
+    if entry.scope == "overall":
+        return known.of_overall(entry.key)[..., np.newaxis]
+    return known.of_classes(entry.key)
+
+
+Target = IndexTarget | CellTarget
+"""A number that a rule bounds, or one for each class: the rows of its evidence."""
+
+
+@lru_cache(maxsize=256)
+def target_of(index: str, classes: Classes, confusion: tuple[str, str] | None) -> Target:
+    """Return the target of a rule."""
+    return IndexTarget(index, classes) if confusion is None else CellTarget(*confusion)
+
+
+def _class_mistakes(classes: tuple[str, ...]) -> Iterator[Mistake]:
+    if not classes:
+        text = "A rule without classes checks nothing: name classes, or write all."
+        yield "classes", "empty", text
+    if len(set(classes)) < len(classes):
+        yield "classes", "duplicate", "A class appears twice."
+
+
+def _missing_index(scope: IndexScope, key: str) -> str:
+    other: IndexScope = "class" if scope == "overall" else "overall"
+    if find(other, key) is None:
+        return f"The catalog has no index {key}."
+    if other == "overall":
+        return f"{key} has no per-class values: remove classes."
+    return f"{key} is a per-class index: add classes, or use macro_{key}."
