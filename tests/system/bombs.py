@@ -13,10 +13,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from http.client import HTTPResponse
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pyarrow as pa
@@ -244,6 +246,19 @@ def send(port: int, bomb: Bomb) -> tuple[int, float, bytes]:
 def resident(process: int, field: str) -> int:
     """Bytes of a process and of those that it started: `VmRSS`, or its peak, `VmHWM`."""
     return sum(_memory(one, field) for one in _family(process))
+
+
+def most_together(process: int, done: Event) -> int:
+    """Watch the bytes of a process and of those that it started until done; return the most.
+
+    The peaks of the single processes add up to a third more, as they do not coincide.
+    """
+    most = 0
+    while not done.wait(0.002):
+        # A worker may end while it is looked at.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            most = max(most, resident(process, "VmRSS"))
+    return most
 
 
 def forget_peak(process: int) -> None:

@@ -5,14 +5,14 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from threading import Event
 
 import httpx
 import pytest
 
 from rprime.evidence import FORMATS, BodyFormat
 from tests.services import Serve
-from tests.system.bombs import BOMBS, MIB, Bomb, at_once, forget_peak, resident, send
+from tests.system.bombs import BOMBS, MIB, Bomb, at_once, forget_peak, most_together, resident, send
 
 REFUSALS = {400, 413, 422}
 BUSY = {429, 503}
@@ -29,17 +29,6 @@ def target(serve: Serve) -> Iterator[httpx.Client]:
         yield client
 
 
-def measured(
-    port: int, process: int, bombs: list[Bomb]
-) -> tuple[list[tuple[int, float, bytes]], int]:
-    """Send bombs at the same time; the answers, and the memory that the service took."""
-    forget_peak(process)
-    idle = resident(process, "VmRSS")
-    with ThreadPoolExecutor(len(bombs)) as pool:
-        answers = list(pool.map(partial(send, port), bombs))
-    return answers, resident(process, "VmHWM") - idle
-
-
 @pytest.mark.parametrize("form", FORMATS.values(), ids=list(FORMATS))
 def test_every_format_has_a_bomb(form: BodyFormat) -> None:
     assert any(bomb.media_type == form.media_type for bomb in BOMBS)
@@ -48,7 +37,10 @@ def test_every_format_has_a_bomb(form: BodyFormat) -> None:
 @pytest.mark.parametrize("bomb", BOMBS, ids=str)
 def test_a_bomb_is_refused(target: httpx.Client, processes: dict[int, int], bomb: Bomb) -> None:
     port = target.base_url.port or 0
-    [(status, seconds, answer)], peak = measured(port, processes[port], [bomb])
+    forget_peak(processes[port])
+    idle = resident(processes[port], "VmRSS")
+    status, seconds, answer = send(port, bomb)
+    peak = resident(processes[port], "VmHWM") - idle
     print(f"{bomb}: {status}, {seconds:.2f} s, {peak / MIB:+.0f} MiB")  # noqa: T201 (the figure)
     assert status in REFUSALS, answer[:500]
     assert len(answer) <= 16 * 1024
@@ -58,14 +50,19 @@ def test_a_bomb_is_refused(target: httpx.Client, processes: dict[int, int], bomb
 
 
 def test_many_bombs_leave_room_for_others(target: httpx.Client, processes: dict[int, int]) -> None:
-    port = target.base_url.port or 0
-    with ThreadPoolExecutor(1) as pool:
-        going_off = pool.submit(measured, port, processes[port], at_once())
-        served = 0
-        while not going_off.done():
-            assert target.post("/evaluate", json=SMALL).status_code == 200
-            served += 1
-        answers, peak = going_off.result()
+    port, bombs, done = target.base_url.port or 0, at_once(), Event()
+    idle = resident(processes[port], "VmRSS")
+    with ThreadPoolExecutor(1 + len(bombs)) as pool:
+        watching = pool.submit(most_together, processes[port], done)
+        try:
+            going_off = [pool.submit(send, port, bomb) for bomb in bombs]
+            served = 0
+            while not all(one.done() for one in going_off):
+                assert target.post("/evaluate", json=SMALL).status_code == 200
+                served += 1
+        finally:
+            done.set()
+    answers, peak = [one.result() for one in going_off], watching.result() - idle
     print(f"32 at once: {peak / MIB:+.0f} MiB, {served} small requests beside them")  # noqa: T201 (the figure)
     assert {status for status, _, _ in answers} <= REFUSALS | BUSY
     assert served > 5
