@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.studies.discrimination import Line, TracedIndex, discriminate
-from rprime.problems.problem import Problem, Violation, pointer, raise_violations
+from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
 from rprime.report.figures.discrimination import Panels
 from rprime.schemas.document import Document, parse
 from rprime.schemas.studies import DiscriminationRequest, IndexOfClass
@@ -79,7 +79,14 @@ def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
     """Trace the discrimination lines that a request asks for."""
     asked = validated_study(DiscriminationRequest, parse(body, limits.json_depth, (), ()))
     raise_violations(_misplaced(asked))
-    raise_violations(_too_much(asked))
+    lines = len(asked.indices) * len(asked.p)
+    grids = [asked.resolution * max(asked.resolution, k * k) for k in asked.k]
+    if lines * len(asked.k) > MOST_LINES or lines * sum(grids) > MOST_WORK:
+        detail = (
+            "This would take too long. Ask for fewer indices, fewer values of k and p, smaller "
+            "values of k, or a lower resolution."
+        )
+        raise refuse("", "too_much", detail)
     subjects = [
         TracedIndex(index, entry.class_ if isinstance(entry, IndexOfClass) else None)
         for entry in asked.indices
@@ -90,7 +97,19 @@ def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
 
 def discrimination_document(lines: Iterable[Line]) -> bytes:
     """Render lines as JSON."""
-    return orjson.dumps({"lines": [_line(line) for line in lines]})
+    found = [
+        {
+            "index": line.subject.index.key,
+            "class": line.subject.class_,
+            "k": line.k,
+            "p": line.p,
+            "points": line.points.tolist(),
+            "prefers": line.prefers,
+            **({} if line.reason is None else {"reason": line.reason}),
+        }
+        for line in lines
+    ]
+    return orjson.dumps({"lines": found})
 
 
 def validated_study(model: type[Model], document: Document) -> Model:
@@ -121,26 +140,3 @@ def _misplaced(asked: DiscriminationRequest) -> Iterator[Violation]:
         if isinstance(entry, IndexOfClass) and entry.class_ > min(asked.k):
             detail = "The class is larger than the smallest number of classes in `k`."
             yield Violation(f"{place}/class", "no_such_class", detail)
-
-
-def _too_much(asked: DiscriminationRequest) -> Iterator[Violation]:
-    lines = len(asked.indices) * len(asked.p)
-    grids = [asked.resolution * max(asked.resolution, k * k) for k in asked.k]
-    if lines * len(asked.k) > MOST_LINES or lines * sum(grids) > MOST_WORK:
-        detail = (
-            "This would take too long. Ask for fewer indices, fewer values of k and p, smaller "
-            "values of k, or a lower resolution."
-        )
-        yield Violation("", "too_much", detail)
-
-
-def _line(line: Line) -> dict[str, object]:
-    found: dict[str, object] = {
-        "index": line.subject.index.key,
-        "class": line.subject.class_,
-        "k": line.k,
-        "p": line.p,
-        "points": line.points.tolist(),
-        "prefers": line.prefers,
-    }
-    return found if line.reason is None else {**found, "reason": line.reason}

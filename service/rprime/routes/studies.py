@@ -48,8 +48,6 @@ _CSV = "y_true,y_pred,slice:device,slice:age\n" + "".join(
     for i in range(150)
 )
 _MULTICLASS = ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]
-
-
 _AGREEMENTS = {
     "posted": {
         "summary": "Values of five models",
@@ -70,8 +68,6 @@ _AGREEMENTS = {
         },
     },
 }
-
-
 _SEARCHED = {
     "index": "accuracy",
     "slices": {"device": ["ios", "web", "web"] * 50, "age": [20 + 7 * i % 61 for i in range(150)]},
@@ -153,10 +149,9 @@ async def study_discrimination(request: Request) -> Response:
     if media == JSON:
         return Response(await run_in_threadpool(discrimination_document, lines), media_type=JSON)
     form: Form = "svg" if media == MEDIA_TYPES["svg"] else "png"
-    draw = partial(draw_discrimination, lines, form=form)
-    image = await draw_in_pool(request, partial(drawn, draw))
+    draw = partial(drawn, partial(draw_discrimination, lines, form=form))
     headers = {"Content-Security-Policy": PAGE_POLICY}
-    return Response(image, headers=headers, media_type=media)
+    return Response(await draw_in_pool(request, draw), headers=headers, media_type=media)
 
 
 @router.get(

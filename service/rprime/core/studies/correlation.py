@@ -81,8 +81,18 @@ def agreements(values: Array) -> list[Agreement]:
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
     taus, ranks = _orderings(filled, known)
-    rows = range(len(values) - 1)
-    return [one for a in rows for one in _with_later(a, filled, known, ranks, taus[a])]
+    result = []
+    for a in range(len(values) - 1):
+        later = slice(a + 1, None)
+        both = known[a] & known[later]
+        n, own, others = both.sum(axis=-1), np.broadcast_to(filled[a], both.shape), filled[later]
+        with np.errstate(all="ignore"):
+            pearson = _correlation(own, others, both)
+            spearman = _correlation(ranks[a, later], ranks[later, a], both)
+            rmse = np.sqrt(np.add.reduce((own - others) ** 2, axis=-1, where=both) / n)
+        columns = (one.tolist() for one in (n, pearson, spearman, taus[a, later], rmse))
+        result += [Agreement(a, b, *row) for b, row in enumerate(zip(*columns, strict=True), a + 1)]
+    return result
 
 
 def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iterator[Disagreement]:
@@ -126,23 +136,6 @@ def box(values: Array) -> Box | None:
 def direction(index: Index | None) -> int:
     """Return 1 if larger is better or the index is unknown, else -1."""
     return -1 if index is not None and index.higher_is_better is False else 1
-
-
-def _with_later(
-    a: int, values: Array, known: Array, ranks: Array, taus: Array
-) -> Iterator[Agreement]:
-    """Correlate an index with all later ones; each row is an index."""
-    both = known[a] & known[a + 1 :]
-    n = both.sum(axis=-1)
-    own = np.broadcast_to(values[a], both.shape)
-    others = values[a + 1 :]
-    with np.errstate(all="ignore"):
-        pearson = _correlation(own, others, both)
-        spearman = _correlation(ranks[a, a + 1 :], ranks[a + 1 :, a], both)
-        rmse = np.sqrt(np.add.reduce((own - others) ** 2, axis=-1, where=both) / n)
-    found = (n, pearson, spearman, taus[a + 1 :], rmse)
-    for b, row in enumerate(zip(*(column.tolist() for column in found), strict=True), a + 1):
-        yield Agreement(a, b, *row)
 
 
 def _correlation(left: Array, right: Array, where: Array) -> Array:

@@ -114,10 +114,8 @@ def discriminate(
     Labatut, Cherifi 2011.
     """
     block = max(1, MOST_CELLS // (resolution * max(resolution, k * k)))
-    blocks = [
-        _traced(subjects, k, imbalances[start : start + block], np.linspace(0, 1, resolution))
-        for start in range(0, len(imbalances), block)
-    ]
+    grid, starts = np.linspace(0, 1, resolution), range(0, len(imbalances), block)
+    blocks = [_traced(subjects, k, imbalances[i : i + block], grid) for i in starts]
     return [line for lines in zip(*blocks, strict=True) for part in lines for line in part]
 
 
@@ -127,14 +125,11 @@ def _traced(
     """Trace the lines of every subject, all tables of the grid in one stack."""
     shares = proportions(k, np.array(imbalances, dtype=np.float64))
     rates = np.maximum(grid, ALMOST_ZERO)
-    unequal = np.array([False, True])[:, None]
-    table = series_tables(shares[:, None, None], rates, unequal)
+    table = series_tables(shares[:, None, None], rates, np.array([False, True])[:, None])
     options = Options(indices=tuple(dict.fromkeys(s.index.key for s in subjects)))
     values = compute(table, options, select(options))
-    return [
-        list(_Tracing(subject, shares, grid, _of(values, subject)).lines(imbalances))
-        for subject in subjects
-    ]
+    traced = (_Tracing(one, shares, grid, _of(values, one)) for one in subjects)
+    return [list(one.lines(imbalances)) for one in traced]
 
 
 def _of(values: Values, subject: TracedIndex) -> Array:
@@ -145,26 +140,6 @@ def _of(values: Values, subject: TracedIndex) -> Array:
         # An average that leaves out classes in only one series cannot compare the two.
         exists &= values.defined[values.selection.place[key]].all(axis=-1)
     return np.where(exists, found, np.nan)
-
-
-@dataclass(frozen=True, eq=False)
-class _Crossings:
-    """Crossings of lines with the grid; `place` is the position among the imbalances.
-
-    Parameters
-    ----------
-    fixed
-        Number of the grid value on whose grid line the crossing lies.
-    other
-        Number of the grid value just below the other rate, the unknown one.
-    unequal
-        Whether the unknown rate is that of series y.
-    """
-
-    place: Array
-    fixed: Array
-    other: Array
-    unequal: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,10 +157,13 @@ class _Tracing:
 
     def lines(self, imbalances: Sequence[float]) -> Iterator[Line]:
         """Yield the lines, or the reason why none exists, in the order of the imbalances."""
-        signs = self._signs()
-        crossings, corners = _edges(signs), _vertices(signs)
-        every = np.concatenate((self._points(crossings), self.grid[corners[:, 1:]]))
-        places = np.concatenate((crossings.place, corners[:, 0]))
+        x, y = self.values[:, 0, :, None], self.values[:, 1, None, :]
+        same = np.abs(x - y) <= TOLERANCE * (1 + np.maximum(np.abs(x), np.abs(y)))
+        # Of every pair of rates, shape (p, n, n); NaN where undefined.
+        signs = np.where(same, 0.0, np.sign(x - y))
+        edges, corners = _edges(signs), _vertices(signs)
+        every = np.concatenate((self._points(edges), self.grid[corners[:, 1:]]))
+        places = np.concatenate((edges[:, 0], corners[:, 0]))
         k = self.shares.shape[-1]
         for place, p in enumerate(imbalances):
             points = every[places == place]
@@ -196,56 +174,38 @@ class _Tracing:
                 prefers, reason = self._verdict(signs[place])
                 yield Line(self.subject, k, p, np.empty((0, 2)), prefers, reason)
 
-    def _signs(self) -> Array:
-        """Compare x with y at every pair of rates, shape (p, n, n); NaN where undefined."""
-        x, y = self.values[:, 0, :, None], self.values[:, 1, None, :]
-        difference = x - y
-        same = np.abs(difference) <= TOLERANCE * (1 + np.maximum(np.abs(x), np.abs(y)))
-        return np.where(same, 0.0, np.sign(difference))
-
-    def _roots(self, crossings: _Crossings) -> Array:
-        """Find the unknown rates of all crossings at once."""
+    def _points(self, edges: Array) -> Array:
+        """Find where lines cross edges of the grid, all at once, shape (n, 2)."""
         from scipy.optimize import elementwise  # noqa: PLC0415 (takes as long to import as the service to start)
 
-        if not crossings.place.size:
-            return np.empty(0)
+        place, fixed, below, unequal = edges.T
         rates = np.maximum(self.grid, ALMOST_ZERO)
         # The value at the unknown rate equals the value of the other series.
-        target = self.values[crossings.place, 1 - crossings.unequal, crossings.fixed]
+        target = self.values[place, 1 - unequal, fixed]
+        unknown = np.empty(target.size)
         block = max(1, MOST_CELLS // self.shares.shape[-1] ** 2)
-        starts = range(0, target.size, block)
-        found = [
-            elementwise.find_root(
-                self._excess,
-                (rates[crossings.other[part]], rates[crossings.other[part] + 1]),
-                args=(crossings.place[part], crossings.unequal[part], target[part]),
-            ).x
-            for part in (slice(start, start + block) for start in starts)
-        ]
-        return np.concatenate(found)
+        for start in range(0, target.size, block):
+            part = slice(start, start + block)
+            ends = rates[below[part]], rates[below[part] + 1]
+            args = place[part], unequal[part], target[part]
+            unknown[part] = elementwise.find_root(self._excess, ends, args=args).x
+        unknown[unknown <= ALMOST_ZERO] = 0.0
+        known = self.grid[fixed]
+        both = np.where(unequal, (known, unknown), (unknown, known))
+        return both.T
 
     def _excess(self, rates: Array, place: Array, unequal: Array, target: Array) -> Array:
         table = series_tables(self.shares[place.astype(np.intp)], rates, unequal > 0)
         options = Options(indices=(self.subject.index.key,))
         return _of(compute(table, options, select(options)), self.subject) - target
 
-    def _points(self, crossings: _Crossings) -> Array:
-        """Return the points of all crossings, shape (n, 2)."""
-        fixed, unknown = self.grid[crossings.fixed], self._roots(crossings)
-        unknown = np.where(unknown <= ALMOST_ZERO, 0.0, unknown)
-        unequal = crossings.unequal > 0
-        return np.stack(
-            (np.where(unequal, fixed, unknown), np.where(unequal, unknown, fixed)), axis=-1
-        )
-
     def _branches(self, place: int, points: Array) -> Iterator[Array]:
         """Split points into lines along which both series are monotone, and order them."""
         pieces, slopes = [], []
         for axis in (0, 1):
             rising = _directions(self.values[place, axis])
-            piece = np.concatenate(([0], np.cumsum(rising[1:] != rising[:-1])))
-            interval = np.searchsorted(self.grid, points[:, axis], side="right") - 1
-            interval = np.minimum(interval, len(rising) - 1)
+            piece = np.cumsum(np.diff(rising, prepend=rising[0]) != 0)
+            interval = np.searchsorted(self.grid[1:-1], points[:, axis], side="right")
             pieces.append(piece[interval])
             slopes.append(rising[interval])
         # Along a line the values of both series move together.
@@ -253,9 +213,7 @@ class _Tracing:
         order = np.lexsort((np.where(falling, -1, 1) * points[:, 1], points[:, 0], *pieces))
         ordered, branch = points[order], np.stack(pieces, axis=-1)[order]
         ends = np.flatnonzero((branch[1:] != branch[:-1]).any(axis=-1)) + 1
-        for part in np.split(ordered, ends):
-            if len(part) > 1:
-                yield part
+        yield from (part for part in np.split(ordered, ends) if len(part) > 1)
 
     def _verdict(
         self, signs: Array
@@ -268,16 +226,16 @@ class _Tracing:
         return ("x" if over == (self.subject.index.higher_is_better is not False) else "y"), None
 
 
-def _edges(signs: Array) -> _Crossings:
-    """Find the edges of the grid at whose ends the signs are opposite."""
-    place_y, fixed_y, other_y = np.nonzero(signs[:, :, :-1] * signs[:, :, 1:] < 0)
-    place_x, other_x, fixed_x = np.nonzero(signs[:, :-1] * signs[:, 1:] < 0)
-    return _Crossings(
-        np.concatenate((place_y, place_x)),
-        np.concatenate((fixed_y, fixed_x)),
-        np.concatenate((other_y, other_x)),
-        np.repeat((1, 0), (place_y.size, place_x.size)),
-    )
+def _edges(signs: Array) -> Array:
+    """Find the edges of the grid at whose ends the signs are opposite, shape (n, 4).
+
+    Position among the imbalances; numbers of the grid value on whose line the edge lies, and of the
+    one just below the other rate, the unknown one; 1 if this is that of series y, else 0.
+    """
+    of_y = np.argwhere(signs[:, :, :-1] * signs[:, :, 1:] < 0)
+    of_x = np.argwhere(signs[:, :-1] * signs[:, 1:] < 0)[:, [0, 2, 1]]
+    unequal = np.repeat((1, 0), (len(of_y), len(of_x)))
+    return np.column_stack((np.concatenate((of_y, of_x)), unequal))
 
 
 def _vertices(signs: Array) -> Array:

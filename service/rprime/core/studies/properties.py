@@ -8,7 +8,7 @@ generic tables of every piece agree everywhere.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -89,7 +89,10 @@ def all_properties() -> dict[tuple[IndexScope, str], Properties]:
     found: dict[tuple[IndexScope, str], Properties] = {}
     for scope, entries in drawn[0].entries.items():
         keys = [entry.key for entry in entries]
-        orders = _orders(scope, len(keys), drawn)
+        orders: dict[Extent, list[tuple[bytes, bytes]]] = {}
+        for extent in get_args(Extent):
+            rows = zip(*(one.related[scope, extent] for one in drawn), strict=True)
+            orders[extent] = [_order_names(values) for values in rows]
         for place, key in enumerate(keys):
             keeps = partial(_keep, drawn, scope, place)
             turned = [k for other, k in enumerate(keys) if keeps("transposed", other)]
@@ -134,7 +137,9 @@ class _DrawnTables:
     def of(cls, k: int) -> "_DrawnTables":
         """Draw tables of k classes from a fixed seed."""
         rng = np.random.default_rng(k)
-        options = _options(rng, k)
+        # Options under which every index exists and no two coincide by their defaults.
+        cost = rng.uniform(1, 5, (k, k)) * (1 - np.eye(k))
+        options = Options(families=("all",), beta=2.0, cost=cost, kappa_weights="linear")
         counts = _tables(rng, (TABLES, k, k))
         order = rng.permutation(k)
         while (order == np.arange(k)).any():
@@ -169,18 +174,8 @@ def _keep(
 ) -> bool:
     """Whether an index is the same, or equals another one, after a change of all tables."""
     row = place if other is None else other
-    return all(_same(d.values[change][scope][place], d.values[""][scope][row]) for d in drawn)
-
-
-def _orders(
-    scope: IndexScope, indices: int, drawn: list[_DrawnTables]
-) -> dict[Extent, list[tuple[bytes, bytes]]]:
-    """Name the order of the tables by every index of a scope, rising and falling."""
-    found: dict[Extent, list[tuple[bytes, bytes]]] = {"always": [], "same_test_set": []}
-    for extent, names in found.items():
-        rows = [d.related[scope, extent] for d in drawn]
-        names += [_order_names([values[place] for values in rows]) for place in range(indices)]
-    return found
+    close = partial(np.allclose, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True)
+    return all(close(d.values[change][scope][place], d.values[""][scope][row]) for d in drawn)
 
 
 def _relations(
@@ -194,12 +189,6 @@ def _relations(
             if other != place and rising != falling and rising in names[other]:
                 yield Relation(key, rising == names[other][0], extent)
                 break
-
-
-def _options(rng: np.random.Generator, k: int) -> Options:
-    """Choose options under which every index exists and no two coincide by their defaults."""
-    cost = rng.uniform(1, 5, (k, k)) * (1 - np.eye(k))
-    return Options(families=("all",), beta=2.0, cost=cost, kappa_weights="linear")
 
 
 def _tables(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -232,15 +221,8 @@ def _values(counts: Array, options: Options) -> dict[IndexScope, Array]:
     return {"class": values.per_class, "overall": values.overall}
 
 
-def _same(left: Array, right: Array) -> bool:
-    return bool(np.isclose(left, right, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True).all())
-
-
-def _order_names(rows: list[Array]) -> tuple[bytes, bytes]:
-    """Return names of the order of values along the last axis, and of the opposite order.
-
-    Values that differ only by rounding share a rank.
-    """
+def _order_names(rows: tuple[Array, ...]) -> tuple[bytes, bytes]:
+    """Name the order of values along the last axis, but for rounding, and the opposite order."""
     rising, falling = b"", b""
     for values in rows:
         order = np.argsort(values, axis=-1, kind="stable")
