@@ -77,9 +77,8 @@ def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges |
     Paired if the sides have the same items: then the slices are those of the candidate.
     """
     candidate, baseline = whole.sides
-    if candidate.slices is None or not baseline.counts_once:
-        return None
-    if whole.comparability == "different":
+    comparable = baseline.counts_once and whole.comparability != "different"
+    if candidate.slices is None or not comparable:
         return None
     options = whole.aligned.candidate.values.options
     options = replace(options, indices=indices, families=())
@@ -97,7 +96,10 @@ def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges |
     index, order = ordering_index(options), np.arange(len(own.names))
     if index is not None:
         moved = found[VALUE, selection.overall_place[index.key]]
-        order = _order(whole, index, moved, own.tables.total)
+        of_all, total = whole.of_overall(index.key), candidate.table.total
+        variance = of_all.standard_error**2 * total
+        _, order = shrink(moved, own.tables.total, of_all.value, variance, total)
+        order = np.argsort(order if index.higher_is_better else -order, kind="stable")
     return SliceChanges(
         names=tuple(own.names[i] for i in order),
         items=own.tables.total[order],
@@ -128,7 +130,10 @@ def _measured(
             p = np.minimum(2 * np.fmin(*part.p_of_no_change), 1.0)
         values = part.candidate, part.baseline, part.value
         found[..., places] = *values, *limits, part.methods, part.reasons, p
-    differ = _class_lists_matter(whole, entries)
+    # Whether indices depend on the list of classes, which differs.
+    place_of = whole.aligned.selection.overall_place
+    listed = whole.overall.reasons == CODE["classes_differ"]
+    differ = [entry.key in place_of and listed[place_of[entry.key]] for entry in entries]
     for place in (VALUE, LOWER, UPPER, REASON + 1):
         found[place, differ] = np.nan
     found[REASON, differ] = CODE["classes_differ"]
@@ -142,21 +147,6 @@ def _shared(ours: Slices, theirs: Slices | None) -> tuple[Slices, ConfusionTable
     here, there = [i for i, _ in both], [i for _, i in both]
     own = replace(ours, names=tuple(ours.names[i] for i in here), tables=ours.tables[here])
     return own, own.tables if theirs is None else theirs.tables[there]
-
-
-def _class_lists_matter(whole: Comparison, entries: tuple[Index, ...]) -> Array:
-    """Whether indices depend on the list of classes, which differs, shape (overall,)."""
-    place = whole.aligned.selection.overall_place
-    differ = whole.overall.reasons == CODE["classes_differ"]
-    return np.array([entry.key in place and differ[place[entry.key]] for entry in entries], bool)
-
-
-def _order(whole: Comparison, index: Index, moved: Array, items: Array) -> Array:
-    """Return the order of slices by the changes of an index, those that got worst first."""
-    of_all, total = whole.of_overall(index.key), whole.sides[0].table.total
-    _, order = shrink(moved, items, of_all.value, of_all.standard_error**2 * total, total)
-    ascending = order if index.higher_is_better else -order
-    return np.argsort(np.where(np.isnan(order), np.inf, ascending), kind="stable")
 
 
 @dataclass(frozen=True, eq=False)

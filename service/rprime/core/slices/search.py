@@ -12,7 +12,7 @@ from rprime.core.gates.multiplicity import holm
 from rprime.core.intervals.proportions import binomial_tail_p, quantile_of, wilson
 from rprime.core.slices.evaluation import shrink
 from rprime.core.slices.finding import Finder
-from rprime.core.slices.slices import SliceColumn, SliceName, of_places
+from rprime.core.slices.slices import SliceColumn, SliceName, items_inside, of_places
 
 FEWEST_ITEMS = 64
 """Least items of a slice by default; SliceLine takes 32, and here half of them find it."""
@@ -51,14 +51,12 @@ class SearchOptions:
 class FoundSlices:
     """Slices as the half of the items tells of them that they were not found on.
 
+    `names` are by the shrunken losses, the worst first; arrays have shape (c,).
+
     Parameters
     ----------
-    names
-        Of the c slices, by their shrunken losses, the worst first.
-    items
-        Of each in this half, shape (c,) as all arrays.
     losses, rests
-        Mean loss of the items of each, and of all others.
+        Mean loss of the items of each slice, and of all others.
     lower, upper
         Limits of losses - rests.
     p_adjusted
@@ -215,25 +213,18 @@ def _tested(
     binary: bool,
 ) -> FoundSlices:
     """Compare slices with their rests."""
-    sums = np.array([_sums(name, columns, losses) for name in names]).reshape(-1, 3).T
-    whole = np.array((losses.size, losses.sum(), losses @ losses))[:, None]
+    parts = [losses, *(losses[items_inside(name, columns)] for name in names)]
+    # The number of items, and the sums of their losses and of their squares.
+    moments = np.array([(own.size, own.sum(), own @ own) for own in parts]).T
+    whole, sums = moments[:, :1], moments[:, 1:]
     with np.errstate(all="ignore"):
         compare = _exact if binary else _welch
         p, lower, upper = compare(sums, whole - sums, float(losses.max()), confidence)
         means, rests = (part[1] / part[0] for part in (sums, whole - sums))
     shrunken, order = shrink(means, sums[0], losses.mean(), losses.var(), whole[0])
-    first = np.argsort(np.where(np.isnan(order), np.inf, -order), kind="stable")
-    parts = (sums[0], means, rests, lower, upper, holm(p), shrunken)
-    return FoundSlices(tuple(names[i] for i in first), *(part[first] for part in parts))
-
-
-def _sums(name: SliceName, columns: Mapping[str, SliceColumn], losses: Array) -> list[float]:
-    """Return the number of items of a slice, and the sums of their losses and of their squares."""
-    inside = np.ones(losses.size, bool)
-    for column, value in name.items():
-        inside &= columns[column].codes == columns[column].values.index(value)
-    own = losses[inside]
-    return [own.size, float(own.sum()), float(own @ own)]
+    first = np.argsort(-order, kind="stable")  # NaN comes last
+    numbers = (sums[0], means, rests, lower, upper, holm(p), shrunken)
+    return FoundSlices(tuple(names[i] for i in first), *(part[first] for part in numbers))
 
 
 def _exact(
@@ -255,10 +246,9 @@ def _welch(sums: Array, rest: Array, _: float, confidence: float) -> tuple[Array
     """Return the p-values and limits of Welch 1947."""
     parts = [(n, s / n, (q - s * s / n) / (n - 1) / n) for n, s, q in (sums, rest)]
     (n, own, v), (m, other, w) = parts
-    error = np.sqrt(v + w)
+    error, difference = np.sqrt(v + w), own - other
     freedom = (v + w) ** 2 / (v**2 / (n - 1) + w**2 / (m - 1))
     reach = special.stdtrit(freedom, (1 + confidence) / 2) * error
-    difference = own - other
     p = special.stdtr(freedom, -difference / error)
     return p, difference - reach, difference + reach
 

@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.cells import DenseCells
 from rprime.core.items import Items
+from rprime.core.populations.population import joint_cells
 from rprime.core.table import ConfusionTable
 
 SliceName = Mapping[str, str]
@@ -60,6 +60,12 @@ class SliceColumn:
 def of_places(columns: Mapping[str, SliceColumn], places: Array) -> dict[str, SliceColumn]:
     """Return the columns of some items."""
     return {name: replace(one, codes=one.codes[places]) for name, one in columns.items()}
+
+
+def items_inside(name: SliceName, columns: Mapping[str, SliceColumn]) -> Array:
+    """Return which items are in the slice of some columns, shape (n,)."""
+    own = (columns[column].codes == columns[column].values.index(name[column]) for column in name)
+    return reduce(np.logical_and, own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,11 +137,7 @@ class Slices:
 
     def inside(self, position: int) -> Array:
         """Return which items are in a slice, shape (n,); a KeyError if only tables are known."""
-        found = [
-            self.columns[name].codes == self.columns[name].values.index(value)
-            for name, value in self.names[position].items()
-        ]
-        return reduce(np.logical_and, found)
+        return items_inside(self.names[position], self.columns)
 
     def numbered(self) -> Iterator[Array]:
         """Yield, for each column and crossing, the position of the slice of every item, (n,).
@@ -148,13 +150,11 @@ class Slices:
             codes = [np.minimum(one.codes, len(one.values)) for one in columns]
             places = [{value: i for i, value in enumerate(one.values)} for one in columns]
             known = [
-                [at[name[column]] for column, at in zip(chosen, places, strict=True)]
-                for name in own
+                [place[name[column]] for name in own]
+                for column, place in zip(chosen, places, strict=True)
             ]
             shape = [len(one.values) + 1 for one in columns]
-            wanted, given = (
-                np.ravel_multi_index(part, shape) for part in (np.array(known).T, codes)
-            )
+            wanted, given = (np.ravel_multi_index(part, shape) for part in (known, codes))
             found = np.minimum(np.searchsorted(wanted, given), len(own) - 1)
             yield np.where(wanted[found] == given, start + found, len(self.names))
             start += len(own)
@@ -169,25 +169,14 @@ class Slices:
 
         `whole` is the table of all items, dense, without spurious predictions.
         """
-        cells, own = whole.cells, self.tables.cells
-        assert isinstance(cells, DenseCells) and isinstance(own, DenseCells)  # noqa: S101, PT018 (the types)
-        silent, inside = whole.unclassified, self.tables.unclassified
-        if silent is not None and inside is not None:
-            silent = silent - inside
-        elif silent is not None:
-            silent = np.broadcast_to(silent, self.tables.support.shape)
-        return ConfusionTable.dense(cells.counts - own.counts, silent)
+        counts = joint_cells(whole) - joint_cells(self.tables)
+        return ConfusionTable.dense(counts[..., :-1], counts[..., -1])
 
     def over(self, places: Array, k: int) -> "Slices":
         """Return the same slices over k classes, with those of the tables at these places."""
-        cells, silent = self.tables.cells, self.tables.unclassified
-        assert isinstance(cells, DenseCells)  # noqa: S101 (the type)
-        counts = np.zeros((len(self.names), k, k))
-        counts[:, places[:, None], places] = cells.counts
-        unclassified = np.zeros((len(self.names), k))
-        if silent is not None:
-            unclassified[:, places] = silent
-        return replace(self, tables=ConfusionTable.dense(counts, unclassified))
+        counts = np.zeros((len(self.names), k, k + 1))
+        counts[:, places[:, None], np.append(places, k)] = joint_cells(self.tables)
+        return replace(self, tables=ConfusionTable.dense(counts[..., :k], counts[..., k]))
 
 
 def check_size(slices: int, k: int) -> None:
