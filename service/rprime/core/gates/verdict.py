@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,13 +10,14 @@ from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
 from rprime.core.gates.multiplicity import Blocks, step_down
-from rprime.core.gates.rules import Effect, Gate, Policy, Rule
+from rprime.core.gates.rules import Effect, Gate, Rule
 from rprime.core.gates.sliced import Slice
 
 if TYPE_CHECKING:
     from rprime.core.gates.rule_tests import RuleTests
 
 Codes = NDArray[np.uint8]
+Flags = NDArray[np.bool_]
 Against = Literal["baseline", "anchor"]
 """What a difference is from."""
 
@@ -57,7 +57,6 @@ class GateVerdictCode(IntEnum):
 EFFECTS: tuple[Effect, ...] = ("pass", "warn", "fail")
 
 
-@dataclass(frozen=True, eq=False)
 class Plan:
     """The rules behind m results, as arrays of shape (m,).
 
@@ -65,86 +64,59 @@ class Plan:
     ----------
     against
         What each difference is from, None for a value.
+
+    Attributes
+    ----------
+    owners
+        Position of the rule of each result in the gate.
+    limit, threshold, compares, guards_below, knows_suspects, policies
+        Those of the rule.
+    range
+        Lowest and highest possible value, shape (2, m).
+    tested
+        Whether a test decides the verdict, not the point value alone.
+    among_many
+        Whether the rule is about slices, or about values of classes.
+    bounds_gap
+        Whether the rule bounds the largest difference between slices.
+    advisory
+        Whether the result can at most warn.
+    starts
+        Position of the first result of each rule, for each side that it is held against.
     """
 
-    gate: Gate
-    rules: tuple[Rule, ...]
-    labels: tuple[str | None, ...]
-    against: tuple[Against | None, ...]
-    slices: tuple[Slice | None, ...]
+    def __init__(
+        self,
+        gate: Gate,
+        rules: tuple[Rule, ...],
+        labels: tuple[str | None, ...],
+        against: tuple[Against | None, ...],
+        slices: tuple[Slice | None, ...],
+    ) -> None:
+        self.gate, self.rules, self.labels = gate, rules, labels
+        self.against, self.slices = against, slices
+        known = {id(rule): i for i, rule in enumerate(gate.rules)}
+        owners = [known[id(rule)] for rule in rules]
+        self.owners = np.array(owners, dtype=np.intp)
 
-    # Any: a number, a pair of them or a flag.
-    def _of_rules(self, read: Callable[[Rule], Any]) -> Any:  # noqa: ANN401 (an array of these)
-        """Return what is read of the rule of each result, shape (m, ...)."""
-        return np.array([read(rule) for rule in self.gate.rules])[self.owners]
+        # Any: a number, a pair of them, a word or a flag.
+        def each(read: Callable[[Rule], Any], kind: type = bool) -> Any:  # noqa: ANN401 (arrays)
+            return np.array([read(rule) for rule in gate.rules], kind)[self.owners]
 
-    @cached_property
-    def owners(self) -> NDArray[np.intp]:
-        """Position of the rule of each result in the gate."""
-        known = {id(rule): i for i, rule in enumerate(self.gate.rules)}
-        return np.array([known[id(rule)] for rule in self.rules], dtype=np.intp)
-
-    @cached_property
-    def limit(self) -> FloatArray:
-        """The limit of the rule."""
-        return self._of_rules(lambda rule: float(rule.limit))
-
-    @cached_property
-    def threshold(self) -> FloatArray:
-        """A result beyond it fails."""
-        return self._of_rules(lambda rule: float(rule.threshold))
-
-    @cached_property
-    def range(self) -> FloatArray:
-        """Lowest and highest possible value, shape (2, m)."""
-        return self._of_rules(lambda rule: rule.target.entry.range).T
-
-    @cached_property
-    def compares(self) -> NDArray[np.bool_]:
-        """Whether the rule bounds the difference from a baseline."""
-        return self._of_rules(lambda rule: rule.compares)
-
-    @cached_property
-    def guards_below(self) -> NDArray[np.bool_]:
-        """Whether numbers below the threshold fail."""
-        return self._of_rules(lambda rule: rule.guards_below)
-
-    @cached_property
-    def tested(self) -> NDArray[np.bool_]:
-        """Whether a test decides the verdict, not the point value alone."""
-        return self._of_rules(lambda rule: rule.test == "auto")
-
-    @cached_property
-    def among_many(self) -> NDArray[np.bool_]:
-        """Whether the rule is about slices, or about values of classes."""
-        return self._of_rules(
-            lambda rule: rule.slices is not None or (rule.classes is not None and not rule.compares)
-        )
-
-    @cached_property
-    def bounds_gap(self) -> NDArray[np.bool_]:
-        """Whether the rule bounds the largest difference between slices."""
-        return self._of_rules(lambda rule: rule.kind == "max_gap")
-
-    @cached_property
-    def knows_suspects(self) -> NDArray[np.bool_]:
-        """Whether the result may be suspect."""
-        return self._of_rules(lambda rule: rule.knows_suspects)
-
-    def decided_by(self, policy: Policy) -> NDArray[np.bool_]:
-        """Whether this is the policy of the result."""
-        return self._of_rules(lambda rule: rule.decides_by == policy)
-
-    @cached_property
-    def starts(self) -> list[int]:
-        """Position of the first result of each rule, for each side that it is held against."""
-        owners = list(zip(self.owners.tolist(), self.against, strict=True))
-        return [i for i, owner in enumerate(owners) if i == 0 or owner != owners[i - 1]]
-
-    @cached_property
-    def advisory(self) -> NDArray[np.bool_]:
-        """Whether the result can at most warn."""
-        return self._of_rules(lambda rule: rule.severity == "warn")
+        self.limit: FloatArray = each(lambda rule: rule.limit, float)
+        self.threshold: FloatArray = each(lambda rule: rule.threshold, float)
+        self.range: FloatArray = each(lambda rule: rule.target.entry.range, float).T
+        self.compares: Flags = each(lambda rule: rule.compares)
+        self.guards_below: Flags = each(lambda rule: rule.guards_below)
+        self.knows_suspects: Flags = each(lambda rule: rule.knows_suspects)
+        self.policies: NDArray[np.str_] = each(lambda rule: rule.decides_by, str)
+        self.tested: Flags = each(lambda rule: rule.test == "auto")
+        self.bounds_gap: Flags = each(lambda rule: rule.kind == "max_gap")
+        self.advisory: Flags = each(lambda rule: rule.severity == "warn")
+        values = each(lambda rule: rule.classes is not None and not rule.compares)
+        self.among_many: Flags = values | each(lambda rule: rule.slices is not None)
+        held = list(zip(owners, against, strict=True))
+        self.starts = [i for i, one in enumerate(held) if i == 0 or one != held[i - 1]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,12 +136,12 @@ class Decisions:
     verdicts: Codes
     p_value: FloatArray
     p_adjusted: FloatArray
-    suspect: NDArray[np.bool_]
-    unseen: NDArray[np.bool_]
+    suspect: Flags
+    unseen: Flags
 
-    def blocking(self, plan: Plan) -> NDArray[np.bool_]:
+    def blocking(self, plan: Plan) -> Flags:
         """Whether the result is inconclusive in a way that keeps the gate from passing."""
-        suspect = self.suspect & ~plan.decided_by("proven_only")
+        suspect = self.suspect & (plan.policies != "proven_only")
         return (suspect | self.unseen) & (self.verdicts == VerdictCode.inconclusive)
 
 
@@ -195,13 +167,9 @@ def decide(tests: "RuleTests", level: float, blocks: Blocks | None = None) -> De
     p_fail, p_pass = tests.p
     p_value = np.where(undecided, p_fail, np.nan)
     p_adjusted = step_down(p_value, level, blocks)
-    tested = np.where(
-        p_adjusted < level,
-        VerdictCode.fail,
-        np.where(
-            (p_pass < level) & ~np.isnan(p_value), VerdictCode.passed, VerdictCode.inconclusive
-        ),
-    )
+    shown = (p_pass < level) & ~np.isnan(p_value)
+    tested = np.where(shown, VerdictCode.passed, VerdictCode.inconclusive)
+    tested = np.where(p_adjusted < level, VerdictCode.fail, tested)
     margin = np.where(plan.guards_below, 1, -1) * (tests.point - plan.threshold)
     keeps = margin >= -ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
     plain = np.where(keeps, VerdictCode.passed, VerdictCode.fail)
@@ -231,7 +199,7 @@ def effects(decisions: Decisions, plan: Plan) -> Codes:
         of_verdicts[VerdictCode[name]] = EFFECTS.index(effect)
     codes = of_verdicts[decisions.verdicts]
     blocking = decisions.blocking(plan)
-    fails = blocking & decisions.suspect & plan.decided_by("suspects_fail")
+    fails = blocking & decisions.suspect & (plan.policies == "suspects_fail")
     codes = np.maximum(codes, np.where(blocking, warn, 0))
     codes = np.where(fails, fail, codes)
     return np.where(plan.advisory, np.minimum(codes, warn), codes)
@@ -252,14 +220,11 @@ def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp
     judged = _IS_JUDGED[verdicts]
     kept = judged & (verdicts != VerdictCode.fail)
     answered = kept & ~decisions.blocking(plan)
-    enough = np.where(plan.decided_by("all_must_pass"), passes, answered | plan.advisory & kept)
+    enough = np.where(plan.policies == "all_must_pass", passes, answered | plan.advisory & kept)
     tested = judged & ~(inconclusive & np.isnan(decisions.p_value))
     assessed = tested | passes | plan.advisory & judged
     every_rule = np.logical_or.reduceat(assessed, plan.starts, axis=-1).all(-1)
     passed = enough.all(-1) & every_rule
     failed = (effect == EFFECTS.index("fail")).any(-1)
-    return np.where(
-        failed,
-        GateVerdictCode.fail,
-        np.where(passed, GateVerdictCode.passed, GateVerdictCode.inconclusive),
-    )
+    found = np.where(passed, GateVerdictCode.passed, GateVerdictCode.inconclusive)
+    return np.where(failed, GateVerdictCode.fail, found)
