@@ -1,7 +1,7 @@
 """From the bytes of a request to compare to its answer."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -35,6 +35,7 @@ from rprime.settings import Limits
 
 if TYPE_CHECKING:
     # Who compares in-process has no history, and needs no database for it.
+    from rprime.application.stored_sides import VisibleHistory
     from rprime.store import BaselineQuery, StoredEvaluation
 
 PARTS = ("candidate", "baseline", "options")
@@ -48,10 +49,10 @@ SLICES_APART = Warning(
 
 
 def compare_request(
-    body: bytes, limits: Limits, stored_sides: "StoredSides | None" = None
+    body: bytes, limits: Limits, history: "VisibleHistory | None" = None
 ) -> tuple[bytes, str | None]:
     """Compare what a request asks for; return the answer and the verdict, if it has a gate."""
-    assessment = assess(body, limits, stored_sides)
+    assessment = assess(body, limits, history)
     return render_assessment(assessment), assessment.verdict.verdict if assessment.verdict else None
 
 
@@ -65,26 +66,6 @@ def render_assessment(assessment: Assessment) -> bytes:
     return b"{%b}" % b",".join(b'"%b":%b' % (k.encode(), v) for k, v in members.items())
 
 
-class StoredSides(Protocol):
-    """The stored evaluations that the caller may compare: `VisibleHistory`. The methods block."""
-
-    def find(self, identifier: str) -> "StoredEvaluation | None":
-        """Return an evaluation; None if the caller has none with this id."""
-
-    def side(self, stored: "StoredEvaluation") -> Side:
-        """Return an evaluation as a side of a comparison."""
-
-    def with_side(
-        self,
-        assessment: Assessment,
-        origin: CandidateOrigin,
-        query: "BaselineQuery",
-        *,
-        anchor: bool = False,
-    ) -> Assessment:
-        """Add the baseline or the anchor that the query names, or why there is none."""
-
-
 @dataclass(frozen=True)
 class CandidateSide:
     """One side: evidence from the request, or an evaluation of the history."""
@@ -95,7 +76,7 @@ class CandidateSide:
 
 
 def assess(
-    body: bytes, limits: Limits, stored_sides: "StoredSides | None", *, or_items: bool = False
+    body: bytes, limits: Limits, history: "VisibleHistory | None", *, or_items: bool = False
 ) -> Assessment:
     """Read a request as `compare_request` does, and find its sides.
 
@@ -107,7 +88,7 @@ def assess(
     wanted = validated(ComparisonRest, document, errors)
     if wanted is None or not {"candidate", "baseline"} <= document.inner.keys():
         raise Problem("invalid_request", errors=errors)
-    candidate = _candidate(wanted, document.inner["candidate"], limits, stored_sides)
+    candidate = _candidate(wanted, document.inner["candidate"], limits, history)
     matrices: dict[str, Any] = {}
     other_side = None
     try:
@@ -134,9 +115,11 @@ def assess(
     named = (reference_of(wanted.baseline), anchor_of(wanted.gates))
     for query, place in zip(named, ("/baseline", "/gates/anchor"), strict=True):
         if query is not None:
-            sides, origin = _named_sides(candidate, stored_sides, query, place)
-            anchor = place != "/baseline"
-            assessment = sides.with_side(assessment, origin, query, anchor=anchor)
+            from rprime.application.stored_sides import with_side  # noqa: PLC0415 (see above)
+
+            history, anchor = _opened(history), place != "/baseline"
+            origin = _origin(history, candidate, query, place)
+            assessment = with_side(assessment, history.open(), origin, query, anchor=anchor)
     if wanted.slice:
         assessment = _at_slice(assessment, wanted.slice)
     if wanted.prevalence is not None:
@@ -192,7 +175,7 @@ def _at_slice(assessment: Assessment, one: Slice) -> Assessment:
 
 
 def _candidate(
-    wanted: ComparisonRest, source: Document, limits: Limits, stored_sides: "StoredSides | None"
+    wanted: ComparisonRest, source: Document, limits: Limits, history: "VisibleHistory | None"
 ) -> CandidateSide:
     identifier = wanted.candidate.evaluation
     if identifier is None:
@@ -200,11 +183,13 @@ def _candidate(
         return CandidateSide(side_of(read, wanted.candidate.test_set), evidence=read)
     if len(source.names) > 1:
         raise refuse("/candidate", "several_kinds", "A stored evaluation stands alone.")
-    stored_sides = _opened(stored_sides)
-    stored = stored_sides.find(identifier)
+    history = _opened(history)
+    stored = history.find(identifier)
     if stored is None:
         raise refuse("/candidate/evaluation", "unknown_evaluation", "There is no such one.")
-    return CandidateSide(stored_sides.side(stored), stored=stored)
+    from rprime.application.stored_sides import side_of_stored  # noqa: PLC0415 (see above)
+
+    return CandidateSide(side_of_stored(stored, history.open()), stored=stored)
 
 
 def _other_side(
@@ -219,29 +204,26 @@ def _other_side(
     return evidence.read_baseline(other, source, candidate.evidence, limits)
 
 
-def _named_sides(
-    candidate: CandidateSide, stored_sides: "StoredSides | None", query: "BaselineQuery", place: str
-) -> "tuple[StoredSides, CandidateOrigin]":
+def _origin(
+    history: "VisibleHistory", candidate: CandidateSide, query: "BaselineQuery", place: str
+) -> CandidateOrigin:
     """Return where to look a query up: in the project of an id, or in that of the candidate."""
-    sides = _opened(stored_sides)
     if query.by == "evaluation":
-        named = sides.find(query.name)
+        named = history.find(query.name)
         if named is None:
             # The same for an evaluation that the caller may not see.
-            violation = Violation(f"{place}/evaluation", "baseline_not_found", _NO_SUCH_ID)
-            raise Problem("baseline_not_found", _NO_SUCH_ID, errors=[violation])
-        return sides, CandidateOrigin(named.project)
+            detail = "You have no evaluation with this id."
+            violation = Violation(f"{place}/evaluation", "baseline_not_found", detail)
+            raise Problem("baseline_not_found", detail, errors=[violation])
+        return CandidateOrigin(named.project)
     stored = candidate.stored
     if stored is None:
         detail = "A name is looked up in the project of a stored candidate; else give an id."
         raise refuse(place, "needs_project", detail)
-    return sides, CandidateOrigin(stored.project, stored.model, stored.id)
+    return CandidateOrigin(stored.project, stored.model, stored.id)
 
 
-_NO_SUCH_ID = "You have no evaluation with this id."
-
-
-def _opened(stored_sides: "StoredSides | None") -> "StoredSides":
-    if stored_sides is None:
+def _opened(history: "VisibleHistory | None") -> "VisibleHistory":
+    if history is None:
         raise Problem("no_store")
-    return stored_sides
+    return history

@@ -2,7 +2,7 @@
 
 import errno
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, cast
 
 from rprime.application.request import EvaluationRequest, read_request
@@ -65,20 +65,8 @@ class Failure:
     where: dict[str, str]
 
 
-@dataclass(frozen=True, eq=False)
-class UnstoredEvaluation:
-    """A request whose evaluation must be stored before the answer.
-
-    Its payload identifies the body: the body itself or a digest of it.
-    """
-
-    evaluation_request: EvaluationRequest
-    payload: bytes
-    large: bool = True
-    """Whether evaluating it takes so long that it needs a thread."""
-
-
-Answer = RenderedReport | UnstoredEvaluation
+Answer = RenderedReport | EvaluationRequest
+"""A request whose evaluation must be stored before the answer has a `store_request`."""
 
 
 def answered(
@@ -87,7 +75,7 @@ def answered(
     """Evaluate and render a request, or leave it to be stored first."""
     found = evaluation_request
     if found.store_request is not None:
-        return UnstoredEvaluation(found, payload)
+        return replace(found, store_request=replace(found.store_request, payload=payload))
     content = found.report(found.evaluate(), options.form, with_table=options.with_table)
     return RenderedReport(content, found.evidence.kind, found.verdict)
 

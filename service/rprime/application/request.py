@@ -217,7 +217,6 @@ def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | N
         return None
     return StoreRequest(
         project=wanted.project,
-        given=wanted,
         asked=write_options(options, wanted.gates),
         reference=named,
         anchor=anchor,

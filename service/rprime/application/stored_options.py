@@ -13,7 +13,6 @@ from rprime.core.selection import default_keys
 from rprime.core.slices.evaluation import asked_indices
 from rprime.evidence.tables import MATRICES
 from rprime.schemas.gate import Gates
-from rprime.schemas.provenance import Provenance
 
 if TYPE_CHECKING:
     # Imports the database driver, which a service without a store does not need.
@@ -40,10 +39,13 @@ class StoreRequest:
         Id of the stored evaluation whose prevalence the population has.
     id
         Of the evaluation, where the answer needs it before the evaluation is stored.
+    payload
+        Identifies the body: the body itself or a digest of it.
+    large
+        Whether evaluating it takes so long that it needs a thread.
     """
 
     project: str
-    given: Provenance
     asked: bytes
     reference: "BaselineQuery | None"
     anchor: "BaselineQuery | None" = None
@@ -51,6 +53,8 @@ class StoreRequest:
     id: str | None = None
     is_first: bool = False
     keeps_slices: bool = False
+    payload: bytes = b""
+    large: bool = True
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from pydantic import Field
 from scipy.sparse import csr_array
 
 from rprime.application.compare import assess
+from rprime.application.stored_sides import VisibleHistory
 from rprime.core.catalog import CLASS_INDICES
 from rprime.dashboard.class_query import ROWS, ClassQuery, slice_text
 from rprime.dashboard.listings import entry_of
 from rprime.history.stored_report import stored_report
-from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem
 from rprime.report.changes import Change, Changes
 from rprime.report.class_selection import ClassSelection

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse
 
 from rprime.application.evaluate import RenderedReport, ResponseOptions
 from rprime.application.reproduction import reproduce
+from rprime.application.stored_sides import VisibleHistory
 from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import visitor_of
 from rprime.core.suggestions import unknown_index
@@ -20,7 +21,6 @@ from rprime.dashboard.report_view import NOT_KEPT, View, render_pasted, render_r
 from rprime.dashboard.templates_environment import ASSETS, asset
 from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
-from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem
 from rprime.report.formats import FORMATS
 from rprime.report.names import shown as fit

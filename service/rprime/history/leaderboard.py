@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 
 from rprime.application.stored_options import read_options
+from rprime.application.stored_sides import side_of_stored
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
@@ -15,7 +16,6 @@ from rprime.core.gates.multiplicity import holm
 from rprime.core.gates.sliced import Slice, side_of_slice
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
-from rprime.history.pending_evaluation import side_of_stored
 from rprime.history.series import Measured, Point
 from rprime.problems.problem import refuse
 from rprime.schemas.history import LeaderboardQuery

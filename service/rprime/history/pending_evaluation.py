@@ -9,30 +9,20 @@ from typing import Any
 import orjson
 
 from rprime import __version__
-from rprime.application.assessment import Assessment, BaselineSide
+from rprime.application.assessment import Assessment
 from rprime.application.population import stored_prevalence
 from rprime.application.request import EvaluationRequest
 from rprime.application.stored_options import CandidateOrigin, StoreRequest, with_options
-from rprime.core.comparison.alignment import Side
+from rprime.application.stored_sides import with_side
 from rprime.core.evaluate import Evaluation
-from rprime.core.gates.sliced import Slice
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.stored_values import kept_with
-from rprime.problems.problem import Problem, Violation, pointer
+from rprime.problems.problem import Problem, Violation
 from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS
 from rprime.report.subject import ORIGIN
-from rprime.store import (
-    BaselineNotFoundError,
-    BaselineQuery,
-    EvaluationMissingError,
-    NewEvaluation,
-    Store,
-    StoredEvaluation,
-    ids,
-    new_id,
-)
+from rprime.store import EvaluationMissingError, NewEvaluation, Store, StoredEvaluation, ids, new_id
 from rprime.store.packed_slices import fits
 
 SCORES_NOT_KEPT = Warning(
@@ -92,16 +82,15 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
     store_request = replace(
         store_request, id=new_id(), is_first=store.is_empty(project), keeps_slices=keeps
     )
-    origin = CandidateOrigin(project, store_request.given.model, store_request.id)
+    origin = CandidateOrigin(project, evaluation_request.given.model, store_request.id)
     if store_request.prevalence_of is not None:
         evaluation_request, store_request = _with_prevalence(
             evaluation_request, store, store_request
         )
         assessment = evaluation_request.assessment
-    if assessment is not None and store_request.reference is not None:
-        assessment = with_side(assessment, store, origin, store_request.reference)
-    if assessment is not None and store_request.anchor is not None:
-        assessment = with_side(assessment, store, origin, store_request.anchor, anchor=True)
+    for query, anchor in ((store_request.reference, False), (store_request.anchor, True)):
+        if assessment is not None and query is not None:
+            assessment = with_side(assessment, store, origin, query, anchor=anchor)
     if assessment is not None and _counts(assessment):
         fingerprint = assessment.candidate.fingerprint or ""
         assessment = replace(assessment, look=store.looks(project, fingerprint) + 1)
@@ -139,72 +128,7 @@ def _counts(assessment: Assessment) -> bool:
     return assessment.gate is not None and assessment.candidate.fingerprint is not None
 
 
-def with_side(
-    assessment: Assessment,
-    store: Store,
-    origin: CandidateOrigin,
-    query: BaselineQuery,
-    *,
-    anchor: bool = False,
-) -> Assessment:
-    """Add the stored baseline or anchor that a request names, or the reason why there is none.
-
-    Raises
-    ------
-    Problem
-        404 if the request names one that does not exist.
-    """
-    place = ("gates", "anchor") if anchor else ("baseline",)
-    try:
-        found = store.baseline(origin.project, query, model=origin.model)
-    except BaselineNotFoundError as error:
-        detail = "This names no stored evaluation."
-        violation = Violation(pointer(*place, query.by), "baseline_not_found", detail)
-        raise Problem("baseline_not_found", str(error), errors=[violation]) from None
-    stored = found.evaluation
-    if stored is None:
-        mend = "" if found.command is None else f" To set one: `{found.command}`."
-        why = found.why + mend.replace("{id}", origin.id or "ID")
-        if anchor:
-            return replace(assessment, missing_anchor=why)
-        return replace(assessment, missing=why)
-    side = BaselineSide(
-        side=side_of_stored(stored, store, with_items=assessment.candidate.items is not None),
-        requested=query.requested,
-        resolved=stored.id,
-        why=found.why,
-        identity=stored.id,
-    )
-    if anchor:
-        return replace(assessment, anchor_side=side)
-    return replace(assessment, baseline_side=side)
-
-
-def side_of_stored(
-    stored: StoredEvaluation, store: Store, *, with_items: bool = True, one: Slice = ()
-) -> Side:
-    """Return a stored evaluation as a side of a comparison, with one slice or all of them."""
-    known = store.sliced_items(stored.id) if with_items and stored.keeps_items else None
-    items, columns = known or (None, {})
-    slices = store.slices(stored, one) if extras_of(stored).get("sliced") else None
-    if slices is not None:
-        slices = replace(slices, columns=columns)
-    return Side(
-        labels=stored.labels,
-        table=stored.table,
-        items=items,
-        fingerprint=stored.fingerprint,
-        test_set=stored.test_set,
-        slices=slices,
-    )
-
-
-def extras_of(stored: StoredEvaluation) -> dict[str, Any]:
-    """Return what is stored beside the evidence, the verdict and the comparison."""
-    return {} if stored.extras is None else orjson.loads(stored.extras)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class PendingEvaluation:
     """An evaluation that is about to be stored, of a request after `with_stored_baseline`."""
 
@@ -212,6 +136,22 @@ class PendingEvaluation:
     store_request: StoreRequest
     evaluation: Evaluation
     id: str
+
+    @classmethod
+    def of(
+        cls, evaluation_request: EvaluationRequest, evaluation: Evaluation
+    ) -> "PendingEvaluation":
+        """Make the evaluation to be stored, with a new id if it has none."""
+        store_request, evidence = evaluation_request.store_request, evaluation_request.evidence
+        assert store_request is not None  # noqa: S101 (callers check it)
+        added = storing_warnings(
+            store_request.project,
+            scored=evidence.scores is not None,
+            sliced=evidence.slices is not None and not store_request.keeps_slices,
+            first=store_request.is_first,
+        )
+        evaluation = replace(evaluation, warnings=evaluation.warnings + added)
+        return cls(evaluation_request, store_request, evaluation, store_request.id or new_id())
 
     def at_look(self, look: int) -> "PendingEvaluation":
         """Return the evaluation with another number of its look."""
@@ -224,7 +164,7 @@ class PendingEvaluation:
     @cached_property
     def record(self) -> NewEvaluation:
         """The record for the store."""
-        given, evidence = self.store_request.given, self.evaluation_request.evidence
+        given, evidence = self.evaluation_request.given, self.evaluation_request.evidence
         assessment, scores = self.evaluation_request.assessment, self.evaluation.values.scores
         declared, members = given.test_set, assessment.members if assessment else {}
         verdict = assessment.verdict if assessment else None
@@ -297,7 +237,7 @@ class PendingEvaluation:
     @property
     def _submission(self) -> bytes:
         """The digest that recognises a repetition: names, evidence, options and baseline."""
-        given, assessment = self.store_request.given, self.evaluation_request.assessment
+        given, assessment = self.evaluation_request.given, self.evaluation_request.assessment
         sides = (assessment.baseline_side, assessment.anchor_side) if assessment else ()
         declared = given.test_set
         identity = (

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from rprime.application.discrimination import validated_study
+from rprime.application.stored_sides import VisibleHistory
 from rprime.core.catalog import find
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.history.agreement import MOST_VALUES, WHOLE, Models
 from rprime.history.series import filters_of
 from rprime.history.stored_values import StoredValues
-from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import (
     NO_PROJECT,
     Problem,

@@ -9,6 +9,7 @@ import orjson
 from rprime import __version__
 from rprime.application.population import refuse_evidence
 from rprime.application.stored_options import read_options, with_options
+from rprime.application.stored_sides import extras_of
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.gates.sliced import Slice
@@ -20,7 +21,7 @@ from rprime.core.slices.evaluation import evaluate_slices
 from rprime.core.slices.slices import SliceName, Slices
 from rprime.core.suggestions import nearest_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
-from rprime.history.pending_evaluation import extras_of, metadata_members, storing_warnings
+from rprime.history.pending_evaluation import metadata_members, storing_warnings
 from rprime.problems.problem import Problem
 from rprime.report.document import render
 from rprime.report.scores import stored_curves

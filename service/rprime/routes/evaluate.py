@@ -13,7 +13,6 @@ from rprime.application.evaluate import (
     Answer,
     RenderedReport,
     ResponseOptions,
-    UnstoredEvaluation,
     answered,
     evaluate_body,
 )
@@ -144,7 +143,7 @@ async def evaluate(request: Request) -> Response:
         response = rendered(answer.content, options.form, headers=headers)
     else:
         response = await store_and_respond(request, answer, options)
-        kind = answer.evaluation_request.evidence.kind
+        kind = answer.evidence.kind
         verdict = response.headers.get("Evaluation-Verdict")
     services.metrics.evaluations.labels(kind, verdict or "none").inc()
     return response
@@ -165,8 +164,10 @@ async def _evaluated(request: Request, options: ResponseOptions, batcher: Reques
         _slices_of(evaluation_request) > MANY_SLICES or evaluation_request.resamples_scores
     ):
         return await evaluate_json_in_worker(request, [body], options)
-    if evaluation_request.store_request is not None:
-        return UnstoredEvaluation(evaluation_request, body, large=slow)
+    stored = evaluation_request.store_request
+    if stored is not None:
+        stored = replace(stored, payload=body, large=slow)
+        return replace(evaluation_request, store_request=stored)
     if slow:
         return await run_in_threadpool(answered, evaluation_request, body, options)
     evaluation = await batcher.evaluate(evaluation_request)
@@ -237,7 +238,7 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     for i, document in enumerate(documents):
         try:
             requests[i] = read_request(document, limits)
-            check_access(request, requests[i])
+            check_access(request, requests[i].store_request)
         except Problem as problem:
             answers[i] = problem
     answers |= _refused_as_slow({i: one for i, one in requests.items() if i not in answers})

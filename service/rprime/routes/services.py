@@ -7,9 +7,9 @@ from typing import TypeVar, cast
 from pydantic import BaseModel
 from starlette.requests import Request
 
+from rprime.application.stored_sides import VisibleHistory
 from rprime.auth.access import access_of, check_scopes
 from rprime.auth.sessions import AuthServices
-from rprime.history.visible_history import VisibleHistory
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.negotiation import JSON
 from rprime.routes.store_lifespan import StoreHandle

@@ -13,15 +13,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rprime.application import EvaluationRequest
-from rprime.application.evaluate import ResponseOptions, UnstoredEvaluation
+from rprime.application.evaluate import ResponseOptions
+from rprime.application.stored_options import StoreRequest
 from rprime.auth.access import access_of, check_project, check_scopes
 from rprime.core.evaluate import Evaluation
-from rprime.history.pending_evaluation import (
-    PendingEvaluation,
-    needs_store,
-    storing_warnings,
-    with_stored_baseline,
-)
+from rprime.history.pending_evaluation import PendingEvaluation, needs_store, with_stored_baseline
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
 from rprime.problems.root_path import rooted
@@ -37,7 +33,6 @@ from rprime.store import (
     Store,
     Stored,
     ids,
-    new_id,
 )
 from rprime.store.use import changed, waiting
 
@@ -67,14 +62,15 @@ class StoredResponse:
 
 
 async def store_and_respond(
-    request: Request, unstored: UnstoredEvaluation, options: ResponseOptions
+    request: Request, found: EvaluationRequest, options: ResponseOptions
 ) -> Response:
     """Store an evaluation, then answer the request."""
-    found = unstored.evaluation_request
-    check_access(request, found)
-    key = idempotency_key_of(request, unstored.payload, options.form)
+    stored = found.store_request
+    assert stored is not None  # noqa: S101 (callers check it)
+    check_access(request, stored)
+    key = idempotency_key_of(request, stored.payload, options.form)
     storing, services = Storing(get_store(request), options, key), get_services(request)
-    if unstored.large:
+    if stored.large:
         answer = await storing.once(partial(run_in_threadpool, storing.in_thread, found))
     else:
         with services.store.group_commit.entered():
@@ -86,9 +82,8 @@ async def store_and_respond(
     return rendered(answer.content, options.form, answer.status, headers)
 
 
-def check_access(request: Request, evaluation_request: EvaluationRequest) -> None:
+def check_access(request: Request, stored: StoreRequest | None) -> None:
     """Refuse a key that may not use the project, or not read an evaluation by its id: 403, 404."""
-    stored = evaluation_request.store_request
     if stored is None:
         return
     check_project(request, stored.project)
@@ -135,7 +130,7 @@ class Storing:
                 with_stored_baseline, evaluation_request, self.store
             )
         evaluation = await services.batcher.evaluate(evaluation_request)
-        pending = pending_evaluation(evaluation_request, evaluation)
+        pending = PendingEvaluation.of(evaluation_request, evaluation)
         answer = None if self.key is None else self._answer(pending)
         put = services.store.group_commit.put(self.store, self._packed(pending, answer))
         if answer is None:
@@ -158,7 +153,7 @@ class Storing:
         """Store an evaluation in a thread that may block; None: it is computed here first."""
         evaluation_request = with_stored_baseline(evaluation_request, self.store)
         evaluation = evaluation or evaluation_request.evaluate()
-        return self._put(pending_evaluation(evaluation_request, evaluation))
+        return self._put(PendingEvaluation.of(evaluation_request, evaluation))
 
     def _put(self, pending: PendingEvaluation) -> StoredResponse:
         """Store an evaluation in a thread; judge it again while others look at its test set."""
@@ -215,27 +210,6 @@ class Storing:
         if self.options.form is None:
             verdict = (orjson.loads(replay.body).get("gate") or {}).get("verdict")
         return StoredResponse(replay.status, replay.body, replay.evaluation, verdict, replayed=True)
-
-
-def pending_evaluation(
-    evaluation_request: EvaluationRequest, evaluation: Evaluation
-) -> PendingEvaluation:
-    """Make the evaluation to be stored, with a new id."""
-    store_request = evaluation_request.store_request
-    assert store_request is not None  # noqa: S101 (callers check it)
-    evidence = evaluation_request.evidence
-    added = storing_warnings(
-        store_request.project,
-        scored=evidence.scores is not None,
-        sliced=evidence.slices is not None and not store_request.keeps_slices,
-        first=store_request.is_first,
-    )
-    return PendingEvaluation(
-        evaluation_request=evaluation_request,
-        store_request=store_request,
-        evaluation=replace(evaluation, warnings=evaluation.warnings + added),
-        id=store_request.id or new_id(),
-    )
 
 
 def idempotency_key_of(

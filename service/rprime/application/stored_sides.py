@@ -1,0 +1,104 @@
+"""Stored evaluations as sides of a comparison, and those that a caller may see."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from rprime.application.assessment import Assessment, BaselineSide
+from rprime.application.stored_options import CandidateOrigin
+from rprime.core.comparison.alignment import Side
+from rprime.core.gates.sliced import Slice
+from rprime.problems.problem import Problem, Violation, pointer
+from rprime.store import (
+    BaselineNotFoundError,
+    BaselineQuery,
+    EvaluationMissingError,
+    Store,
+    StoredEvaluation,
+    is_id,
+)
+
+
+@dataclass(frozen=True)
+class VisibleHistory:
+    """The stored evaluations of the projects that a caller may use.
+
+    To open the store raises a problem without one.
+    """
+
+    open: Callable[[], Store]
+    may_use: Callable[[str], bool]
+
+    def find(self, identifier: str) -> StoredEvaluation | None:
+        """Read an evaluation; None if the caller may not see it. Blocks."""
+        store = self.open()
+        try:
+            stored = store.get(identifier) if is_id(identifier) else None
+        except EvaluationMissingError:
+            return None
+        return stored if stored is not None and self.may_use(stored.project) else None
+
+
+def with_side(
+    assessment: Assessment,
+    store: Store,
+    origin: CandidateOrigin,
+    query: BaselineQuery,
+    *,
+    anchor: bool = False,
+) -> Assessment:
+    """Add the stored baseline or anchor that a request names, or the reason why there is none.
+
+    Raises
+    ------
+    Problem
+        404 if the request names one that does not exist.
+    """
+    try:
+        found = store.baseline(origin.project, query, model=origin.model)
+    except BaselineNotFoundError as error:
+        place = pointer(*(("gates", "anchor") if anchor else ("baseline",)), query.by)
+        detail = "This names no stored evaluation."
+        errors = [Violation(place, "baseline_not_found", detail)]
+        raise Problem("baseline_not_found", str(error), errors=errors) from None
+    stored = found.evaluation
+    if stored is None:
+        mend = "" if found.command is None else f" To set one: `{found.command}`."
+        why = found.why + mend.replace("{id}", origin.id or "ID")
+        if anchor:
+            return replace(assessment, missing_anchor=why)
+        return replace(assessment, missing=why)
+    side = BaselineSide(
+        side=side_of_stored(stored, store, with_items=assessment.candidate.items is not None),
+        requested=query.requested,
+        resolved=stored.id,
+        why=found.why,
+        identity=stored.id,
+    )
+    if anchor:
+        return replace(assessment, anchor_side=side)
+    return replace(assessment, baseline_side=side)
+
+
+def side_of_stored(
+    stored: StoredEvaluation, store: Store, *, with_items: bool = True, one: Slice = ()
+) -> Side:
+    """Return a stored evaluation as a side of a comparison, with one slice or all of them."""
+    known = store.sliced_items(stored.id) if with_items and stored.keeps_items else None
+    items, columns = known or (None, {})
+    slices = store.slices(stored, one) if extras_of(stored).get("sliced") else None
+    return Side(
+        labels=stored.labels,
+        table=stored.table,
+        items=items,
+        fingerprint=stored.fingerprint,
+        test_set=stored.test_set,
+        slices=None if slices is None else replace(slices, columns=columns),
+    )
+
+
+def extras_of(stored: StoredEvaluation) -> dict[str, Any]:
+    """Return what is stored beside the evidence, the verdict and the comparison."""
+    return {} if stored.extras is None else orjson.loads(stored.extras)
