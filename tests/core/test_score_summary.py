@@ -13,7 +13,7 @@ from rprime.core.arrays import Array
 from rprime.core.scores.curves import Detections
 from rprime.core.scores.scores import Scores
 from rprime.core.scores.summary import MOST_CLASSES, POINTS, ScoreSummary
-from rprime.store import packed_arrays
+from rprime.store import packing
 from tests.core.score_values import drawn
 
 RNG = np.random.default_rng(1975)
@@ -134,7 +134,7 @@ def test_a_single_true_class_has_no_curve(k: int) -> None:
     assert list(summary.detections()) == []
     assert summary.calibration is not None
     summary.check(k)
-    again = packed_arrays.unpack_scores(packed_arrays.pack_scores(summary))
+    again = packing.unpack_scores(packing.pack_scores(summary))
     again.check(k)
 
 
@@ -145,7 +145,7 @@ def test_any_scores_are_summarised_and_packed(n: int, k: int, digits: int, seed:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         summary = ScoreSummary.of(scores)
-        again = packed_arrays.unpack_scores(packed_arrays.pack_scores(summary))
+        again = packing.unpack_scores(packing.pack_scores(summary))
     again.check(k)
     np.testing.assert_array_equal(again.bins[:2], summary.bins[:2])
     np.testing.assert_allclose(again.areas, summary.areas)
@@ -173,7 +173,7 @@ def test_of_many_classes_the_weakest_are_kept_in_bounded_size() -> None:
     assert len(summary.classes) == MOST_CLASSES
     areas = np.array([Detections.of(scores, own).roc_auc for own in range(150)])
     assert set(summary.classes.tolist()) == set(np.argsort(areas)[:MOST_CLASSES].tolist())
-    assert len(packed_arrays.pack_scores(summary)) < LARGEST
+    assert len(packing.pack_scores(summary)) < LARGEST
 
 
 @pytest.mark.slow
@@ -183,4 +183,4 @@ def test_a_million_items_of_a_hundred_classes_take_little_room() -> None:
     values = rng.random((1_000_000, 100), dtype=np.float32)
     values[np.arange(1_000_000), true] += 1
     values /= values.sum(-1, keepdims=True)
-    assert len(packed_arrays.pack_scores(ScoreSummary.of(Scores(true, values)))) < LARGEST
+    assert len(packing.pack_scores(ScoreSummary.of(Scores(true, values)))) < LARGEST

@@ -13,7 +13,7 @@ from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.core.table import ConfusionTable
 from rprime.store import Idempotency, NewEvaluation, Outcome, Store, Stored
-from rprime.store.packed_arrays import Columns
+from rprime.store.packing import Columns
 
 LABELS = ("cat", "dog", "naïve bird")
 FINGERPRINT = "ab" * 32

@@ -7,7 +7,7 @@ from hypothesis.extra.numpy import arrays
 from rprime.core.items import Items
 from rprime.core.slices.slices import SliceColumn
 from rprime.core.table import ConfusionTable
-from rprime.store import new_id, packed_arrays, packed_table
+from rprime.store import new_id, packing
 from rprime.store.compression import digest_bytes, digest_text, expand, squeeze
 from tests.store import samples
 
@@ -20,7 +20,7 @@ ID, OTHER = new_id(), new_id()
 
 
 def unpacked(blob: bytes, k: int) -> ConfusionTable:
-    return packed_table.unpack(blob, ID, k)
+    return packing.unpack_table(blob, ID, k)
 
 
 @st.composite
@@ -45,24 +45,24 @@ def tables(draw: st.DrawFn) -> ConfusionTable:
 
 @given(tables())
 def test_a_table_comes_back_as_it_was(table: ConfusionTable) -> None:
-    assert samples.same_table(unpacked(packed_table.pack(table, ID), table.k), table)
+    assert samples.same_table(unpacked(packing.pack_table(table, ID), table.k), table)
 
 
 @pytest.mark.parametrize("k", [50, 300])
 def test_large_tables_come_back_and_are_small(k: int) -> None:
     for table in (samples.table(1, k), samples.sparse_table(1, k)):
-        blob = packed_table.pack(table, ID)
+        blob = packing.pack_table(table, ID)
         assert samples.same_table(unpacked(blob, k), table)
         assert len(blob) < k * k
 
 
 def test_a_table_of_another_evaluation_is_refused() -> None:
     with pytest.raises(ValueError, match="checksum"):
-        packed_table.unpack(packed_table.pack(samples.table(), OTHER), ID, 3)
+        packing.unpack_table(packing.pack_table(samples.table(), OTHER), ID, 3)
 
 
 def test_a_ten_by_ten_table_takes_two_hundred_bytes() -> None:
-    assert len(packed_table.pack(samples.table(1, 10), ID)) == 206
+    assert len(packing.pack_table(samples.table(1, 10), ID)) == 206
 
 
 @given(
@@ -80,7 +80,7 @@ def test_items_come_back_as_they_were(n: int, k: int, more: bool, ids: bool) -> 
     )
     names = generator.integers(0, 1 << 63, n).astype(np.uint64) * 2 + 1 if ids else None
     given = Items(true, predicted, groups, weights, names)
-    kept, columns = packed_arrays.unpack_items(packed_arrays.pack_items(given))
+    kept, columns = packing.unpack_items(packing.pack_items(given))
     assert columns == {}
     assert np.array_equal(kept.true, true)
     assert np.array_equal(kept.predicted, predicted)
@@ -96,7 +96,7 @@ def test_columns_come_back_as_they_were(values: int) -> None:
     codes = np.arange(50, dtype=np.min_scalar_type(values)) % min(values + 1, 7)
     columns = {"a=b": SliceColumn(names, codes), "b": SliceColumn(("x",), 1 - codes % 2)}
     items = Items(np.zeros(50, np.uint8), np.zeros(50, np.uint8))
-    _, kept = packed_arrays.unpack_items(packed_arrays.pack_items(items, columns))
+    _, kept = packing.unpack_items(packing.pack_items(items, columns))
     assert samples.same_columns(columns, kept)
     for column in kept.values():
         assert np.minimum(column.codes, len(column.values)).dtype == column.codes.dtype
@@ -107,25 +107,25 @@ def test_a_column_of_four_values_takes_a_third_of_a_byte_for_an_item() -> None:
     true, region = (generator.integers(0, k, 100_000).astype(np.uint8) for k in (10, 4))
     items = Items(true, true)
     columns = {"region": SliceColumn(("a", "b", "c", "d"), region)}
-    more = len(packed_arrays.pack_items(items, columns)) - len(packed_arrays.pack_items(items))
+    more = len(packing.pack_items(items, columns)) - len(packing.pack_items(items))
     assert more < 33_000
 
 
 def test_too_many_columns_are_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     given = samples.sliced()
     items, columns = given["items"], given["slices"].columns
-    monkeypatch.setattr(packed_arrays, "MOST_COLUMN_BYTES", 2 * 60 - 1)
-    kept, found = packed_arrays.unpack_items(packed_arrays.pack_items(items, columns))
+    monkeypatch.setattr(packing, "MOST_COLUMN_BYTES", 2 * 60 - 1)
+    kept, found = packing.unpack_items(packing.pack_items(items, columns))
     assert samples.same_items(kept, items)
     assert found == {}
-    monkeypatch.setattr(packed_arrays, "MOST_COLUMN_BYTES", 2 * 60)
-    assert len(packed_arrays.unpack_items(packed_arrays.pack_items(items, columns))[1]) == 2
+    monkeypatch.setattr(packing, "MOST_COLUMN_BYTES", 2 * 60)
+    assert len(packing.unpack_items(packing.pack_items(items, columns))[1]) == 2
 
 
 def test_right_predictions_cost_next_to_nothing() -> None:
     generator = np.random.default_rng(0)
     true = generator.integers(0, 10, 100_000).astype(np.uint8)
-    blob = packed_arrays.pack_items(Items(true, true))
+    blob = packing.pack_items(Items(true, true))
     assert len(blob) < 50_000
 
 

@@ -18,7 +18,7 @@ from rprime.store import (
     Stored,
     StoreDamagedError,
     new_id,
-    packed_arrays,
+    packing,
 )
 from rprime.store.schema import slices
 from tests.store import samples
@@ -102,7 +102,7 @@ def test_what_is_drawn_of_scores_is_kept_apart_and_counted(store: Store) -> None
     samples.put(store, given).result()
     assert samples.same_scores(kept, store.scores(given.id))
     (project,) = store.projects()
-    assert project.bytes > len(packed_arrays.pack_scores(kept))
+    assert project.bytes > len(packing.pack_scores(kept))
     store.delete(given.id)
     assert store.scores(given.id) is None
     assert store.projects() == ()

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from rprime.core.table import ConfusionTable
-from rprime.store import Expected, Filters, Imported, InvalidExportError, Store, packed_arrays
+from rprime.store import Expected, Filters, Imported, InvalidExportError, Store, packing
 from rprime.store.records import StoredEvaluation
 from tests.store import samples
 
@@ -101,8 +101,8 @@ def test_other_slices_than_those_of_the_items_are_not_imported(
     header, line = store.export()
     short = {name: replace(one, codes=one.codes[:-1]) for name, one in columns.items()}
     spoiled: list[dict[str, Any]] = [
-        {"items": packed_arrays.pack_items(given["items"], short)},
-        {"items": packed_arrays.pack_items(given["items"], {"region": columns["region"]})},
+        {"items": packing.pack_items(given["items"], short)},
+        {"items": packing.pack_items(given["items"], {"region": columns["region"]})},
     ]
     listed = orjson.loads(line)["evaluation"]["slices"]
     spoiled += [{"slices": listed[:-1]}, {"slices": [*listed[1:], listed[0]]}]
@@ -236,10 +236,8 @@ def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
         changed(items="!"),
         changed(items="bm90IHpzdGQ="),
         changed(scores="!"),
-        changed(
-            scores=base64.b64encode(packed_arrays.pack_scores(samples.score_summary(k=5))).decode()
-        ),
-        changed(scores=base64.b64encode(packed_arrays.pack_items(samples.kept_items())).decode()),
+        changed(scores=base64.b64encode(packing.pack_scores(samples.score_summary(k=5))).decode()),
+        changed(scores=base64.b64encode(packing.pack_items(samples.kept_items())).decode()),
         changed(slices=[{"slice": {}, **SLICE}]),
         changed(slices=[{"slice": {"r": "x\n"}, **SLICE}]),
         changed(slices=[{"slice": {"r": 1}, **SLICE}]),

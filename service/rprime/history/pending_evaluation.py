@@ -23,7 +23,7 @@ from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS
 from rprime.report.subject import ORIGIN
 from rprime.store import EvaluationMissingError, NewEvaluation, Store, StoredEvaluation, ids, new_id
-from rprime.store.packed_slices import fits
+from rprime.store.packing import fits
 
 SCORES_NOT_KEPT = Warning(
     "scores_not_kept",

@@ -12,11 +12,10 @@ from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.slices import SliceName, Slices
-from rprime.store import ids, packed_arrays, packed_table, project_sizes
+from rprime.store import ids, packing, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.errors import StoreDamagedError, decoding
-from rprime.store.packed_arrays import Columns
-from rprime.store.packed_slices import key_of, unpack_slices
+from rprime.store.packing import Columns, slice_key, unpack_slices
 from rprime.store.records import (
     ALL,
     NAMES,
@@ -90,7 +89,7 @@ def evaluation_of(row: Row[Any]) -> StoredEvaluation:
     return StoredEvaluation(
         **_shown(row),
         labels=labels,
-        table=packed_table.unpack(row.cells, row.id, len(labels)),
+        table=packing.unpack_table(row.cells, row.id, len(labels)),
         input_digest=digest_text(row.input_digest),
         engine_version=row.engine_version,
         options=present(row.options_content),
@@ -119,21 +118,21 @@ def sliced_items(connection: Connection, identifier: str) -> tuple[Items, Column
     """Read the items of an evaluation with the columns that slices are of, if any were sent."""
     content = connection.scalar(select(items.c.content).where(items.c.evaluation == identifier))
     with decoding():
-        return None if content is None else packed_arrays.unpack_items(content)
+        return None if content is None else packing.unpack_items(content)
 
 
 def kept_scores(connection: Connection, identifier: str) -> ScoreSummary | None:
     """Read what is drawn of the scores of an evaluation; None if nothing was stored."""
     content = connection.scalar(select(scores.c.content).where(scores.c.evaluation == identifier))
     with decoding():
-        return None if content is None else packed_arrays.unpack_scores(content)
+        return None if content is None else packing.unpack_scores(content)
 
 
 def kept_slices(connection: Connection, stored: StoredEvaluation, one: Slice = ()) -> Slices | None:
     """Read the slices of an evaluation, or one of them; None if it has none."""
     query = select(slices).where(slices.c.evaluation == stored.id).order_by(slices.c.place)
     if one:
-        query = query.where(slices.c.key == key_of(dict(one)))
+        query = query.where(slices.c.key == slice_key(dict(one)))
     rows = connection.execute(query).all()
     with decoding():
         return unpack_slices(rows, len(stored.labels)) if rows else None
@@ -202,7 +201,7 @@ def conditions(project: str, filters: Filters) -> list[ColumnElement[bool]]:
 
 def is_slice_of(one: Slice) -> ColumnElement[bool]:
     """Return the SQL condition for the row of a slice of an evaluation."""
-    return and_(slices.c.evaluation == _of.id, slices.c.key == key_of(dict(one)))
+    return and_(slices.c.evaluation == _of.id, slices.c.key == slice_key(dict(one)))
 
 
 def count(connection: Connection, project: str, filters: Filters = ALL) -> int:

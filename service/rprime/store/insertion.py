@@ -10,11 +10,10 @@ from typing import Any
 import orjson
 from sqlalchemy import BindParameter, Connection, Select, Table, bindparam, select, tuple_
 
-from rprime.store import packed_arrays, packed_table, project_sizes
+from rprime.store import packing, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
 from rprime.store.dialects import Row, add, insert, serialise
 from rprime.store.evaluations import JSON_COLUMNS, checked_row
-from rprime.store.packed_slices import pack_slices
 from rprime.store.records import NAMES, NewEvaluation, tags_text
 from rprime.store.schema import evaluations, items, looks, replays, scores, shared, slices
 from rprime.store.schema import project_sizes as sizes
@@ -148,10 +147,8 @@ def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packe
         submission = hashlib.blake2b(repeated, digest_size=_SUBMISSION_BYTES).digest()
     return rows_of(
         new,
-        items_content=None
-        if new.items is None
-        else packed_arrays.pack_items(new.items, packed_with),
-        scores_content=None if new.scores is None else packed_arrays.pack_scores(new.scores),
+        items_content=None if new.items is None else packing.pack_items(new.items, packed_with),
+        scores_content=None if new.scores is None else packing.pack_scores(new.scores),
         submission=submission,
         replay=None if idempotency is None else _replay_row(new, idempotency, now),
     )
@@ -173,7 +170,7 @@ def rows_of(
         table: [] if content is None else [{"evaluation": new.id, "content": content}]
         for table, content in ((items, items_content), (scores, scores_content))
     }
-    kept[slices] = [] if new.slices is None else pack_slices(new.slices, new.id)
+    kept[slices] = [] if new.slices is None else packing.pack_slices(new.slices, new.id)
     row = {
         **{name: getattr(new, name) for name in _AS_GIVEN},
         **{name: squeeze(getattr(new, name)) for name in JSON_COLUMNS},
@@ -184,7 +181,7 @@ def rows_of(
         "submission": submission,
         "labels": labels["key"],
         "options": options["key"],
-        "cells": packed_table.pack(new.table, new.id),
+        "cells": packing.pack_table(new.table, new.id),
     }
     beside = (row for rows in kept.values() for row in rows)
     return Packed(

@@ -7,12 +7,11 @@ from typing import Any
 
 from sqlalchemy import select
 
-from rprime.store import packed_table
 from rprime.store.compression import expand
 from rprime.store.database import Database
 from rprime.store.errors import decoding
 from rprime.store.evaluations import conditions, is_slice_of, labels_of
-from rprime.store.packed_slices import identifier_of, key_of
+from rprime.store.packing import form_of, slice_identifier, slice_key, unpack_stack
 from rprime.store.records import Filters, Stack
 from rprime.store.schema import evaluations, shared, slices
 
@@ -58,8 +57,8 @@ class _Gathered:
         """Return all of the rows as one stack."""
         columns = tuple(zip(*self.rows, strict=True))
         ids, models, versions, test_sets, verdicts = columns[:_LABELS]
-        sealed_by = [identifier_of(i, self.key) for i in ids] if self.key else ids
-        table = packed_table.unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
+        sealed_by = [slice_identifier(i, self.key) for i in ids] if self.key else ids
+        table = unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
         return Stack(
             labels=self.labels,
             table=table,
@@ -84,7 +83,7 @@ def stacks(
             newest_first = select(_of.id).where(*fits).order_by(_of.id.desc())
             oldest = connection.scalar(newest_first.offset(newest - 1).limit(1))
             fits.append(_of.id >= (oldest or ""))
-        key = key_of(dict(filters.slice)) if filters.slice else b""
+        key = slice_key(dict(filters.slice)) if filters.slice else b""
         cells = slices.c.content if key else _of.cells
         query = select(*(cells if name == "cells" else _of[name] for name in _COLUMNS))
         if key:
@@ -103,5 +102,4 @@ def stacks(
 
 @decoding()
 def _kind(row: Any) -> _Kind:  # noqa: ANN401 - a row of the driver
-    blob = row[_CELLS]
-    return row[_LABELS], packed_table.is_sparse(blob), packed_table.is_weighted(blob)
+    return row[_LABELS], *form_of(row[_CELLS])

@@ -15,7 +15,7 @@ from rprime.core.cells import SparseCells
 from rprime.core.items import Items
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
-from rprime.store import aliases, ids, packed_arrays
+from rprime.store import aliases, ids, packing
 from rprime.store.compression import digest_bytes, digest_text
 from rprime.store.database import Database
 from rprime.store.dialects import insert, serialise
@@ -28,8 +28,7 @@ from rprime.store.evaluations import (
     whole,
 )
 from rprime.store.insertion import Packed, add_all, rows_of
-from rprime.store.packed_arrays import Columns
-from rprime.store.packed_slices import fits
+from rprime.store.packing import Columns, fits
 from rprime.store.projects import SETTINGS
 from rprime.store.records import NAMES, InvalidRecordError, NewEvaluation, check_names
 from rprime.store.schema import alias_changes, evaluations, items, looks, projects, scores, slices
@@ -256,7 +255,7 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
     table = _read_table(given["table"], len(labels))
     kept = {name: _optional(_from_base64, given.get(name)) for name in ("items", "scores")}
     if kept["scores"] is not None:
-        packed_arrays.unpack_scores(kept["scores"]).check(len(labels))
+        packing.unpack_scores(kept["scores"]).check(len(labels))
     sliced = _read_slices(given["slices"], table) if given.get("slices") else None
     if kept["items"] is not None:
         found, columns = _read_items(kept["items"], len(labels))
@@ -320,7 +319,7 @@ def _from_base64(text: str) -> bytes:
 
 
 def _read_items(content: bytes, k: int) -> tuple[Items, Columns]:
-    found, columns = packed_arrays.unpack_items(content)
+    found, columns = packing.unpack_items(content)
     values = (found.predicted, *(column.codes for column in columns.values()))
     if any(part.shape != found.true.shape for part in values):
         raise InvalidRecordError("The numbers of predictions and items differ.")
