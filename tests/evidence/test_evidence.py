@@ -499,6 +499,10 @@ class TestDocument:
             b'{"gates": 1, "\\u0067ates": 2}',
             b'{"gates": "\\u003a\\u003A", "gates": 2}',
             b'{"labels": ["a:b", "::"], "confusion_matrix": [[1]], "confusion_matrix": [[2]]}',
+            b'{"y_true": ["a"], "y_true": ["b"], "y_pred": ["a"], "slices": {"x": ["1"]}}',
+            b'{"y_true": ["a"], "y_pred": ["a"], "slices": {"x": ["1"], "x": ["2"], "y": ["3"]}}',
+            b'{"slices": {"a": {"b": {"confusion_matrix": [[1]]}}}, "labels": [], "labels": []}',
+            b'{"slices": [{"slice": {"a": "b"}}], "labels": [], "labels": []}',
         ],
     )
     def test_a_name_given_twice_is_refused(self, body: bytes) -> None:

@@ -11,7 +11,7 @@ from rprime.evidence import Kind, read_columns
 from rprime.evidence.reader import Kind as EvidenceKind
 from rprime.problems.problem import Problem
 from rprime.report.formats import Format
-from rprime.schemas.document import Document, parse
+from rprime.schemas.document import Document
 from rprime.server.inflating import Inflated, inflated_bound, too_large
 from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import WorkerLimits
@@ -115,7 +115,9 @@ def _json(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, Wor
     content = body.read()
     most = options.limits.worker_bytes
     limits = WorkerLimits(_SLACK + _TIMES_JSON * len(content), most=most)
-    document = parse(content, options.limits.json_depth)
+    from rprime.evidence.json_body import read_json  # noqa: PLC0415 (it imports pyarrow)
+
+    document = read_json(content, options.limits.json_depth)
     stored = "project" in document.names
     return document, hashlib.sha256(content).digest() if stored else b"", limits
 

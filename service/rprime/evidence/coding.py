@@ -1,7 +1,7 @@
 """Convert label arrays to arrays of codes without a Python object for each item."""
 
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -125,11 +125,12 @@ def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -
     if len(found) != size:
         detail = f"There are {len(found)} {what} for {size} items; each item needs one."
         raise refuse(pointer, "wrong_length", detail)
-    if set(map(type, found)) != {str} and not all(map(names.is_integer, found)):
+    distinct = found.texts if isinstance(found, CodedTexts) else found
+    if set(map(type, distinct)) != {str} and not all(map(names.is_integer, distinct)):
         like = "" if type(found[0]) is str else 0
         raise invalid(names.mixed(found, pointer, null=False, like=like))
     codes = Codes()
-    coded = np.fromiter(map(codes.__getitem__, found), np.uint32, size)
+    coded = np.asarray(looked_up(found, codes), dtype=np.uint32)
     if type(found[0]) is not str and max(map(abs, codes)) > MOST:
         bad = np.argwhere([abs(group) > MOST for group in found])
         raise_places(bad, pointer, "out_of_range", names.INTEGER_RULE)
@@ -284,8 +285,25 @@ class Codes(dict[Any, int]):
         return code
 
 
-def _items(values: object, pointer: str) -> list[Any]:
-    if not isinstance(values, list):
+@dataclass(frozen=True, eq=False)
+class CodedTexts(Sequence[str]):
+    """An array of strings as its distinct strings and the code of each item."""
+
+    texts: list[str]
+    codes: Array
+
+    def __len__(self) -> int:
+        return self.codes.size
+
+    def __getitem__(self, i: Any) -> Any:  # noqa: ANN401 (of an integer, the string there)
+        return self.texts[self.codes[i]]
+
+    def __iter__(self) -> Iterator[str]:
+        return map(self.texts.__getitem__, self.codes)
+
+
+def _items(values: object, pointer: str) -> Sequence[Any]:
+    if not isinstance(values, list | CodedTexts):
         raise refuse(
             pointer, "not_an_array", f"An array of labels is needed, not {kind_of(values)}."
         )
@@ -294,7 +312,7 @@ def _items(values: object, pointer: str) -> list[Any]:
     return values
 
 
-def _code_strings(y_true: list[Any], y_pred: list[Any], pointer: str) -> Raw:
+def _code_strings(y_true: Sequence[Any], y_pred: Sequence[Any], pointer: str) -> Raw:
     codes = Codes()
     true = looked_up(y_true, codes)
     if true is None or set(map(type, codes)) != {str}:
@@ -305,8 +323,11 @@ def _code_strings(y_true: list[Any], y_pred: list[Any], pointer: str) -> Raw:
     return Raw(list(codes), true, predicted, pointer)
 
 
-def looked_up(values: list[Any], codes: Codes) -> Array | None:
+def looked_up(values: Sequence[Any], codes: Codes) -> Array | None:
     """Code values by a dictionary; None where one is an array or an object."""
+    if isinstance(values, CodedTexts):
+        table = np.array([codes[text] for text in values.texts])
+        return recoded(values.codes, table.astype(np.min_scalar_type(len(codes))))
     try:
         # The fastest loop; it raises ValueError at the 257th distinct label.
         return np.frombuffer(bytes(map(codes.__getitem__, values)), dtype=np.uint8)
@@ -316,7 +337,9 @@ def looked_up(values: list[Any], codes: Codes) -> Array | None:
         return None
 
 
-def integers_of(values: list[Any], pointer: str, *, null: bool, without_booleans: bool) -> Array:
+def integers_of(
+    values: Sequence[Any], pointer: str, *, null: bool, without_booleans: bool
+) -> Array:
     """Convert a list of integers; to float64 with NaN for null if `array` refuses the list."""
     if (found := plain_integers(values, without_booleans=without_booleans)) is not None:
         return _bounded(found, pointer)
@@ -329,7 +352,7 @@ def integers_of(values: list[Any], pointer: str, *, null: bool, without_booleans
     return _bounded(numbers, pointer)
 
 
-def plain_integers(values: list[Any], *, without_booleans: bool) -> Array | None:
+def plain_integers(values: Sequence[Any], *, without_booleans: bool) -> Array | None:
     """Convert a list of nothing but integers; else None."""
     try:
         found = np.frombuffer(bytes(values), dtype=np.uint8)

@@ -115,7 +115,7 @@ def is_integer(label: object) -> bool:
     return type(label) is int or (type(label) is float and label.is_integer())
 
 
-def mixed(values: list[Any], pointer: str, *, null: bool, like: object) -> Iterator[Violation]:
+def mixed(values: Sequence[Any], pointer: str, *, null: bool, like: object) -> Iterator[Violation]:
     """Yield a fault for each label that is not of the wanted kind."""
     integers = type(like) is int
     wanted = "an integer" if integers else kind_of(like)

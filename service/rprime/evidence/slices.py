@@ -19,7 +19,7 @@ from rprime.core.slices.slices import (
 )
 from rprime.core.table import ConfusionTable
 from rprime.evidence import names, numbers
-from rprime.evidence.coding import Codes, looked_up, numbered, plain_integers, recoded
+from rprime.evidence.coding import CodedTexts, Codes, looked_up, numbered, plain_integers, recoded
 from rprime.evidence.label_columns import CodedColumn, Piece, Vocabulary
 from rprime.problems.problem import pointer, refuse
 from rprime.schemas.document import Document, kind_of
@@ -210,12 +210,13 @@ def _coded(
     values: object, size: int, place: str, *, without_booleans: bool
 ) -> tuple[list[str | None], Array]:
     """Return the distinct values of a JSON array as texts, and their codes."""
-    if not isinstance(values, list):
+    if not isinstance(values, list | CodedTexts):
         raise refuse(place, "not_an_array", f"An array of values is needed, not {kind_of(values)}.")
     if len(values) != size:
         detail = f"There are {len(values)} values for {size} items; each needs one, or null."
         raise refuse(place, "wrong_length", detail)
-    if (numbers := plain_integers(values, without_booleans=without_booleans)) is not None:
+    numbers = plain_integers(values, without_booleans=without_booleans)
+    if numbers is not None:
         found, (positions,) = numbered(numbers)
         return list(map(str, found.tolist())), positions
     distinct = Codes()

@@ -1,6 +1,7 @@
 """Parse a JSON body and take its large arrays out."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
@@ -211,13 +212,21 @@ def _check_names(body: bytes, skeleton: bytes, documents: list[Document]) -> Non
     """Refuse an object that has a name twice: the parser would silently keep the last."""
     parsed, escaped = skeleton.count(b":"), b"\\u003" in body
     outer = (part for document in documents for part in (document, *document.inner.values()))
-    arrays = [list(document.arrays.values()) for document in outer]
+    arrays = [array for document in outer for array in _outside_skeleton(document)]
     try:
         if escaped or body.count(b":") > parsed + orjson.dumps(arrays).count(b":"):
             json.loads(body, object_pairs_hook=_distinct)
     except (RecursionError, orjson.JSONEncodeError):
         # Python's `json` and `orjson.dumps` allow less nesting than `orjson.loads`.
         raise Problem("unreadable_body", "The body is nested too deeply.") from None
+
+
+def _outside_skeleton(document: Document) -> Iterator[Any]:
+    for name, value in document.arrays.items():
+        if name != "slices":
+            yield value
+        elif isinstance(value, dict):  # its names are in the skeleton
+            yield from (array for array in value.values() if isinstance(array, list))
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> None:

@@ -1,0 +1,133 @@
+"""Large JSON bodies are read as `parse` reads them, whatever is in them."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rprime.application import read_request
+from rprime.evidence import json_body
+from rprime.evidence.coding import CodedTexts
+from rprime.evidence.json_body import read_json
+from rprime.problems.problem import Problem
+from rprime.schemas.document import Document, parse
+from rprime.settings import Limits
+
+DEPTH = 8
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_pieces() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_body, "_SMALLEST", 1)
+        patch.setattr(json_body, "_PIECE", 16)
+        yield
+
+
+def plain(value: Any) -> Any:
+    """Return what was parsed, with lists in place of coded texts."""
+    if isinstance(value, Document):
+        inner = {name: plain(one) for name, one in value.inner.items()}
+        return plain(value.rest), plain(value.arrays), value.names, value.pointer, inner
+    if isinstance(value, dict):
+        return [(name, plain(one)) for name, one in value.items()]
+    return list(value) if isinstance(value, CodedTexts) else value
+
+
+def outcome(read: Callable[[bytes, int], Document], body: bytes) -> Any:
+    """Return the parsed body and the evidence in it, or the problems of either."""
+    try:
+        document = read(body, DEPTH)
+    except Problem as problem:
+        return problem.code, problem.detail, problem.errors
+    found = plain(document)
+    try:
+        request = read_request(document, Limits())
+    except Problem as problem:
+        return found, problem.code, problem.detail, problem.errors
+    slices = request.evidence.slices
+    return found, request.evidence.input_digest, slices and slices.names
+
+
+STRINGS = [
+    *('"a"', '"b"', '"abcdefghijklmnopqrstuvwxyz"', '""', '" a"', '"é"', '"["', '"]"', '"],["'),
+    *('"true"', '":"', '"a,b"', r'"\u0061"', r'"\n"', r'"\ud83d\ude00"', r'"\ud800"', r'"\\"'),
+    *(r'"\""', '"\t"', r'"\x"', '"\ud800"', '"2"', '"{"', r'"\u003a"'),
+]
+OTHERS = ["null", "1", "1.0", "true", "[]", '["a"]', "{}", "NaN", "1e999", "", '"a" "b"', '"a', "-"]
+
+
+@st.composite
+def arrays(draw: st.DrawFn) -> str:
+    """Draw a text that is an array, or nearly."""
+    some = st.lists(st.sampled_from(STRINGS), min_size=1, max_size=3)
+    items = draw(some)
+    if draw(st.booleans()):
+        items = draw(st.lists(st.sampled_from(items), min_size=6, max_size=6))
+    if draw(st.integers(0, 3)) == 0:
+        items.insert(draw(st.integers(0, len(items))), draw(st.sampled_from(OTHERS)))
+    comma = draw(st.sampled_from([",", ", ", " ,\n"]))
+    space = draw(st.sampled_from(["", " ", "\n  "]))
+    return f"[{space}{comma.join(items)}{space}]"
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> bytes:
+    """Draw a request of arrays."""
+    array = arrays()
+    names = st.sampled_from(["y_true", "y_pred", "groups", "labels", "y_score", "unknown", "model"])
+    members = [f'"{draw(names)}":{draw(array)}' for _ in range(draw(st.integers(0, 2)))]
+    one = draw(array)
+    members += [f'"y_true":{one}', f'"y_pred":{draw(st.one_of(st.just(one), array))}']
+    if draw(st.booleans()):
+        members.append(f'"slices":{{"x":{draw(st.one_of(st.just(one), array))},"y":{one}}}')
+    if draw(st.booleans()):
+        members.append(f'"baseline":{{"y_pred":{draw(st.one_of(st.just(one), array))}}}')
+    if draw(st.booleans()):
+        members.append(draw(st.sampled_from(['"slices":["a","b"]', '"model":"[x"', '"z":{"a":1}'])))
+    return f"{{{','.join(members)}}}".encode("utf-8", "surrogatepass")
+
+
+@given(bodies())
+def test_a_body_is_judged_as_by_parse(body: bytes) -> None:
+    assert outcome(read_json, body) == outcome(parse, body)
+
+
+def test_arrays_of_few_strings_are_coded_without_objects() -> None:
+    texts = ["ä", "b c", "ä", 'x" y'[:1]] * 500
+    columns: dict[str, Any] = {"y_true": texts, "y_pred": texts[::-1], "groups": texts}
+    body = orjson.dumps({**columns, "slices": {"s": texts}, "baseline": {"y_pred": texts}})
+    found = read_json(body, DEPTH)
+    coded = [*found.arrays.values(), found.inner["baseline"].arrays["y_pred"]]
+    coded[coded.index(found.arrays["slices"])] = found.arrays["slices"]["s"]
+    assert all(isinstance(one, CodedTexts) for one in coded)
+    assert outcome(read_json, body) == outcome(parse, body)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param([f"{i:07}" for i in range(20_000)], id="many"),
+        pytest.param(["a" * 300, "b"] * 9, id="longer than a piece"),
+        pytest.param(["a" * (1 << 18), "b"] * 2, id="long"),
+    ],
+)
+def test_other_strings_are_left_to_parse(texts: list[str]) -> None:
+    body = orjson.dumps({"y_true": texts, "y_pred": texts})
+    assert read_json(body, DEPTH).arrays == parse(body, DEPTH).arrays
+
+
+def test_rare_strings_are_found_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_body, "_PIECE", 1 << 18)
+    draw = np.random.default_rng(0)
+    texts = [f"class {i}" for i in draw.integers(0, 9, 200_000).tolist()]
+    texts[150_000] = texts[199_999] = "rare"
+    body = orjson.dumps({"y_true": texts, "y_pred": texts}, option=orjson.OPT_INDENT_2)
+    found = read_json(body, DEPTH).arrays["y_true"]
+    assert isinstance(found, CodedTexts)
+    assert len(found.texts) == 10
+    assert list(found) == texts
