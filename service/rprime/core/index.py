@@ -90,7 +90,8 @@ class Index:
     key
         Name in reports, the function's name; unique within its scope.
     symbol, name, tex, source
-        From the literature; TeX in the notation of the catalog (a_i, m_i, s_i, w, n_ij).
+        From the literature; TeX in the notation of the catalog (a_i, m_i, s_i, w, n_ij). A
+        declaration without a name takes that from the key: `hinge_loss` is "Hinge loss".
     range
         Smallest and largest possible value; infinite ends are excluded.
     best
@@ -260,13 +261,14 @@ def _declare(scope: IndexScope, reads: Reads, fields: dict[str, Any]) -> Declara
             numerator, denominator = formula(CountRow)
             given["rows"] = (int(numerator), int(denominator))
             given["undefined"] = WITHOUT_DENOMINATOR.get(denominator, ("no_true_samples",))
+        key = formula.__name__
         return Index(
-            key=formula.__name__,
+            key=key,
             scope=scope,
             reads=reads,
             formula=formula,
             description=" ".join((formula.__doc__ or "").split()),
-            **given,
+            **{"name": key.replace("_", " ").capitalize()} | given,
         )
 
     return declare

@@ -11,7 +11,6 @@ from rprime.core.table import ConfusionTable
 
 @overall_ratio(
     symbol="AP, OSR, P_o",
-    name="Accuracy",
     tex=r"\frac{\sum_i a_i}{w}",
     source="equation (1) of Zhang, Su, Dou 2021 calls it AP",
 )
@@ -21,11 +20,7 @@ def accuracy(row: type[CountRow]) -> RatioRows:
 
 
 @overall_ratio(
-    symbol="1 - P_o",
-    name="Error rate",
-    tex=r"1 - \frac{\sum_i a_i}{w}",
-    source="complement of accuracy",
-    best=0.0,
+    symbol="1 - P_o", tex=r"1 - \frac{\sum_i a_i}{w}", source="complement of accuracy", best=0.0
 )
 def error_rate(row: type[CountRow]) -> RatioRows:
     """Share of all real items that are not predicted correctly."""
@@ -50,10 +45,7 @@ def r_prime(row: type[CountRow]) -> RatioRows:
 
 
 @overall_ratio(
-    symbol="coverage",
-    name="Coverage",
-    tex=r"\frac{\sum_{ij} n_{ij}}{w}",
-    source="Chow 1970; El-Yaniv, Wiener 2010",
+    symbol="coverage", tex=r"\frac{\sum_{ij} n_{ij}}{w}", source="Chow 1970; El-Yaniv, Wiener 2010"
 )
 def coverage(row: type[CountRow]) -> RatioRows:
     """Share of the real items that have a prediction."""
@@ -75,7 +67,6 @@ def accuracy_on_answered(row: type[CountRow]) -> RatioRows:
     "macro",
     of=("recall",),
     symbol="BA",
-    name="Balanced accuracy",
     tex=r"\frac{1}{k} \sum_i TPR_i",
     source="Brodersen et al. 2010; the same value as macro recall",
     undefined=("no_class_defined",),
@@ -90,7 +81,6 @@ def balanced_accuracy(macro: Array) -> Array:
     "means",
     of=("precision", "recall"),
     symbol="F-1",
-    name="F1 of macro averages",
     tex=r"\frac{2 P R}{P + R},\ P = \frac1k\sum_i PPV_i,\ R = \frac1k\sum_i TPR_i",
     source="the F-1 of Zhang, Su, Dou 2021; not macro F1 (Opitz, Burst 2019)",
     undefined=("no_class_defined", "not_identifiable"),
@@ -106,7 +96,6 @@ def f1_of_macro_averages(precision: Array, recall: Array) -> Array:
     of=("recall",),
     through=np.log,
     symbol="GMR",
-    name="Geometric mean recall",
     tex=r"\left(\prod_i TPR_i\right)^{1/k}",
     source="Sun et al. 2006",
     undefined=("no_class_defined",),

@@ -91,7 +91,6 @@ def weighted_kappa_gradient(
 @overall(
     "table",
     symbol="K_w",
-    name="Weighted kappa",
     tex=r"1 - \frac{\sum_{ij} v_{ij} n_{ij} / w}{\sum_{ij} v_{ij} m_i s_j / w^2}",
     source="Cohen 1968",
     range=AT_MOST_ONE,
@@ -212,7 +211,6 @@ def krippendorff_alpha(t: Moments) -> Array:
 
 @chance_corrected(
     symbol="PSS",
-    name="Peirce skill score",
     tex=r"\frac{P_o - P_e}{1 - \sum_i \mu_i^2},\ P_e = \sum_i \frac{m_i s_i}{w^2}",
     source="Peirce 1884; Hanssen, Kuipers 1965",
     undefined=("no_samples", "single_class"),

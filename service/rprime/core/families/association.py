@@ -104,7 +104,6 @@ def chi2(a: Association) -> Array:
 
 @association(
     symbol=r"\phi",
-    name="Phi",
     tex=r"\sqrt{\chi^2 / w}",
     source="Pearson 1900",
     range=NON_NEGATIVE,
@@ -142,7 +141,6 @@ def tschuprows_t(a: Association) -> Array:
 
 @association(
     symbol="C",
-    name="Contingency coefficient",
     tex=r"\sqrt{\frac{\chi^2}{\chi^2 + w}}",
     source="Pearson 1904",
     best=None,
@@ -259,7 +257,6 @@ def entropy_predicted(a: Association) -> Array:
 
 @association(
     symbol="I",
-    name="Mutual information",
     tex=r"\sum_{ij} \frac{n_{ij}}{w} \log_2 \frac{w\, n_{ij}}{m_i s_j}",
     source="Finn 1993",
     **BITS,
@@ -295,7 +292,6 @@ def uncertainty_predicted(a: Association) -> Array:
 
 @association(
     symbol="NMI",
-    name="Normalized mutual information",
     tex=r"\frac{2 I}{H(true) + H(predicted)}",
     source="Finn 1993; Theil 1970",
     resampled=True,

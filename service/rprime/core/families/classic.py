@@ -44,13 +44,7 @@ def true_negatives(c: Counts) -> Array:
     return c.tn
 
 
-@class_ratio(
-    symbol="TP / w",
-    name="Detection rate",
-    tex=r"\frac{a_i}{w}",
-    source="Kuhn 2008 (caret)",
-    best=None,
-)
+@class_ratio(symbol="TP / w", tex=r"\frac{a_i}{w}", source="Kuhn 2008 (caret)", best=None)
 def detection_rate(row: type[CountRow]) -> RatioRows:
     """Share of all items that belong to the class and are predicted as it."""
     return row.tp, row.total
@@ -117,7 +111,6 @@ def yule_q(c: Counts) -> Array:
 
 @per_class(
     symbol="DP",
-    name="Discriminant power",
     tex=r"\frac{\sqrt{3}}{\pi} \ln \frac{TP \cdot TN}{FP \cdot FN}",
     source="Blakeley, Oddone 1995; Sokolova, Japkowicz, Szpakowicz 2006",
     range=(-np.inf, np.inf),
@@ -149,7 +142,6 @@ def braun_blanquet(c: Counts) -> Array:
 
 @per_class(
     symbol="max(TPR, PPV)",
-    name="Overlap coefficient",
     tex=r"\max(TPR_i, PPV_i)",
     source="Szymkiewicz 1934; Simpson 1943; Labatut, Cherifi 2011, section 7.2",
     **RECALL_AND_PRECISION,
@@ -161,7 +153,6 @@ def overlap_coefficient(c: Counts) -> Array:
 
 @per_class(
     symbol=r"TPR \cdot PPV",
-    name="Sorgenfrei",
     tex=r"TPR_i \cdot PPV_i",
     source="Sorgenfrei 1958; Labatut, Cherifi 2011, section 7.2",
     interval="score",

@@ -38,26 +38,14 @@ def class_allocation_disagreement(c: Counts) -> Array:
     return 2 * np.minimum(c.fp, c.fn) / c.total
 
 
-@overall(
-    "table",
-    symbol="Q",
-    name="Quantity disagreement",
-    tex=r"\frac{\sum_i |m_i - s_i|}{2 w}",
-    **DISAGREEMENT,
-    resampled=True,
-)
+@overall("table", symbol="Q", tex=r"\frac{\sum_i |m_i - s_i|}{2 w}", **DISAGREEMENT, resampled=True)
 def quantity_disagreement(t: ConfusionTable) -> Array:
     """Share of errors because classes are predicted too often or too rarely."""
     return np.add.reduce(np.abs(t.support - t.predicted), axis=-1) / (2 * t.total)
 
 
 @overall(
-    "table",
-    symbol="A",
-    name="Allocation disagreement",
-    tex=r"\frac{\sum_i \min(FP_i, FN_i)}{w}",
-    **DISAGREEMENT,
-    resampled=True,
+    "table", symbol="A", tex=r"\frac{\sum_i \min(FP_i, FN_i)}{w}", **DISAGREEMENT, resampled=True
 )
 def allocation_disagreement(t: ConfusionTable) -> Array:
     """Share of errors because classes are predicted for the wrong items."""
@@ -82,7 +70,6 @@ def expected_cost_gradient(
 @overall(
     "table",
     symbol="E[c]",
-    name="Expected cost",
     tex=r"\frac{\sum_{ij} c_{ij} n_{ij}}{w}",
     source="Elkan 2001",
     range=(-np.inf, np.inf),
@@ -105,7 +92,6 @@ def expected_cost(t: ConfusionTable, cost: Array) -> Array:
 @overall(
     "table",
     symbol="NEC",
-    name="Normalized expected cost",
     tex=r"\frac{\sum_{ij} c_{ij} n_{ij}}{\min_j \sum_i c_{ij} m_i}",
     source="Drummond, Holte 2006",
     range=(-np.inf, np.inf),

@@ -11,7 +11,6 @@ from rprime.core.table import ConfusionTable
 
 @association(
     symbol="H(true, predicted)",
-    name="Joint entropy",
     tex=r"-\sum_{ij} \frac{n_{ij}}{w} \log_2 \frac{n_{ij}}{w}",
     source="Shannon 1948",
     **BITS | {"score_range": lambda k: (0.0, 2 * float(np.log2(k)))},
@@ -124,13 +123,7 @@ def class_modified_confusion_entropy(t: ConfusionTable) -> Array:
     return _entropy_of_confusions(t, t.support + t.predicted - t.correct)
 
 
-@overall(
-    "table",
-    symbol="CEN",
-    name="Confusion entropy",
-    tex=r"\sum_i \frac{m_i + s_i}{2 w} CEN_i",
-    **CEN | CONDITIONS,
-)
+@overall("table", symbol="CEN", tex=r"\sum_i \frac{m_i + s_i}{2 w} CEN_i", **CEN | CONDITIONS)
 def confusion_entropy(t: ConfusionTable) -> Array:
     """Mean confusion entropy of the classes, weighted by their items and predictions."""
     d = t.support + t.predicted
@@ -140,7 +133,6 @@ def confusion_entropy(t: ConfusionTable) -> Array:
 @overall(
     "table",
     symbol="MCEN",
-    name="Modified confusion entropy",
     tex=r"\sum_i \frac{m_i + s_i - a_i}{2 w - [k > 2] \sum_j a_j} MCEN_i",
     **MCEN | CONDITIONS,
 )

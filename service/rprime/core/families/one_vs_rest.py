@@ -38,7 +38,6 @@ def r_prime(c: Counts) -> Array:
 
 @per_class(
     symbol="R_i",
-    name="R",
     tex=r"\frac{a_i}{m_i} - \frac{s_i}{w}",
     source="Xu 1973; Zhang, Su, Dou 2021, eq. 12",
     range=AT_MOST_ONE,
@@ -55,62 +54,39 @@ def r(c: Counts) -> Array:
     return c.tp / c.support - c.predicted / c.total
 
 
-@class_ratio(
-    symbol="TPR", name="Recall", tex=r"\frac{a_i}{m_i}", source="producer's accuracy, sensitivity"
-)
+@class_ratio(symbol="TPR", tex=r"\frac{a_i}{m_i}", source="producer's accuracy, sensitivity")
 def recall(row: type[CountRow]) -> RatioRows:
     """Share of the items of the class that are predicted as it."""
     return row.tp, row.support
 
 
 @class_ratio(
-    symbol="PPV",
-    name="Precision",
-    tex=r"\frac{a_i}{s_i}",
-    source="user's accuracy",
-    never_predicted=lambda _: 0.0,
+    symbol="PPV", tex=r"\frac{a_i}{s_i}", source="user's accuracy", never_predicted=lambda _: 0.0
 )
 def precision(row: type[CountRow]) -> RatioRows:
     """Share of the predictions of the class that are correct."""
     return row.tp, row.predicted
 
 
-@class_ratio(symbol="TNR", name="Specificity", tex=r"\frac{TN}{TN + FP}", source="Yerushalmy 1947")
+@class_ratio(symbol="TNR", tex=r"\frac{TN}{TN + FP}", source="Yerushalmy 1947")
 def specificity(row: type[CountRow]) -> RatioRows:
     """Share of the other classes' items that are not predicted as the class."""
     return row.tn, row.negatives
 
 
-@class_ratio(
-    symbol="NPV",
-    name="Negative predictive value",
-    tex=r"\frac{TN}{TN + FN}",
-    source="Altman, Bland 1994",
-)
+@class_ratio(symbol="NPV", tex=r"\frac{TN}{TN + FN}", source="Altman, Bland 1994")
 def negative_predictive_value(row: type[CountRow]) -> RatioRows:
     """Share of the items not predicted as the class that belong to another class."""
     return row.tn, row.predicted_negatives
 
 
-@class_ratio(
-    symbol="FPR",
-    name="False positive rate",
-    tex=r"\frac{FP}{FP + TN}",
-    source="complement of specificity",
-    best=0.0,
-)
+@class_ratio(symbol="FPR", tex=r"\frac{FP}{FP + TN}", source="complement of specificity", best=0.0)
 def false_positive_rate(row: type[CountRow]) -> RatioRows:
     """Share of the other classes' items that are predicted as the class."""
     return row.fp, row.negatives
 
 
-@class_ratio(
-    symbol="FNR",
-    name="False negative rate",
-    tex=r"\frac{FN}{m_i}",
-    source="complement of recall",
-    best=0.0,
-)
+@class_ratio(symbol="FNR", tex=r"\frac{FN}{m_i}", source="complement of recall", best=0.0)
 def false_negative_rate(row: type[CountRow]) -> RatioRows:
     """Share of the items of the class that are not predicted as it."""
     return row.fn, row.support
@@ -118,7 +94,6 @@ def false_negative_rate(row: type[CountRow]) -> RatioRows:
 
 @class_ratio(
     symbol="FDR",
-    name="False discovery rate",
     tex=r"\frac{FP}{s_i}",
     source="complement of precision",
     best=0.0,
@@ -131,7 +106,6 @@ def false_discovery_rate(row: type[CountRow]) -> RatioRows:
 
 @class_ratio(
     symbol="FOR",
-    name="False omission rate",
     tex=r"\frac{FN}{FN + TN}",
     source="complement of the negative predictive value",
     best=0.0,
@@ -143,7 +117,6 @@ def false_omission_rate(row: type[CountRow]) -> RatioRows:
 
 @class_ratio(
     symbol=r"\mu_i",
-    name="Prevalence",
     tex=r"\frac{m_i}{w}",
     source="share of the class among the real items",
     best=None,
@@ -155,7 +128,6 @@ def prevalence(row: type[CountRow]) -> RatioRows:
 
 @class_ratio(
     symbol="s_i / w",
-    name="Predicted prevalence",
     tex=r"\frac{s_i}{w}",
     source="share of the class among the predictions",
     range=NON_NEGATIVE,
@@ -169,7 +141,6 @@ def predicted_prevalence(row: type[CountRow]) -> RatioRows:
 
 @class_ratio(
     symbol="F_1",
-    name="F1",
     tex=r"\frac{2 a_i}{m_i + s_i}",
     source="van Rijsbergen 1979",
     interval="mapped",
@@ -197,7 +168,6 @@ def f_beta(row: type[CountRow]) -> RatioRows:
 
 @class_ratio(
     symbol="JCC",
-    name="Jaccard",
     tex=r"\frac{a_i}{m_i + s_i - a_i}",
     source="Jaccard 1912",
     interval="mapped",
@@ -210,7 +180,6 @@ def jaccard(row: type[CountRow]) -> RatioRows:
 
 @per_class(
     symbol="(TPR + PPV) / 2",
-    name="Kulczynski",
     tex=r"\frac{TPR_i + PPV_i}{2}",
     source="Kulczynski 1927",
     undefined=("no_true_samples", "no_predictions"),
@@ -253,7 +222,6 @@ def icsi(c: Counts) -> Array:
 
 @per_class(
     symbol="J, TSS",
-    name="Informedness",
     tex=r"TPR_i + TNR_i - 1",
     source="Peirce 1884; Youden 1950; Allouche et al. 2006",
     range=SIGNED,
@@ -267,7 +235,6 @@ def informedness(c: Counts) -> Array:
 
 @per_class(
     symbol="MK",
-    name="Markedness",
     tex=r"PPV_i + NPV_i - 1",
     source="Powers 2011",
     range=SIGNED,
@@ -335,7 +302,6 @@ def g_mean(c: Counts) -> Array:
 
 @per_class(
     symbol="LR+",
-    name="Positive likelihood ratio",
     tex=r"\frac{TPR_i}{FPR_i}",
     source="Altman, Bland 1994",
     range=NON_NEGATIVE,
@@ -351,7 +317,6 @@ def positive_likelihood_ratio(c: Counts) -> Array:
 
 @per_class(
     symbol="LR-",
-    name="Negative likelihood ratio",
     tex=r"\frac{FNR_i}{TNR_i}",
     source="Altman, Bland 1994",
     range=NON_NEGATIVE,
@@ -367,7 +332,6 @@ def negative_likelihood_ratio(c: Counts) -> Array:
 
 @per_class(
     symbol="DOR",
-    name="Diagnostic odds ratio",
     tex=r"\frac{TP \cdot TN}{FP \cdot FN}",
     source="Glas et al. 2003",
     range=NON_NEGATIVE,
@@ -382,7 +346,6 @@ def diagnostic_odds_ratio(c: Counts) -> Array:
 
 @per_class(
     symbol="lift",
-    name="Lift",
     tex=r"\frac{w\, a_i}{m_i s_i}",
     source="Brin et al. 1997",
     range=NON_NEGATIVE,

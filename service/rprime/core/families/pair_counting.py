@@ -72,7 +72,6 @@ PAIRS = {"scale_invariant": False, "undefined": ("no_samples",)}
 
 @association(
     symbol="RI",
-    name="Rand index",
     tex=r"1 - \frac{\sum_i m_i^2 + \sum_j s_j^2 - 2 \sum_{ij} n_{ij}^2}{w (w - 1)}",
     source="Rand 1971",
     **PAIRS,

@@ -14,7 +14,6 @@ FERRI = "Ferri, Hernandez-Orallo, Modroiu 2009"
 
 @mean_of_items(
     symbol="MAPE",
-    name="Mean absolute probability error",
     tex=r"\frac{1}{k w} \sum_x \sum_j |[j = t(x)] - p_j(x)|",
     source=FERRI,
     best=0.0,
@@ -27,7 +26,6 @@ def mean_absolute_probability_error(s: Scores) -> Array:
 
 @mean_of_items(
     symbol="hinge",
-    name="Hinge loss",
     tex=r"\frac{1}{w} \sum_x \max\left(0, 1 - p_{t(x)}(x) + \max_{j \ne t(x)} p_j(x)\right)",
     source="Crammer, Singer 2001",
     range=NON_NEGATIVE,
@@ -94,7 +92,6 @@ def micro_roc_auc(s: Scores) -> float:
 @from_scores(
     "overall",
     symbol="micro AP",
-    name="Micro average precision",
     tex=r"\text{pooled scores of all classes: } \sum_t (TPR_t - TPR_{t-1}) PPV_t",
     source="Buckley, Voorhees 2000; pooled as in scikit-learn",
     **POOLED,

@@ -54,7 +54,6 @@ def bangdiwala_b(t: ConfusionTable) -> Array:
     "means",
     of=("recall", "prevalence"),
     symbol="BA_{adj}",
-    name="Adjusted balanced accuracy",
     tex=r"\frac{\frac{1}{c} \sum_i TPR_i - 1/c}{1 - 1/c}",
     source="scikit-learn 1.9; Youden 1950 for two classes",
     range=SIGNED,

@@ -157,7 +157,6 @@ def roc_auc(s: Scores) -> Array:
 @from_scores(
     "class",
     symbol="AP",
-    name="Average precision",
     tex=r"\sum_t (TPR_t - TPR_{t-1}) PPV_t",
     source="Buckley, Voorhees 2000",
     undefined=("no_scores", "no_true_samples"),
@@ -172,7 +171,6 @@ def average_precision(s: Scores) -> Array:
 
 @mean_of_items(
     symbol="CLL",
-    name="Conditional log likelihood",
     tex=r"\sum_x \ln p_{t(x)}(x)",
     source="Zhang, Su, Dou 2021, eq. 8",
     range=(-np.inf, 0.0),
@@ -187,7 +185,6 @@ def conditional_log_likelihood(s: Scores) -> Array:
 
 @mean_of_items(
     symbol="LL",
-    name="Log loss",
     tex=r"-\frac{1}{w} \sum_x \ln p_{t(x)}(x)",
     source="Good 1952",
     range=NON_NEGATIVE,
@@ -201,7 +198,6 @@ def log_loss(s: Scores) -> Array:
 
 @mean_of_items(
     symbol="BS",
-    name="Brier score",
     tex=r"\frac{1}{w} \sum_x \sum_j (p_j(x) - [j = t(x)])^2",
     source="Brier 1950",
     range=(0.0, 2.0),
@@ -249,7 +245,6 @@ def top_k_accuracy(s: Scores, most: int | None) -> Array:
 @from_scores(
     "overall",
     symbol="ECE",
-    name="Expected calibration error",
     tex=r"\sum_b \frac{w_b}{w} |acc_b - conf_b|",
     source="Naeini, Cooper, Hauskrecht 2015",
     best=0.0,
