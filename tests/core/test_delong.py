@@ -146,7 +146,7 @@ def test_what_has_no_variance_has_no_interval() -> None:
 def test_influences_give_the_error_of_leaving_out_each_item(key: str) -> None:
     new, old = both()
     sides = [evaluated(side, indices=(key,)) for side in (new, old)]
-    entry = sides[0].overall_indices[0]
+    entry = sides[0].selection.overall[0]
     first, second = (influence_of_items(side.values, entry, "random") for side in sides)
     assert first is not None
     assert second is not None

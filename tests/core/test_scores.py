@@ -128,11 +128,11 @@ def test_scores_that_are_no_probabilities_still_rank() -> None:
     rng = np.random.default_rng(2)
     scores = Scores(rng.integers(0, 3, 90).astype(np.uint8), rng.standard_normal((90, 3)))
     evaluation = evaluated(scores)
-    codes = evaluation.overall_reasons
+    codes = evaluation.values.overall_reasons
     assert codes is not None
     reasons = {
         entry.key: REASONS[code]
-        for entry, code in zip(evaluation.overall_indices, codes, strict=True)
+        for entry, code in zip(evaluation.selection.overall, codes, strict=True)
         if entry.scored and code
     }
     measured = (
@@ -170,9 +170,9 @@ def test_classes_without_items_have_a_reason_and_are_left_out() -> None:
     rng = np.random.default_rng(3)
     true = rng.choice([0, 1, 3], 60).astype(np.uint8)
     evaluation = evaluated(Scores(true, softmax(rng.standard_normal((60, 4)))))
-    found, codes = values(evaluation), evaluation.per_class_reasons
+    found, codes = values(evaluation), evaluation.values.class_reasons
     assert codes is not None
-    place = [entry.key for entry in evaluation.per_class_indices].index("roc_auc")
+    place = [entry.key for entry in evaluation.selection.per_class].index("roc_auc")
     assert [REASONS[code] for code in codes[place]] == ["", "", "no_true_samples", ""]
     auc = found["class", "roc_auc"]
     assert found["overall", "macro_roc_auc"] == pytest.approx(np.nanmean(auc))
@@ -186,9 +186,9 @@ def test_one_class_alone_cannot_be_ranked() -> None:
     found = values(evaluation)
     assert np.isnan(found["class", "roc_auc"]).all()
     assert np.isnan(found["overall", "hand_till_auc"])
-    codes = evaluation.per_class_reasons
+    codes = evaluation.values.class_reasons
     assert codes is not None
-    place = [entry.key for entry in evaluation.per_class_indices].index("roc_auc")
+    place = [entry.key for entry in evaluation.selection.per_class].index("roc_auc")
     assert [REASONS[code] for code in codes[place]] == ["single_class", "no_true_samples"]
 
 

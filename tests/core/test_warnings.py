@@ -127,8 +127,8 @@ def test_no_warning_is_about_what_is_not_reported(code: str, keys: tuple[str, ..
     table = dense(counts, [9] * len(counts))
     labels = tuple(map(str, range(table.k)))
     evaluation = evaluate(table, labels, Options(indices=keys))
-    overall = {entry.key for entry in evaluation.overall_indices}
-    per_class = {entry.key for entry in evaluation.per_class_indices}
+    overall = {entry.key for entry in evaluation.selection.overall}
+    per_class = {entry.key for entry in evaluation.selection.per_class}
     for warning in evaluation.warnings:
         match warning.pointer.split("/")[1:]:
             case ["overall", key]:

@@ -91,7 +91,7 @@ def test_what_leaves_nothing_out_has_no_mark(render: object) -> None:
 
 def test_a_column_of_classes_is_marked_too() -> None:
     found = partial(LABELS, ("class_mcc",))
-    name = next(entry.name for entry in found.evaluation.per_class_indices)
+    name = next(entry.name for entry in found.evaluation.selection.per_class)
     for text in (render_terminal(found), render_markdown(found)):
         assert f"{name}†" in text
         assert f"† {name}: {SHARE}" in text

@@ -39,16 +39,6 @@ class DenseCells:
         """Items of each predicted class, shape (..., k)."""
         return np.add.reduce(self.counts, axis=-2)
 
-    @cached_property
-    def row_max(self) -> Array:
-        """Largest cell of each row, shape (..., k)."""
-        return np.maximum.reduce(self.counts, axis=-1)
-
-    @cached_property
-    def column_max(self) -> Array:
-        """Largest cell of each column, shape (..., k)."""
-        return np.maximum.reduce(self.counts, axis=-2)
-
     @property
     def mirrored(self) -> Array:
         """The count of the cell with row and column exchanged, for every cell."""
@@ -76,21 +66,17 @@ class DenseCells:
         # Along one last axis, so that the sum of a table does not depend on the rest of the stack.
         return np.add.reduce(values.reshape(*values.shape[:-2], -1), axis=-1)
 
-    def row_totals(self, values: Array) -> Array:
-        """Sum values over the cells of each row, shape (..., k)."""
-        return np.add.reduce(values, axis=-1)
+    def row_totals(self, values: Array, combine: np.ufunc = np.add) -> Array:
+        """Sum, or combine otherwise, the values of the cells of each row, shape (..., k)."""
+        return np.asarray(combine.reduce(values, axis=-1))
 
-    def column_totals(self, values: Array) -> Array:
-        """Sum values over the cells of each column, shape (..., k)."""
-        return np.add.reduce(values, axis=-2)
+    def column_totals(self, values: Array, combine: np.ufunc = np.add) -> Array:
+        """Sum, or combine otherwise, the values of the cells of each column, shape (..., k)."""
+        return np.asarray(combine.reduce(values, axis=-2))
 
     def outside(self, whole: Array, values: Array) -> Array | float:  # noqa: ARG002 (as sparse)
         """Return the part of a whole that belongs to cells not stored here: none."""
         return 0.0
-
-    def scaled(self, factors: Array) -> "DenseCells":
-        """Multiply every cell by its entry of a k x k matrix."""
-        return DenseCells(self.counts * factors)
 
     def largest_errors(self, limit: int) -> tuple[Array, Array, Array]:
         """Row, column and count of the largest off-diagonal cells of one table, largest first."""
@@ -148,16 +134,6 @@ class SparseCells:
         """Items of each predicted class, shape (..., k)."""
         return self.column_totals(self.counts)
 
-    @cached_property
-    def row_max(self) -> Array:
-        """Largest cell of each row, shape (..., k)."""
-        return self._gather(self.rows, self.counts, np.maximum)
-
-    @cached_property
-    def column_max(self) -> Array:
-        """Largest cell of each column, shape (..., k)."""
-        return self._gather(self.columns, self.counts, np.maximum)
-
     @property
     def mirrored(self) -> Array:
         """The count of the cell with row and column exchanged, for every cell, shape (..., c)."""
@@ -185,21 +161,17 @@ class SparseCells:
         """Sum values over the cells of each table, shape (...)."""
         return np.add.reduce(values, axis=-1)
 
-    def row_totals(self, values: Array) -> Array:
-        """Sum values over the cells of each row, shape (..., k)."""
-        return self._gather(self.rows, values, np.add)
+    def row_totals(self, values: Array, combine: np.ufunc = np.add) -> Array:
+        """Sum, or combine otherwise, the values of the cells of each row, shape (..., k)."""
+        return self._gather(self.rows, values, combine)
 
-    def column_totals(self, values: Array) -> Array:
-        """Sum values over the cells of each column, shape (..., k)."""
-        return self._gather(self.columns, values, np.add)
+    def column_totals(self, values: Array, combine: np.ufunc = np.add) -> Array:
+        """Sum, or combine otherwise, the values of the cells of each column, shape (..., k)."""
+        return self._gather(self.columns, values, combine)
 
     def outside(self, whole: Array, values: Array) -> Array | float:
         """Return the part of a whole that belongs to cells not stored here, the empty ones."""
         return whole - self.total(values)
-
-    def scaled(self, factors: Array) -> "SparseCells":
-        """Multiply every cell by its entry of a k x k matrix."""
-        return SparseCells(self.rows, self.columns, self.counts * self.select(factors), self.k)
 
     def largest_errors(self, limit: int) -> tuple[Array, Array, Array]:
         """Row, column and count of the largest off-diagonal cells of one table, largest first."""

@@ -9,11 +9,10 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.estimates import Estimates
-from rprime.core.index import Index
 from rprime.core.intervals.intervals import Intervals
 from rprime.core.items import Items
 from rprime.core.options import Options
-from rprime.core.page import ClassPage, default_paging, ordered
+from rprime.core.page import DEFAULT_PAGE_VALUES, ClassPage, Paging, ordered
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import Selection, select
 from rprime.core.slices.evaluation import SliceEvaluation
@@ -46,18 +45,8 @@ class Evaluation:
 
     @property
     def selection(self) -> Selection:
-        """The indices of the evaluation."""
+        """The indices of the evaluation, reported in the order of the catalog."""
         return self.values.selection
-
-    @property
-    def per_class_indices(self) -> tuple[Index, ...]:
-        """The reported per-class indices, in the order of the catalog."""
-        return self.selection.per_class
-
-    @property
-    def overall_indices(self) -> tuple[Index, ...]:
-        """The reported overall indices, in the order of the catalog."""
-        return self.selection.overall
 
     @cached_property
     def table(self) -> ConfusionTable:
@@ -90,9 +79,12 @@ class Evaluation:
     @cached_property
     def page(self) -> ClassPage | None:
         """The classes to show; None means all, in the order of the labels."""
-        paging = self.options.classes or default_paging(len(self.labels), self.selection.reported)
+        paging = self.options.classes
         if paging is None:
-            return None
+            fitting = DEFAULT_PAGE_VALUES // max(self.selection.reported, 1)
+            if self.table.k <= fitting:
+                return None
+            paging = Paging(limit=fitting)
         if paging.order_by == "labels":
             order = np.arange(self.table.k)
         elif paging.order_by in ("support", "predicted"):
@@ -112,18 +104,6 @@ class Evaluation:
     def overall(self) -> Array:
         """Overall values, shape (index,); not finite where undefined."""
         return self.at(self.values.overall)
-
-    @property
-    def per_class_reasons(self) -> Array | None:
-        """Reason codes of the per-class values; None if all exist."""
-        codes = self.values.class_reasons
-        return None if codes is None else self.at(codes[: self.selection.reported])
-
-    @property
-    def overall_reasons(self) -> Array | None:
-        """Reason codes of the overall values; None if all exist."""
-        codes = self.values.overall_reasons
-        return None if codes is None else self.at(codes)
 
     @classmethod
     def each(

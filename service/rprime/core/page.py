@@ -46,12 +46,6 @@ class ClassPage:
         return frozenset(self.positions.tolist())
 
 
-def default_paging(k: int, indices: int) -> Paging | None:
-    """Return the page of a report without a requested page; None if all classes fit."""
-    limit = DEFAULT_PAGE_VALUES // max(indices, 1)
-    return Paging(limit=limit) if k > limit else None
-
-
 def ordered(values: Array, order_by: str) -> Array:
     """Sort the classes by values (k,), return their numbers; those without a value come last."""
     index = CLASS_INDICES.get(order_by)

@@ -1,6 +1,6 @@
 """A stack of confusion tables with its margins, the input of every index."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, Self
 
@@ -163,9 +163,7 @@ class ConfusionTable:
     @cached_property
     def classified(self) -> "ConfusionTable":
         """The k x k part with its own margins; this table itself if nothing is omitted."""
-        if not self.has_omissions:
-            return self
-        return ConfusionTable(self.cells, weighted=self.weighted)
+        return ConfusionTable(self.cells, weighted=self.weighted) if self.has_omissions else self
 
     def universe(self, name: Universe) -> "ConfusionTable":
         """Select the table that an index of this universe is computed on."""
@@ -176,18 +174,12 @@ class ConfusionTable:
 
         Source: Tuerk 2002; Labatut, Cherifi 2011, section 7.1.
         """
-        weighted = self.weighted or bool((factors != 1).any())
-        return ConfusionTable(
-            self.cells.scaled(factors), self.unclassified, self.spurious, weighted
-        )
+        cells = replace(self.cells, counts=self.cells.counts * self.cells.select(factors))
+        return replace(self, cells=cells, weighted=self.weighted or bool((factors != 1).any()))
 
     def __getitem__(self, position: int | slice | list[int] | Array) -> "ConfusionTable":
         """Return one table of a stack, or some of them."""
-        cells = self.cells
-        if isinstance(cells, DenseCells):
-            cells = DenseCells(cells.counts[position])
-        else:
-            cells = SparseCells(cells.rows, cells.columns, cells.counts[position], cells.k)
+        cells = replace(self.cells, counts=self.cells.counts[position])
         unclassified, spurious = (
             None if v is None else v[position] for v in (self.unclassified, self.spurious)
         )

@@ -140,7 +140,7 @@ class RadarChart:
             rows = list(zip(names, (chart.values[0], chart.baseline[0]), strict=True))
         evaluation, corners = subject.evaluation, len(chart.labels)
         keys = set(overall) - {index.key for index in indices}
-        whole = zip(evaluation.overall_indices, evaluation.overall.tolist(), strict=True)
+        whole = zip(evaluation.selection.overall, evaluation.overall.tolist(), strict=True)
         rows += [(i.name, np.full(corners, value)) for i, value in whole if i.key in keys]
         known = np.concatenate([row[np.isfinite(row)] for _, row in rows])
         # A bar begins at 0. Nothing of a radar lies in its centre, where all spokes are one.
@@ -177,7 +177,7 @@ def asked_indices(subject: ReportSubject) -> tuple[Index, ...]:
     """Return the per-class indices of a subject, in the order of its options."""
     evaluation = subject.evaluation
     asked = list(evaluation.options.indices or ())
-    entries = [entry for entry in evaluation.per_class_indices if not asked or entry.key in asked]
+    entries = [entry for entry in evaluation.selection.per_class if not asked or entry.key in asked]
     return tuple(sorted(entries, key=lambda e: asked.index(e.key) if asked else 0))
 
 

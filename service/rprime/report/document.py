@@ -116,7 +116,7 @@ def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list
     known, rows = evaluation.intervals, evaluation.rows
     found = [rows(evaluation.values.overall)]
     tables = prod(found[0].shape[:-1])
-    if not evaluation.overall_indices:
+    if not evaluation.selection.overall:
         return [b"{}"] * tables
     codes = evaluation.values.overall_reasons
     coded = [(None if codes is None else rows(codes), REASON_MEMBERS)]
@@ -269,7 +269,7 @@ def annotate(
     formats: list[bytes], evaluation: Evaluation, labels: list[bytes], layout: Layout
 ) -> None:
     """Add what only some overall Values have: bands, p-values, names of classes."""
-    entries, known = evaluation.overall_indices, evaluation.values
+    entries, known = evaluation.selection.overall, evaluation.values
     width = len(entries)
     for place, band in layout.bands:
         values = np.atleast_1d(evaluation.overall[place])
@@ -293,7 +293,7 @@ def name_classes(
     formats: list[bytes], evaluation: Evaluation, labels: list[bytes], layout: Layout
 ) -> list[bytes]:
     """Return averages with the classes whose precision counts as 0, and those left out."""
-    entries = evaluation.overall_indices
+    entries = evaluation.selection.overall
     zero = counted_as_zero(evaluation, labels) if layout.averages else {}
     for place in layout.averages if zero else ():
         counted = next((zero[key] for key in entries[place].of if key in zero), b"")

@@ -106,7 +106,7 @@ def _universe(evaluation: Evaluation, keys: set[str | None]) -> dict[str, str]:
     told = remarks_of(evaluation)
     found = {
         entry.key: remark.text(shown)
-        for entry in (*evaluation.overall_indices, *evaluation.per_class_indices)
+        for entry in (*evaluation.selection.overall, *evaluation.selection.per_class)
         if entry.key in keys
         for remark in told(entry)
         if remark.kind == "classified"

@@ -110,7 +110,7 @@ class Measures:
         told = remarks_of(e)
         return {
             entry.key: _measure(entry, numbers, changes.get(entry.key), told(entry))
-            for entry, numbers in zip(e.overall_indices, columns, strict=True)
+            for entry, numbers in zip(e.selection.overall, columns, strict=True)
         }
 
     @cached_property
@@ -126,7 +126,7 @@ class Measures:
     @cached_property
     def class_headlines(self) -> tuple[Index, ...]:
         """The per-class indices to show first."""
-        entries = self.subject.evaluation.per_class_indices
+        entries = self.subject.evaluation.selection.per_class
         chosen = [entry for entry in entries if entry.key in CLASS_HEADLINES]
         chosen.sort(key=lambda entry: CLASS_HEADLINES.index(entry.key))
         return tuple(chosen or entries[:MOST_INSTEAD])
@@ -156,7 +156,7 @@ class Measures:
     def columns(self, indices: tuple[Index, ...]) -> MeasureColumns:
         """Return the values of per-class indices, with intervals and reasons, of what is shown."""
         e = self.subject.evaluation
-        rows = np.array([e.per_class_indices.index(entry) for entry in indices], np.intp)
+        rows = np.array([e.selection.per_class.index(entry) for entry in indices], np.intp)
         parts = measured(e, "class", np.ix_(rows, self.positions))
         return MeasureColumns(self.labels, indices, *parts)
 
@@ -263,9 +263,10 @@ def measured(
 ) -> tuple[Array, Array, Array, Array]:
     """Values, both ends of the intervals and codes of the reasons, at some places; else NaN."""
     known, overall = e.intervals, scope == "overall"
-    values = finite((e.overall if overall else e.per_class)[places])
-    reasons = e.overall_reasons if overall else e.per_class_reasons
-    codes = np.zeros(values.shape, np.intp) if reasons is None else reasons[places].astype(np.intp)
+    shown = e.overall if overall else e.per_class
+    reasons = e.values.overall_reasons if overall else e.values.class_reasons
+    codes = np.zeros(shown.shape, np.intp) if reasons is None else e.at(reasons)[: len(shown)]
+    values, codes = finite(shown[places]), codes[places].astype(np.intp)
     if known is None:
         nothing = np.full_like(values, np.nan)
         return values, nothing, nothing, codes

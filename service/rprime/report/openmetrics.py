@@ -91,7 +91,7 @@ def _classes(measures: Measures, common: Labels) -> Iterator[str]:
     labels = [_labelled({"class": label}) for label in measures.labels]
     fitting = MOST_OF_CLASSES // max(len(labels), 1)
     first = measures.class_headlines
-    others = (e for e in measures.subject.evaluation.per_class_indices if e not in first)
+    others = (e for e in measures.subject.evaluation.selection.per_class if e not in first)
     entries = (*first, *others)
     columns = measures.columns(entries[:fitting])
     text = "Value of an index of a class."

@@ -165,7 +165,7 @@ def _differing(p_adjusted: list[float | None], alpha: float) -> str:
 
 def _values(e: Evaluation, index: Index, place: int | None) -> Array:
     """Return value, lower and upper limit, shape (3, ...); NaN where unknown."""
-    indices = e.overall_indices if place is None else e.per_class_indices
+    indices = e.selection.overall if place is None else e.selection.per_class
     if index not in indices:
         return np.full(3, np.nan)
     if place is None:

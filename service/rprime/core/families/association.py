@@ -67,14 +67,14 @@ class Association:
     @cached_property
     def guesses_of_true(self) -> tuple[Array, Array]:
         """Items whose true class is guessed knowing the predicted one, and not knowing it."""
-        t = self.table
-        return np.add.reduce(t.cells.column_max, axis=-1), np.maximum.reduce(t.support, axis=-1)
+        largest = self.table.cells.column_totals(self.table.cells.counts, np.maximum)
+        return largest.sum(-1), self.table.support.max(-1)
 
     @cached_property
     def guesses_of_predicted(self) -> tuple[Array, Array]:
         """Items whose predicted class is guessed knowing the true one, and not knowing it."""
-        t = self.table
-        return np.add.reduce(t.cells.row_max, axis=-1), np.maximum.reduce(t.predicted, axis=-1)
+        largest = self.table.cells.row_totals(self.table.cells.counts, np.maximum)
+        return largest.sum(-1), self.table.predicted.max(-1)
 
     @cached_property
     def squares(self) -> Array:
