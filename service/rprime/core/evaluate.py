@@ -106,10 +106,11 @@ class Evaluation:
         return self.at(self.values.overall)
 
     @classmethod
-    def each(
-        cls, values: Values, known: Intervals | None, labels: Sequence[Labels], first: int = 0
-    ) -> list[Self]:
+    def each(cls, estimates: Estimates, labels: Sequence[Labels], first: int = 0) -> list[Self]:
         """Return one evaluation for each table of a stack, or of those from the first one on."""
+        values = estimates.values
+        wanted = values.options.wants_intervals(values.table.k)
+        known = estimates.intervals if wanted else None
         masks = check_all(WarningInputs(values, known))
         stacked = bool(values.table.stack_shape)
         positions = [(first + i,) if stacked else () for i in range(len(labels))]
@@ -144,16 +145,9 @@ def evaluate_stack(
     table: ConfusionTable, labels: Sequence[Labels], options: Options
 ) -> list[Evaluation]:
     """Evaluate a stack of shape (n,) at once; each table as `evaluate` does it alone."""
-    estimates = Estimates.of(table, options, select(options))
-    return Evaluation.each(estimates.values, _intervals(estimates), labels)
+    return Evaluation.each(Estimates.of(table, options, select(options)), labels)
 
 
 def evaluation_of(estimates: Estimates, labels: Labels) -> Evaluation:
     """Return the evaluation of a single table from its estimates."""
-    whole = estimates.whole
-    return Evaluation.each(whole.values, _intervals(whole), [labels], estimates.position)[0]
-
-
-def _intervals(estimates: Estimates) -> Intervals | None:
-    wanted = estimates.values.options.wants_intervals(estimates.values.table.k)
-    return estimates.intervals if wanted else None
+    return Evaluation.each(estimates.whole, [labels], estimates.position)[0]

@@ -274,10 +274,6 @@ def _declare(scope: IndexScope, reads: Reads, fields: dict[str, Any]) -> Declara
     return declare
 
 
-def _fewer_than_two(margin: Array) -> Array:
-    return np.asarray((margin > 0).sum(-1) < 2)
-
-
 CLASS_CONDITIONS: dict[str, Callable[[Counts], Any]] = {
     "no_samples": lambda c: c.total == 0,
     "no_true_samples": lambda c: c.support == 0,
@@ -287,7 +283,7 @@ CLASS_CONDITIONS: dict[str, Callable[[Counts], Any]] = {
 }
 OVERALL_CONDITIONS: dict[str, Callable[[ConfusionTable], Any]] = {
     "no_samples": lambda t: t.total == 0,
-    "single_class": lambda t: _fewer_than_two(t.support) | _fewer_than_two(t.predicted),
+    "single_class": lambda t: np.minimum((t.support > 0).sum(-1), (t.predicted > 0).sum(-1)) < 2,
 }
 
 

@@ -6,10 +6,9 @@ from functools import cached_property, lru_cache
 
 from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES, FAMILY_OF, KEYS, OVERALL_INDICES, SCORE_KEYS
+from rprime.core.families.averages import AVERAGES
 from rprime.core.index import Index
 from rprime.core.options import Options
-
-AVERAGES = ("macro", "weighted", "micro")
 
 
 @dataclass(frozen=True, eq=False)

@@ -187,9 +187,10 @@ class Values:
             case "means":
                 return entry.formula(*self.means(entry))
             case "scores":
-                return score_values(entry, self.scores, *self.option(entry))
+                return score_values(entry, self.scores, *taken(self.options, entry))
             case _:
-                return entry.formula(self.table.universe(entry.universe), *self.option(entry))
+                table = self.table.universe(entry.universe)
+                return entry.formula(table, *taken(self.options, entry))
 
     def means(self, entry: Index) -> list[Array]:
         """Macro averages that an overall index is a function of."""
@@ -197,10 +198,6 @@ class Values:
         if entry.through is None:
             return [self.macro[row] for row in rows]
         return [macro_means(entry.through(self.averaged[r]), self.defined[r]) for r in rows]
-
-    def option(self, entry: Index) -> tuple[Any, ...]:
-        """The request option that the formula takes, if any."""
-        return taken(self.options, entry)
 
     def counts_of(self, universe: Universe) -> Counts:
         """The counts, pooled column included, that an index of this universe reads."""
@@ -233,11 +230,11 @@ class Values:
             return None
         codes = np.zeros(self.per_class.shape, dtype=np.uint8)
         for place, entry in enumerate(self.selection.computed):
+            values, counts = self.per_class[place], self.counts_of(entry.universe).classes
             if entry.scored:
-                codes[place] = score_reasons(entry, self.per_class[place], self.scores)
-                continue
-            counts = self.counts_of(entry.universe).classes
-            codes[place] = reason_codes(entry, self.per_class[place], counts)
+                codes[place] = score_reasons(entry, values, self.scores)
+            else:
+                codes[place] = reason_codes(entry, values, counts)
         return codes
 
     @cached_property

@@ -342,30 +342,18 @@ def check_all(inputs: WarningInputs) -> Masks:
     return [found for found in masks if np.count_nonzero(found[-1])]
 
 
-def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> list[Warning]:
-    """Return the warnings of one table, at () or (i,) in the stack."""
-    return [warning for found in masks for warning in _phrase(found, position, labels)]
-
-
-def _phrase(
-    found: tuple[Check, str, Array], position: tuple[int, ...], labels: tuple[str, ...]
-) -> Iterator[Warning]:
-    entry, place, masks = found
-    mask = masks[position]
-    if entry.scope == "overall":
-        if mask:
-            yield Warning(entry.code, place, entry.text, entry.source)
-        return
-    classes = np.nonzero(mask)[0]
-    for i in classes[:MOST_OF_ONE_CODE]:
-        pointer = f"/per_class/{escaped(labels[i])}{place}"
-        yield Warning(entry.code, pointer, entry.text.format(label=labels[i]), entry.source)
-    more = len(classes) - MOST_OF_ONE_CODE
-    if more > 0:
-        detail = f"The same holds for {more} more classes, not named here."
-        yield Warning(entry.code, "/per_class", detail, entry.source)
-
-
-def escaped(name: str) -> str:
-    """Escape a name as a token of a JSON pointer (RFC 6901)."""
-    return name.replace("~", "~0").replace("/", "~1")
+def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> Iterator[Warning]:
+    """Yield the warnings of one table, at () or (i,) in the stack."""
+    for entry, place, whole in masks:
+        found = np.flatnonzero(whole[position])
+        if entry.scope == "overall":
+            if found.size:
+                yield Warning(entry.code, place, entry.text, entry.source)
+            continue
+        for label in (labels[i] for i in found[:MOST_OF_ONE_CODE]):
+            token = label.replace("~", "~0").replace("/", "~1")  # of a JSON pointer, RFC 6901
+            text = entry.text.format(label=label)
+            yield Warning(entry.code, f"/per_class/{token}{place}", text, entry.source)
+        if (more := len(found) - MOST_OF_ONE_CODE) > 0:
+            text = f"The same holds for {more} more classes, not named here."
+            yield Warning(entry.code, "/per_class", text, entry.source)

@@ -15,34 +15,34 @@ def averages_of(index: Index) -> tuple[Index, ...]:
 
     Micro averages pool the counts; only ratios of counts have one.
     """
-    derived = [_derive(index, "macro", MACRO), _derive(index, "weighted", WEIGHTED)]
-    if index.micro:
-        derived.append(_derive(index, "micro", MICRO))
-    return tuple(derived)
+    return tuple(_derive(index, kind) for kind in AVERAGES if kind != "micro" or index.micro)
 
 
-MACRO = {
-    "title": "Macro",
-    "tex": r"\frac{{1}}{{k}} \sum_i \left[{tex}\right]",
-    "text": "Plain mean over the classes with a defined value; each class counts the same.",
-    "undefined": ("no_class_defined",),
+AVERAGES: dict[Any, tuple[str, str, tuple[str, ...]]] = {
+    "macro": (
+        r"\frac{{1}}{{k}} \sum_i \left[{tex}\right]",
+        "Plain mean over the classes with a defined value; each class counts the same.",
+        ("no_class_defined",),
+    ),
+    "weighted": (
+        r"\sum_i \frac{{m_i}}{{w}} \left[{tex}\right]",
+        (
+            "Mean over the classes, weighted by their numbers of items; undefined if the value "
+            "of a class with items is."
+        ),
+        ("no_samples",),
+    ),
+    "micro": (
+        r"\text{{pooled counts: }} {tex}",
+        "The same formula on the counts summed over all classes.",
+        (),
+    ),
 }
-WEIGHTED = {
-    "title": "Weighted",
-    "tex": r"\sum_i \frac{{m_i}}{{w}} \left[{tex}\right]",
-    "text": "Mean over the classes, weighted by their numbers of items; undefined if the value "
-    "of a class with items is.",
-    "undefined": ("no_samples",),
-}
-MICRO = {
-    "title": "Micro",
-    "tex": r"\text{{pooled counts: }} {tex}",
-    "text": "The same formula on the counts summed over all classes.",
-    "undefined": None,
-}
+"""Formula, description, and reasons why a value does not exist; without any, those of the index."""
 
 
-def _derive(index: Index, kind: Any, average: dict[str, Any]) -> Index:  # noqa: ANN401 (a Reads)
+def _derive(index: Index, kind: Any) -> Index:  # noqa: ANN401 (a Reads)
+    tex, text, undefined = AVERAGES[kind]
     return replace(
         index,
         key=f"{kind}_{index.key}",
@@ -50,10 +50,10 @@ def _derive(index: Index, kind: Any, average: dict[str, Any]) -> Index:  # noqa:
         reads=kind,
         of=(index.key,),
         symbol=f"{kind} {index.symbol}",
-        name=f"{average['title']} {_inside(index.name)}",
-        description=f"{average['text']} {index.description}",
-        tex=average["tex"].format(tex=index.tex),
-        undefined=average["undefined"] or index.undefined,
+        name=f"{kind.capitalize()} {_inside(index.name)}",
+        description=f"{text} {index.description}",
+        tex=tex.format(tex=index.tex),
+        undefined=undefined or index.undefined,
         interval=index.interval if index.scored else _interval(index, kind),
         parts=None,
         rows=index.rows if kind == "micro" else (0, 0),

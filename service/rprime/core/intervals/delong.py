@@ -7,7 +7,7 @@ from rprime.core.index import Index
 from rprime.core.scores.ranking import item_share
 from rprime.core.scores.rankings import RANKED, ScoreRankings
 from rprime.core.scores.scores import Scores
-from rprime.core.values import Values
+from rprime.core.values import Values, taken
 
 
 def scores_of(values: Values) -> Scores:
@@ -62,7 +62,7 @@ def _of_mean(values: Values, entry: Index, sampling: str) -> Array:
     """Influence on a mean over the items, or on their sum."""
     scores = scores_of(values)
     assert entry.of_items is not None  # noqa: S101 (see influence_of_items)
-    items = np.asarray(entry.of_items(scores, *values.option(entry)), dtype=np.float64)
+    items = np.asarray(entry.of_items(scores, *taken(values.options, entry)), dtype=np.float64)
     weights = scores.item_weights
     centre: Array = np.full(1, scores.mean(items))
     if sampling == "fixed_rows":

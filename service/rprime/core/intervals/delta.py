@@ -14,7 +14,7 @@ from rprime.core.arrays import Array, integers
 from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.selection import Selection
-from rprime.core.values import Values
+from rprime.core.values import Values, taken
 
 STEP = 1e-30
 # One item changes a bounded index by about 1 at most; more means the square root of a zero.
@@ -186,7 +186,7 @@ def overall_gradient(
         np.full((3, *shape), np.nan),
         None if table.unclassified is None else np.full(shape, np.nan),
         tuple(
-            (place, partial(entry.cell_gradient, table, *values.option(entry)))
+            (place, partial(entry.cell_gradient, table, *taken(values.options, entry)))
             for place in entries.by_cell.tolist()
             if (entry := selection.overall[place]).cell_gradient is not None
         ),

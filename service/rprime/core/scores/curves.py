@@ -30,14 +30,11 @@ class Detections:
 
     @classmethod
     def of(cls, scores: Scores, own: int) -> "Detections":
-        """Count the detections of one class."""
+        """Count the detections of one class; for k, of all, each score a decision of its own."""
+        if own == scores.k:
+            return cls.at(scores.values.ravel(), scores.pooled)
         column = scores.values[:, own]
         return cls.at(column, ClassRanking.of(column, scores.true, own, scores.weights))
-
-    @classmethod
-    def pooled(cls, scores: Scores) -> "Detections":
-        """Count the detections of all classes together, each score a decision of its own."""
-        return cls.at(scores.values.ravel(), scores.pooled)
 
     @classmethod
     def at(cls, column: Array, ranking: ClassRanking) -> "Detections":

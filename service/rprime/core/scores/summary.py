@@ -92,7 +92,7 @@ def _summarised(scores: Scores) -> ScoreSummary:
         classes.append(scores.k)
     areas, kept, bins = [], [], []
     for own in classes:
-        found = Detections.of(scores, own) if own < scores.k else Detections.pooled(scores)
+        found = Detections.of(scores, own)
         areas.append((found.roc_auc, found.average_precision))
         bins.append(found.binned(edges))
         kept.append(found.few(POINTS))
