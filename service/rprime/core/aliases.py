@@ -1,6 +1,7 @@
 """Names of other libraries for indices of the catalog."""
 
-from rprime.core.catalog import INDICES, KEYS
+from rprime.core.catalog import KEYS
+from rprime.core.families.averages import AVERAGES
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "accuracy": ("accuracy_score", "acc", "overall_accuracy"),
@@ -87,17 +88,13 @@ Only names of the same value stand here. The name of a function whose average is
 of the per-class index, which is its value for each class (`average=None`)."""
 
 
-def _averages() -> dict[str, str]:
-    """Return names such as `f1_macro` of the averages."""
-    found = {}
-    for index in INDICES:
-        average, _, rest = index.key.partition("_")
-        if average in ("macro", "micro", "weighted") and rest in KEYS:
-            found[f"{rest}_{average}"] = index.key
-    return found
-
-
-ALIASES = _averages() | {name: key for key, names in _NAMES.items() for name in names}
+_AVERAGE_LAST = {
+    f"{key}_{average}": f"{average}_{key}"
+    for key in KEYS
+    for average in AVERAGES
+    if f"{average}_{key}" in KEYS
+}
+ALIASES = _AVERAGE_LAST | {name: key for key, names in _NAMES.items() for name in names}
 """The key that each name stands for."""
 
 

@@ -110,8 +110,9 @@ class Index:
     range_note
         A condition on the range, in words.
     cell_gradient
-        The influence of one item of every cell, for a smooth index that reads the cells: a
-        function of the table, the option, and the rows and columns of the cells.
+        For a smooth index that reads the cells, its change with one more item in a cell: a function
+        of the table, the option, and the rows and columns (c,) of the cells, of shape (..., c).
+        Column k stands for unclassified items where the universe has these.
     interval
         Name of its interval method in `intervals/limits.py`; None without one.
     parts
@@ -177,6 +178,18 @@ class Index:
     def interval_name(self) -> str | None:
         """The name of its interval method, which may be the bootstrap; None without one."""
         return "bootstrap" if self.resampled else self.interval
+
+    def influence(
+        self, table: ConfusionTable, option: tuple[Any, ...], rows: Array, columns: Array
+    ) -> Array:
+        """Compute `cell_gradient`, 0 for unclassified items, column k, of a smaller universe."""
+        assert self.cell_gradient is not None  # noqa: S101 (who calls it has asked)
+        if self.universe == "all":
+            return self.cell_gradient(table, *option, rows, columns)
+        answered = columns < table.k
+        inside = np.where(answered, columns, 0)
+        change = self.cell_gradient(table.classified, *option, rows, inside)
+        return np.where(answered, change, 0.0)
 
     @property
     def association(self) -> bool:

@@ -27,13 +27,9 @@ def _listed(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-def _kind(value: object) -> str:
-    return "of the whole" if isinstance(value, str) else "of a class"
-
-
 StudiedIndex = Annotated[
     Annotated[IndexKey, Tag("of the whole")] | Annotated[IndexOfClass, Tag("of a class")],
-    Discriminator(_kind),
+    Discriminator(lambda given: "of the whole" if isinstance(given, str) else "of a class"),
 ]
 ClassCount = Annotated[int, Field(ge=2, le=MOST_CLASSES)]
 Imbalance = Annotated[float, Field(ge=0, le=1)]

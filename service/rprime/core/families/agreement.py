@@ -68,24 +68,18 @@ def kappa_max(t: Moments) -> Array:
 
 
 def weighted_kappa_gradient(
-    table: ConfusionTable, weights: KappaWeights, rows: Array, columns: Array
+    t: ConfusionTable, weights: KappaWeights, rows: Array, columns: Array
 ) -> Array:
-    """Change of the weighted kappa with one more item in each of the given cells, shape (..., c).
-
-    Column k stands for unclassified items, which have no influence.
-    """
-    t, answered = table.classified, columns < table.k
-    inside = np.where(answered, columns, 0)
+    """Change of the weighted kappa with one more item in each given cell, shape (..., c)."""
     total = t.total[..., None]
-    weight = confusion_weights(rows, inside, weights)
+    weight = confusion_weights(rows, columns, weights)
     observed = t.cells.total(t.cells.counts * disagreement(t.cells, weights))[..., None] / total
     transposed = weights if isinstance(weights, str) else weights.T
     by_row = weighted_by_column(t.predicted / total, weights)
     by_column = weighted_by_column(t.support / total, transposed)
     expected = np.add.reduce(t.support / total * by_row, axis=-1)[..., None]
-    chance = by_row[..., rows] + by_column[..., inside] - 2 * expected
-    change = observed / expected * chance - (weight - observed)
-    return np.where(answered, change / (expected * total), 0.0)
+    chance = by_row[..., rows] + by_column[..., columns] - 2 * expected
+    return (observed / expected * chance - (weight - observed)) / (expected * total)
 
 
 @overall(

@@ -19,18 +19,12 @@ TOLERANCE = 1e-13
 MOST_ROUNDS = 10_000
 
 
-def bangdiwala_gradient(table: ConfusionTable, rows: Array, columns: Array) -> Array:
-    """Change of Bangdiwala's B with one more item in each of the given cells, shape (..., c).
-
-    Column k stands for unclassified items, which have no influence.
-    """
-    t, answered = table.classified, columns < table.k
-    inside = np.where(answered, columns, 0)
+def bangdiwala_gradient(t: ConfusionTable, rows: Array, columns: Array) -> Array:
+    """Change of Bangdiwala's B with one more item in each of the given cells, shape (..., c)."""
     products = np.add.reduce(t.support * t.predicted, axis=-1)[..., None]
     area = np.add.reduce(t.correct * t.correct, axis=-1)[..., None] / products
-    change = 2 * t.correct[..., rows] * (rows == inside)
-    change -= area * (t.predicted[..., rows] + t.support[..., inside])
-    return np.where(answered, change / products, 0.0)
+    change = 2 * t.correct[..., rows] * (rows == columns)
+    return (change - area * (t.predicted[..., rows] + t.support[..., columns])) / products
 
 
 @overall(
@@ -68,10 +62,6 @@ def adjusted_balanced_accuracy(recall: Array, share: Array) -> Array:
 
 def ordinal_kappa(weights: Literal["linear", "quadratic"], power: str = "") -> Declaration:
     """Declare a weighted kappa of fixed weights, a power of the distance of the labels."""
-
-    def gradient(table: ConfusionTable, rows: Array, columns: Array) -> Array:
-        return weighted_kappa_gradient(table, weights, rows, columns)
-
     distance = f"|i - j|{power}"
     return chance_corrected(
         reads="table",
@@ -80,7 +70,7 @@ def ordinal_kappa(weights: Literal["linear", "quadratic"], power: str = "") -> D
         tex=rf"1 - \frac{{w \sum_{{ij}} {distance} n_{{ij}}}}{{\sum_{{ij}} {distance} m_i s_j}}",
         source="Cohen 1968",
         universe="classified",
-        cell_gradient=gradient,
+        cell_gradient=lambda t, *cells: weighted_kappa_gradient(t, weights, *cells),
     )
 
 
@@ -102,17 +92,13 @@ def quadratic_weighted_kappa(t: ConfusionTable) -> Array:
     return agreement_by_weight(t, "quadratic")
 
 
-def aickin_gradient(table: ConfusionTable, rows: Array, columns: Array) -> Array:
+def aickin_gradient(t: ConfusionTable, rows: Array, columns: Array) -> Array:
     """Change of Aickin's alpha with one more item in each of the given cells, shape (..., c).
-
-    Column k stands for unclassified items, which have no influence.
 
     Notes
     -----
     The equations of `aickin_alpha` are differentiated implicitly by the cell and both margins.
     """
-    t, answered = table.classified, columns < table.k
-    inside = np.where(answered, columns, 0)
     alpha, p, q = _aickin(t)
     both, products = p + q, p * q
     chance = np.add.reduce(products, axis=-1)[..., None]
@@ -123,11 +109,10 @@ def aickin_gradient(table: ConfusionTable, rows: Array, columns: Array) -> Array
     )
     rate = chance / first
     by_row, by_column = rate * q * share, rate * p * share
-    change = (rows == inside) - by_row[..., rows] - by_column[..., inside]
+    change = (rows == columns) - by_row[..., rows] - by_column[..., columns]
     mean = np.add.reduce(t.correct - by_row * t.support - by_column * t.predicted, axis=-1)
     total = t.total[..., None]
-    change = (change - mean[..., None] / total) / (total * (1 + chance - second / first))
-    return np.where(answered, change, 0.0)
+    return (change - mean[..., None] / total) / (total * (1 + chance - second / first))
 
 
 @overall(

@@ -186,7 +186,7 @@ def overall_gradient(
         np.full((3, *shape), np.nan),
         None if table.unclassified is None else np.full(shape, np.nan),
         tuple(
-            (place, partial(entry.cell_gradient, table, *taken(values.options, entry)))
+            (place, partial(entry.influence, table, taken(values.options, entry)))
             for place in entries.by_cell.tolist()
             if (entry := selection.overall[place]).cell_gradient is not None
         ),

@@ -106,10 +106,6 @@ def places_of_truth(values: Array, true: Array) -> Array:
 
     Of equal scores, the class with the lowest index comes first, as in a prediction.
     """
-    return np.concatenate([_places(*block) for block in blocks(values, true)])
-
-
-def _places(values: Array, true: Array) -> Array:
     own = values[np.arange(len(true)), true]
     k = values.shape[1]
     # Class by class: several times faster than a reduction over few classes.
@@ -139,37 +135,27 @@ def area_under_risk_coverage(
 
     Source: Geifman, El-Yaniv 2017.
     """
-    answered, wrong, drops, weights = _ranked(confidence, correct, weights)
+    answered, wrong, drops, weights = ranked(confidence, correct, weights)
     if not drops.all():
-        wrong = np.interp(answered, *_where_dropping(answered, wrong, drops))
+        wrong = np.interp(answered, *where_dropping(answered, wrong, drops))
     rates = np.divide(wrong, answered, out=np.zeros(len(wrong)), where=answered > 0)
-    return float(np.mean(rates) if weights is None else np.average(rates, weights=weights))
+    return float(np.average(rates, weights=weights))
 
 
-def errors_by_confidence(
-    confidence: Array, correct: Array, weights: Array | None = None
-) -> tuple[Array, Array]:
-    """Count the most confident items, and the errors among them, wherever confidence drops.
-
-    Both have the shape (distinct confidences + 1,), from (0, 0) to all items.
-    """
-    answered, wrong, drops, _ = _ranked(confidence, correct, weights)
-    return _where_dropping(answered, wrong, drops)
-
-
-def _ranked(
+def ranked(
     confidence: Array, correct: Array, weights: Array | None
 ) -> tuple[Array, Array, Array, Array | None]:
     """Count items and errors from the most confident one on; say where confidence drops after."""
     order = np.argsort(confidence)[::-1]
-    ranked, errors = confidence.take(order), ~correct.take(order)
-    drops = ranked[1:] != ranked[:-1]
+    confidence, errors = confidence.take(order), ~correct.take(order)
+    drops = confidence[1:] != confidence[:-1]
     if weights is None:
         return np.arange(1, len(order) + 1), np.cumsum(errors), drops, None
     weights = weights.take(order)
     return np.cumsum(weights), np.cumsum(errors * weights), drops, weights
 
 
-def _where_dropping(answered: Array, wrong: Array, drops: Array) -> tuple[Array, Array]:
+def where_dropping(answered: Array, wrong: Array, drops: Array) -> tuple[Array, Array]:
+    """Return the numbers where the confidence drops, from (0, 0) to all items."""
     ends = np.append(np.flatnonzero(drops), len(wrong) - 1)
     return np.append(0, answered[ends]), np.append(0, wrong[ends])

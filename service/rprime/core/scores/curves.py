@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.scores.calibration import errors_by_confidence
+from rprime.core.scores.calibration import ranked, where_dropping
 from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.scores import Scores
 
@@ -148,8 +148,9 @@ def rejection_sweep(scores: Scores) -> CurveColumns:
 
 def errors(scores: Scores) -> tuple[Array, Array, Array]:
     """Count answered items and errors at every top score as threshold, from no items on."""
-    found = errors_by_confidence(scores.confidence, scores.correct, scores.weights)
-    return *found, np.append(np.nan, np.unique(scores.confidence)[::-1])
+    answered, wrong, drops, _ = ranked(scores.confidence, scores.correct, scores.weights)
+    threshold = np.append(np.nan, np.unique(scores.confidence)[::-1])
+    return *where_dropping(answered, wrong, drops), threshold
 
 
 def thinned(x: Array, y: Array, most: int = MOST_POINTS) -> Array:

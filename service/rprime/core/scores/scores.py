@@ -15,6 +15,7 @@ from rprime.core.scores.calibration import (
     LEAST,
     Reliability,
     are_probabilities,
+    blocks,
     brier_scores,
     places_of_truth,
 )
@@ -50,8 +51,6 @@ class Scores(RankedItems):
 
     def mean(self, of_items: Array) -> float:
         """Average a number of every item (n,), weighted if the items are."""
-        if self.weights is None:
-            return float(np.mean(of_items))
         return float(np.average(of_items, weights=self.weights))
 
     @cached_property
@@ -103,7 +102,8 @@ class Scores(RankedItems):
     @cached_property
     def places(self) -> Array:
         """Position of the true class among the item's scores, from 0, shape (n,)."""
-        return places_of_truth(self.values, self.true)
+        found = [places_of_truth(*block) for block in blocks(self.values, self.true)]
+        return np.concatenate(found)
 
     def within_top(self, most: int | None) -> Array:
         """Whether the true class is among the highest scores, shape (n,).
