@@ -127,6 +127,52 @@ def test_the_bars_hide_no_heading(history: httpx.Client, visit: Visitor, width: 
         assert bar["y"] + bar["height"] <= heading["y"] < bar["y"] + 3 * bar["height"]
 
 
+WIDER = """
+[...document.querySelectorAll('main .card *')].filter((one) => {
+  const { right, width } = one.getBoundingClientRect();
+  const card = one.closest('.card').getBoundingClientRect();
+  return width > 0 && !one.closest('.hidden') && right > card.right + 1;
+}).map((one) => one.outerHTML.slice(0, 200))
+"""
+
+
+def test_long_names_fit_a_phone_and_a_sheet(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor
+) -> None:
+    long: dict[str, Any] = {
+        "project": "products-with-the-long-name-of-a-catalogue",
+        "model": "org/team/efficientnet-b4-finetuned-with-a-long-name",
+        "branch": "feature/with-the-long-name-of-what-it-is-about",
+        "labels": [f"appliance/kitchen/Dunstabzugshaubenfilterabdeckung-{i}" for i in range(3)],
+    }
+    with keeping(serve_app, tmp_path) as client:
+        worse: dict[str, Any] = {
+            "baseline": {"version": "2024.1.0-rc.1+build.202401"},
+            "gates": {"rules": FAILING},
+        }
+        sides = [
+            keep(
+                client,
+                matrix(errors, **long, **more, version=f"2024.{at}.0-rc.{at}+build.20240{at}"),
+            )
+            for at, (errors, more) in enumerate([(2, dict[str, Any]()), (9, worse)], 1)
+        ]
+        baseline, candidate = (side["id"] for side in sides)
+        project = f"/ui/projects/{long['project']}"
+        for path in (
+            project,
+            f"{project}/models/{long['model']}",
+            f"/ui/evaluations/{candidate}",
+            f"/ui/compare?candidate={candidate}&baseline={baseline}",
+        ):
+            seen = visit(f"{client.base_url}{path}", width=WIDTHS[1])
+            assert seen.overflow() == 0
+            seen.page.set_viewport_size({"width": PAPER, "height": HEIGHT})
+            seen.page.emulate_media(media="print")
+            assert seen.page.evaluate(WIDER) == []
+            assert not seen.page.locator(".choose").first.is_visible()
+
+
 # Lists
 
 

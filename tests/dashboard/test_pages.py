@@ -439,6 +439,11 @@ def test_an_index_is_shown_on_a_small_table(server: str, visit: Visitor) -> None
         assert value in page.locator(".example").first.inner_text()
     found = page.get_by_role("img").evaluate_all("all => all.map(one => one.ariaLabel)")
     assert [text for text in found if "predicted as B. A from 0.8911 to 0.0000" in text]
+    fraction, words = (page.locator(f".index {what}").first for what in ("math", ".formula + *"))
+    above, below = fraction.bounding_box(), words.bounding_box()
+    assert above
+    assert below
+    assert above["y"] + above["height"] <= below["y"]
     assert "Informedness: F1 moves with" in page.inner_text("main")
     page.get_by_role("link", name="Informedness", exact=True).click()
     assert "F1: F1 moves with" in page.inner_text("main")

@@ -99,15 +99,19 @@ function bars({ labels, outlines, axis }, colours, { names, describe, legend }) 
 }
 
 function spokes({ labels, outlines, axis }, colours, { width, names, describe, legend }) {
+  const height = Math.min(Math.max(width * 0.85, 320), 460);
+  const radius = ((width < 480 ? 0.58 : 0.72) * Math.min(width, height)) / 2;
+  // A letter takes some seven pixels; a name has what is left of the width beside the circle.
+  const letters = Math.floor((width / 2 - radius - 20) / 7);
   return {
-    height: Math.min(Math.max(width * 0.85, 320), 460),
+    height,
     legend: { ...legend, data: outlines.map(({ name, style }) => ({ name, icon: style.symbol })) },
     radar: {
       center: ["50%", "47%"],
-      radius: width < 480 ? "58%" : "72%",
+      radius,
       splitNumber: 4,
       clockwise: true,
-      axisName: { color: colours.ink, formatter: (name) => clipped(name, 12) },
+      axisName: { color: colours.ink, formatter: (name) => clipped(name, Math.min(letters, 12)) },
       axisLine: { lineStyle: { color: colours.line } },
       splitLine: { lineStyle: { color: colours.line } },
       splitArea: { show: false },

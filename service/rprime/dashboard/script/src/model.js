@@ -223,9 +223,11 @@ function drawWorst(api, colours, { dots, worst, axis }) {
   const names = worst.flatMap((one, i) => {
     if (!one || room < 3) return [];
     const [x, y] = api.coord([i, one.value]);
-    // Below its mark, but beside one at the end of the axis.
-    const beside = Math.min(one.value - axis.low, axis.high - one.value) < NEAR * (axis.high - axis.low);
-    const place = beside ? { x: x + 6, y, verticalAlign: "middle" } : { x, y: y + 5, align: "center" };
+    // Below its mark, but beside the whisker of one at the end of the axis.
+    const near = NEAR * (axis.high - axis.low);
+    const low = one.value - axis.low < near;
+    const beside = low || axis.high - one.value < near;
+    const place = beside ? { x: x + 6, y: low ? y - 3 : y + 3, verticalAlign: low ? "bottom" : "top" } : { x, y: y + 5, align: "center" };
     return [{ type: "text", style: { text: clipped(one.label, Math.min(beside ? room / 2 : room, 14)), ...place, fill: colours["ink-soft"], fontSize: 11 } }];
   });
   return { type: "group", children: [...circles, ...names] };
