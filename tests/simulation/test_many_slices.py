@@ -84,7 +84,7 @@ def at_margin(slices: int, items: int, draws: int, worse: int = 1) -> tuple[int,
     recall[:worse] -= GAP
     run = simulated(Gate(rules=GAPS.rules[:1]), np.full(slices, items), recall, paired=False)
     counted = run.counted(draws, items)
-    drawn = run.models.draw(draws, np.random.default_rng(items))
+    drawn = run.models[1].draw(draws, np.random.default_rng(items))
     options = Options(indices=("accuracy",))
     known = drawn.compared(options, LABELS, None).candidate.estimates
     entry = select(options).overall[0]

@@ -18,9 +18,8 @@ from rprime.core.gates.evidence import GateCandidate, gather_evidence
 from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
 from rprime.core.gates.rule_tests import RuleTests, distance_found
-from rprime.core.gates.rules import Gate, Rule, Waiver, check_gate
+from rprime.core.gates.rules import Gate, Waiver, check_gate
 from rprime.core.gates.sentences import gate_sentence, named, number, sentence
-from rprime.core.gates.targets import Correlated
 from rprime.core.gates.verdict import (
     EFFECTS,
     JUDGED,
@@ -58,14 +57,12 @@ def run_gate(
     look: int | None = None,
     anchor: Comparison | None = None,
 ) -> GateResult:
-    """Run a gate on a candidate.
+    """Run a gate on a candidate, the side that is compared with the baseline, if there is one.
 
     Parameters
     ----------
     gate
         The comparisons must include its `indices`.
-    candidate
-        The side that is compared with the baseline, if there is one.
     options
         Of the evaluation. The gate ignores `undefined`: a replaced value must not decide.
     look
@@ -86,7 +83,8 @@ def run_gate(
     if gate.rules:
         side = GateCandidate(candidate, comparisons, options, gate.indices)
         run = GateRun.of(gather_evidence(gate, side), comparisons, today)
-        verdict, results = run.verdict, tuple(run.results())
+        verdict = GATE_VERDICTS[int(conclude(run.decisions, run.effects, run.plan))]
+        results = tuple(run.results())
         warnings = (*_look_warnings(gate, look), *run.warnings())
     deciding = [r for r in results if verdict != "fail" or r.effect == "fail"]
     judged = any(result.verdict in JUDGED_VERDICTS for result in deciding)
@@ -145,11 +143,6 @@ class GateRun:
         """The rules behind the results."""
         return self.tests.plan
 
-    @property
-    def verdict(self) -> GateVerdict:
-        """The verdict of the gate."""
-        return GATE_VERDICTS[int(conclude(self.decisions, self.effects, self.plan))]
-
     @cached_property
     def level(self) -> float:
         """One-sided, of this look."""
@@ -175,7 +168,8 @@ class GateRun:
             "n": tests.items,
             "min_detectable_drop": tests.detectable(self.level, self.together),
         }
-        rows = zip(*map(_known, numbers.values()), strict=True)
+        columns = np.stack([*numbers.values()], axis=-1).tolist()
+        rows = [[value if isfinite(value) else None for value in row] for row in columns]
         every = ((draft, own) for draft in tests.drafts for own in range(len(draft.rows.labels)))
         for i, (row, (draft, own)) in enumerate(zip(rows, every, strict=True)):
             yield self._result(i, dict(zip(numbers, row, strict=True)), draft, own)
@@ -243,11 +237,13 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
     """
     plan = tests.plan
     signs = np.where(plan.guards_below, -1.0, 1.0)
-    numbers = {
-        i: number
-        for i in np.flatnonzero(~np.isnan(tests.p[0])).tolist()
-        if (number := _correlated(plan.rules[i], plan.labels[i])) is not None
-    }
+    numbers = {}
+    for i in np.flatnonzero(~np.isnan(tests.p[0])).tolist():
+        rule, number = plan.rules[i], plan.rules[i].target.correlated(plan.labels[i])
+        # The comparison is one of all items, and of averages over all classes.
+        whole = rule.slices is None and not (rule.min_items and rule.classes is None)
+        if whole and number is not None:
+            numbers[i] = number
     blocks = []
     for against, comparison in comparisons.items():
         own = [i for i in numbers if plan.against[i] == against]
@@ -261,13 +257,6 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
     return blocks
 
 
-def _correlated(rule: Rule, label: str | None) -> Correlated | None:
-    """Return the number by which a comparison of all items knows the influences of a result."""
-    if rule.slices is not None or (rule.min_items and rule.classes is None):
-        return None
-    return rule.target.correlated(label)
-
-
 def apply_waivers(
     found: Decisions, plan: Plan, point: FloatArray, today: date
 ) -> tuple[tuple[Waiver | None, ...], Codes]:
@@ -275,11 +264,8 @@ def apply_waivers(
 
     A waiver applies to a demonstrated failure, and to an inconclusive result that would fail
     through `on`: otherwise more evidence of less harm would be worse. An undefined value is
-    never within the ceiling.
-
-    Returns
-    -------
-    The waiver for each of these results, in force or not, and the verdicts after it.
+    never within the ceiling. Returns the waiver for each of these results, in force or not, and
+    the verdicts after it.
     """
     verdicts = found.verdicts
     if not plan.gate.waivers:
@@ -332,8 +318,3 @@ def _underpowered(draft: Draft, error: FloatArray, start: int, level: float) -> 
     )
     pointer = f"/gate/results/{start + int(worst)}/min_detectable_drop"
     return Warning("underpowered", pointer, detail, SMALLEST_CHANGE)
-
-
-def _known(values: FloatArray) -> list[float | None]:
-    """Return numbers, None where they are not finite."""
-    return [value if isfinite(value) else None for value in values.tolist()]

@@ -18,7 +18,6 @@ from rprime.core.populations.population import Population
 
 FEWER = 4
 """Other tables are simulated in so many times fewer replicates."""
-NO_RULES = "The gate has no rules: it never passes."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,11 +34,11 @@ class GateLint:
         end. None for rules about scores.
     """
 
-    false_fail_rate: float
-    inconclusive_rate: float
-    false_fail_interval: tuple[float, float] | None
-    inconclusive_interval: tuple[float, float] | None
-    rules: tuple[RuleLint, ...]
+    false_fail_rate: float = 0.0
+    inconclusive_rate: float = 0.0
+    false_fail_interval: tuple[float, float] | None = (0.0, 0.0)
+    inconclusive_interval: tuple[float, float] | None = (0.0, 0.0)
+    rules: tuple[RuleLint, ...] = ()
     advice: tuple[str, ...]
 
 
@@ -94,14 +93,7 @@ def lint(
         gate, side, replicates, pairing=pairing, discordance=discordance, population=population
     )
     if not gate.rules:
-        return GateLint(
-            false_fail_rate=0.0,
-            inconclusive_rate=0.0,
-            false_fail_interval=(0.0, 0.0),
-            inconclusive_interval=(0.0, 0.0),
-            rules=(),
-            advice=(NO_RULES,),
-        )
+        return GateLint(advice=("The gate has no rules: it never passes.",))
     replicates, others = run.fewer(replicates), run.others(seed)
     fewer = max(replicates // FEWER, 1)
     counted = [other.counted(fewer, seed) for other in others.ends(others.chances)]
@@ -114,16 +106,13 @@ def _lint(
     """Report the verdicts on the own test set, and on others if there are some."""
     rates = np.array([one.rate(one.gate) for one in counted])
     low, high = rates.min(0).tolist(), rates.max(0).tolist()
-    spans: list[tuple[float, float] | None] = [*zip(low, high, strict=True)]
-    if len(counted) == 1:
-        spans = [None] * len(spans)
+    several, fail, open_ = len(counted) > 1, GateVerdictCode.fail, GateVerdictCode.inconclusive
     rules = tuple(_rule_lints(run, counted[0], others, items))
-    fail, inconclusive = GateVerdictCode.fail, GateVerdictCode.inconclusive
     return GateLint(
         false_fail_rate=float(rates[0, fail]),
-        inconclusive_rate=float(rates[0, inconclusive]),
-        false_fail_interval=spans[fail],
-        inconclusive_interval=spans[inconclusive],
+        inconclusive_rate=float(rates[0, open_]),
+        false_fail_interval=(low[fail], high[fail]) if several else None,
+        inconclusive_interval=(low[open_], high[open_]) if several else None,
         rules=rules,
         advice=tuple(advise(run.plan, rules, rates.T, float(run.support.sum()))),
     )

@@ -1,5 +1,6 @@
 """Plan a test set: how many items until a gate passes an unchanged model and finds a drop."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -44,8 +45,8 @@ class ClassPlan:
 class SlicePlan:
     """The items of a slice: as they are, and as many as its rules need.
 
-    `needed` until its rules find the drop in 80 % of runs and, if some must pass, an unchanged
-    model passes the gate in 90 %; None if a thousand times as many do not suffice.
+    They find the drop in 80 % of runs and, if some must pass, an unchanged model passes the gate in
+    90 %. `needed` is None if a thousand times as many do not suffice.
     """
 
     slice: dict[str, str]
@@ -144,16 +145,18 @@ def _planned(
         finding += [_largest(_finding(one, drop)) for one in others.ends(hardest)]
         correction = checked(passing[0]) / passing[0]
         passing = [size * correction for size in passing]
-    total = float(run.support.sum())
-    classes: tuple[ClassPlan, ...] = tuple(_classes(run, results, factors))
-    slices: tuple[SlicePlan, ...] = tuple(_slices(run, results, factors, passing[0]))
+    total, classes = float(run.support.sum()), []
+    for label, items in zip(run.labels, run.support.tolist(), strict=True):
+        needed = items * _largest(factors[[name == label for _, name, _ in results]])
+        classes.append(ClassPlan(class_=label, items=round(items), needed=_items(needed)))
+    slices = tuple(_slices(run, results, factors, passing[0]))
     return ItemPlan(
         items=round(total),
         for_passing=_items(total * passing[0]),
         for_finding=_items(total * finding[0]),
         for_passing_interval=_interval(total, passing),
         for_finding_interval=_interval(total, finding),
-        classes=classes,
+        classes=tuple(classes),
         slices=slices,
         advice=tuple(_advice(total, passing, finding, (*classes, *slices))),
     )
@@ -163,13 +166,13 @@ def _passing(run: SimulatedGate, replicates: int, seed: int) -> float:
     """Find the smallest size at which an unchanged model passes; NaN if none does."""
     if not run.gate.rules:
         return np.nan
-    low, high = 0, len(FACTORS)
-    while low < high:
-        middle = (low + high) // 2
-        found = run.of_size(FACTORS[middle]).counted(replicates, seed)
-        enough = found.rate(found.gate)[GateVerdictCode.passed] >= PASSES
-        low, high = (low, middle) if enough else (middle + 1, high)
-    return float(FACTORS[low]) if low < len(FACTORS) else np.nan
+
+    def passes(factor: float) -> bool:
+        found = run.of_size(factor).counted(replicates, seed)
+        return found.rate(found.gate)[GateVerdictCode.passed] >= PASSES
+
+    place = bisect_left(FACTORS, True, key=passes)  # noqa: FBT003 (the first that does)
+    return float(FACTORS[place]) if place < len(FACTORS) else np.nan
 
 
 def _finding(run: SimulatedGate, drop: float | None) -> FloatArray:
@@ -210,15 +213,6 @@ def _slices(
         yield SlicePlan(slice=dict(name), items=round(items), needed=_items(needed))
 
 
-def _classes(
-    run: SimulatedGate, results: list[_Result], factors: FloatArray
-) -> Iterator[ClassPlan]:
-    """Yield the items that the results of each class need."""
-    for label, items in zip(run.labels, run.support.tolist(), strict=True):
-        needed = items * _largest(factors[[name == label for _, name, _ in results]])
-        yield ClassPlan(class_=label, items=round(items), needed=_items(needed))
-
-
 def _results(run: SimulatedGate) -> list[_Result]:
     """Return rule, class and slice of each result."""
     plan = run.plan
@@ -247,10 +241,11 @@ def _advice(
 ) -> list[str]:
     """Say what the plan means."""
     texts = []
-    for factors, what in (
-        (passing, f"an unchanged model passes in {PASSES:.0%} of runs"),
-        (finding, f"every rule finds its drop in {POWER:.0%} of runs"),
-    ):
+    goals = {
+        f"an unchanged model passes in {PASSES:.0%} of runs": passing,
+        f"every rule finds its drop in {POWER:.0%} of runs": finding,
+    }
+    for what, factors in goals.items():
         if np.isfinite(factors[0]):
             low, high = _interval(total, factors)
             most = f"{high:,}" if high is not None else f"more than {total * FACTORS[-1]:,.0f}"

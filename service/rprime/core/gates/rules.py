@@ -233,9 +233,8 @@ def mistakes(gate: Gate, options: Options | None = None) -> Iterator[RuleError]:
     for number, rule in enumerate(gate.rules):
         for field_name, code, message in _rule_mistakes(rule, options):
             yield RuleError(("rules", number, field_name), code, message)
-    names = [rule.name for rule in gate.rules]
-    for number, name in enumerate(names):
-        if name in names[:number]:
+    for number, rule in enumerate(gate.rules):
+        if rule.name in (earlier.name for earlier in gate.rules[:number]):
             message = "An earlier rule has the same id: change one of them."
             yield RuleError(("rules", number, "id"), "duplicate_id", message)
     for number, waiver in enumerate(gate.waivers):
@@ -247,9 +246,8 @@ def _effect_mistakes(gate: Gate) -> Iterator[RuleError]:
     for verdict, effect in gate.on.items():
         allowed = ("pass", "warn", "fail") if verdict == "inconclusive" else ("warn", "fail")
         if verdict not in DEFAULT_EFFECTS:
-            message = (
-                f"{verdict} is no open verdict; the open verdicts are {', '.join(DEFAULT_EFFECTS)}."
-            )
+            every = ", ".join(DEFAULT_EFFECTS)
+            message = f"{verdict} is no open verdict; the open verdicts are {every}."
             yield RuleError(("on", verdict), "unknown_verdict", message)
         elif effect not in allowed:
             message = f"The effect of {verdict} must be {' or '.join(allowed)}, not {effect}."
@@ -264,26 +262,25 @@ def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
     yield from found
     if any(code == "unknown_index" for _, code, _ in found):
         return  # nothing else about the rule can be checked
-    yield from _policy_mistakes(rule)
-    yield from _slice_mistakes(rule)
+    yield from _member_mistakes(rule)
     yield from _limit_mistakes(rule)
-    yield from _min_items_mistakes(rule)
+    if not (np.isfinite(rule.min_items) and rule.min_items >= 0):
+        yield "min_items", "out_of_range", "min_items is a number of items: 0 or more."
+    elif rule.min_items and not rule.target.leaves_out:
+        text = f"{rule.target.name} is no average over classes, so min_items leaves nothing out."
+        yield "min_items", "no_classes", text
 
 
-def _policy_mistakes(rule: Rule) -> Iterator[Mistake]:
-    if rule.policy is None:
-        return
-    if rule.policy not in POLICIES:
+def _member_mistakes(rule: Rule) -> Iterator[Mistake]:
+    """Yield what is wrong with the policy and the slices."""
+    if rule.policy not in (None, *POLICIES):
         yield "policy", "unknown_policy", f"A policy is one of {', '.join(POLICIES)}."
-    elif not (rule.mandatory or rule.knows_suspects):
+    elif rule.policy is not None and not (rule.mandatory or rule.knows_suspects):
         text = (
             f"{rule.kind} has no suspects: its policy is all_must_pass. "
             'Use `severity: "warn"` for a rule that must not block.'
         )
         yield "policy", "no_suspects", text
-
-
-def _slice_mistakes(rule: Rule) -> Iterator[Mistake]:
     if rule.slices is not None and not rule.slices:
         yield "slices", "empty", "A rule without slices checks nothing: name columns, or write all."
     elif rule.kind == "max_gap" and (not isinstance(rule.slices, str) or rule.slices == "all"):
@@ -291,14 +288,6 @@ def _slice_mistakes(rule: Rule) -> Iterator[Mistake]:
         yield "slices", "one_column", text
     elif rule.kind == "max_gap" and rule.confusion is not None:
         yield "confusion", "no_gap", "max_gap bounds an index: name one in place of confusion."
-
-
-def _min_items_mistakes(rule: Rule) -> Iterator[Mistake]:
-    if not (np.isfinite(rule.min_items) and rule.min_items >= 0):
-        yield "min_items", "out_of_range", "min_items is a number of items: 0 or more."
-    elif rule.min_items and not rule.target.leaves_out:
-        text = f"{rule.target.name} is no average over classes, so min_items leaves nothing out."
-        yield "min_items", "no_classes", text
 
 
 def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial, reduce
+from itertools import pairwise
 from operator import add
 from typing import Any
 
@@ -89,22 +90,21 @@ class ScoredModel:
         return max(size, LEAST_SIZE)
 
     def tests(self, random: np.random.Generator, factor: float) -> tuple[RuleTests, Blocks]:
-        """Test the rules on a drawn pair of sides; also return the joint laws of the tests."""
-        candidate, baseline = self.draw(random, factor)
+        """Test the rules on drawn sides, with so many times the items of each class.
+
+        Also returns the joint laws of the tests.
+        """
+        old, new = self._drawn(random, factor), self._drawn(random, factor)
+        true = self.items.true[old]
+        if self.paired:
+            new = np.where(random.random(len(old)) < self.redrawn[true], new, old)
+        candidate = self._side(new, true)
+        baseline = self._side(old, true if self.paired else true.copy())
         options = Options(indices=self.gate.indices)
         found = compare(candidate, baseline, options, attributed=())
         known = GateCandidate(candidate, {"baseline": found}, options, self.gate.indices)
         tests = gather_evidence(self.gate, known)
         return tests, cache(partial(joint_laws, tests, {"baseline": found.aligned}))
-
-    def draw(self, random: np.random.Generator, factor: float) -> tuple[Side, Side]:
-        """Draw candidate and baseline, with so many times the items of each class."""
-        old, new = self._drawn(random, factor), self._drawn(random, factor)
-        if self.paired:
-            again = random.random(len(old)) < self.redrawn[self.items.true[old]]
-            new = np.where(again, new, old)
-        true = self.items.true[old]
-        return self._side(new, true), self._side(old, true if self.paired else true.copy())
 
     def _drawn(self, random: np.random.Generator, factor: float) -> Array:
         """Draw items of each class with replacement, at least one."""
@@ -163,19 +163,9 @@ class NormalGate:
         counts, *arrays = zip(*every, strict=True)
         point, error, before, fixed, items = map(np.stack, arrays)
         centre = np.where(tests.plan.compares, 0.0, np.nanmedian(point, axis=0))
-        return cls(
-            labels=model.side.labels,
-            support=model.side.table.support,
-            plan=tests.plan,
-            blocks=laws(),
-            drawn=reduce(add, counts),
-            centre=centre,
-            noise=point - centre,
-            error=error,
-            before=before,
-            fixed=fixed,
-            items=items,
-        )
+        side, noise, drawn = model.side, point - centre, reduce(add, counts)
+        about = (side.labels, side.table.support, tests.plan, laws())
+        return cls(*about, centre, noise, error, before, fixed, items, drawn)
 
     @property
     def gate(self) -> Gate:
@@ -185,25 +175,24 @@ class NormalGate:
     @cached_property
     def tests(self) -> RuleTests:
         """Normal tests of every result, shape (draws, m)."""
-        value = self.centre + self.noise
+        value, plan = self.centre + self.noise, self.plan
         known = Difference.unknown(value.shape)
         known.value[...], known.baseline[...], known.reach[...] = value, self.before, np.inf
-        known.candidate[...] = np.where(self.plan.compares, self.before + value, value)
+        known.candidate[...] = np.where(plan.compares, self.before + value, value)
         known.influence_error[...], known.items[...] = self.error, self.items
         known.methods[...] = INFLUENCE
-        places = self.plan.starts
         drafts = [
             Draft(
-                rule=self.plan.rules[start],
-                rows=Rows(self.plan.labels[start:end], np.arange(end - start)),
+                rule=plan.rules[start],
+                rows=Rows(plan.labels[start:end], np.arange(end - start)),
                 statistic=known[:, start:end],
                 fixed=self.fixed[:, start:end],
                 items=known.items[:, start:end],
-                against=self.plan.against[start],
+                against=plan.against[start],
             )
-            for start, end in zip(places, [*places[1:], len(self.plan.rules)], strict=True)
+            for start, end in pairwise([*plan.starts, len(plan.rules)])
         ]
-        return RuleTests(drafts, self.plan)
+        return RuleTests(drafts, plan)
 
     def detectable(self) -> FloatArray:
         """Return the median drop that each result detects with 80 % power, NaN for none, (m,)."""
@@ -225,13 +214,9 @@ class NormalGate:
     def of_size(self, factor: float) -> "NormalGate":
         """Return the gate on test sets of so many times the items."""
         root = np.sqrt(factor)
-        return replace(
-            self,
-            support=np.rint(self.support * factor),
-            items=self.items * factor,
-            noise=self.noise / root,
-            error=self.error / root,
-        )
+        support, items = np.rint(self.support * factor), self.items * factor
+        noise, error = self.noise / root, self.error / root
+        return replace(self, support=support, items=items, noise=noise, error=error)
 
     def others(self, seed: int) -> OtherSets:  # noqa: ARG002 (a protocol)
         """Take the drawn test sets as the own ones."""

@@ -86,35 +86,25 @@ class LintRun:
     ) -> "LintRun":
         """Take the table of a side, to be simulated in so many replicates.
 
-        Raises
-        ------
-        LintError
-            If the table cannot be drawn from, or if a rule is about slices that the side has not,
-            or about too many.
+        A `LintError` if the table cannot be drawn from, or if a rule is about slices that the side
+        has not, or about too many.
         """
         counts = _checked_counts(side.table, replicates)
         slices, sliced = _wanted_slices(gate, side)
         return cls(gate, side.labels, counts, pairing, discordance, slices, sliced, population)
 
     @cached_property
-    def model(self) -> UnchangedModel:
-        """The model whose table has these counts."""
-        return self._model(self.counts)
-
-    @cached_property
-    def models(self) -> UnchangedModel:
-        """The same model on each slice."""
-        return self._model(self.sliced)
-
-    def _model(self, counts: FloatArray) -> UnchangedModel:
-        if self.pairing == "paired":
-            return UnchangedModel.paired(counts, self.discordance)
-        return UnchangedModel.unpaired(counts)
+    def models(self) -> tuple[UnchangedModel, ...]:
+        """The model whose table has these counts, and the same model on each slice."""
+        if self.pairing == "unpaired":
+            return tuple(map(UnchangedModel.unpaired, (self.counts, self.sliced)))
+        both = self.counts, self.sliced
+        return tuple(UnchangedModel.paired(one, self.discordance) for one in both)
 
     @cached_property
     def expected(self) -> RuleTests:
         """The tests of every rule where the draws are as expected."""
-        drafts = self._drafts(self.model.expected(), self.models.expected())
+        drafts = self._drafts(*(model.expected() for model in self.models))
         return RuleTests(drafts, plan_of(self.gate, drafts))
 
     @property
@@ -125,12 +115,12 @@ class LintRun:
     @cached_property
     def support(self) -> FloatArray:
         """Items of each class, the same in all tables, shape (k,)."""
-        return self.model.support.reshape(-1, len(self.labels))[0]
+        return self.models[0].support.reshape(-1, len(self.labels))[0]
 
     @cached_property
     def sizes_of_slices(self) -> FloatArray:
         """Items of each class in each slice, the same in all tables, shape (s, k)."""
-        support = self.models.support
+        support = self.models[1].support
         return support.reshape(-1, *support.shape[-2:])[0] if support.ndim > 2 else support
 
     def fewer(self, replicates: int) -> int:
@@ -141,21 +131,20 @@ class LintRun:
         """Draw the replicates in chunks and count their verdicts."""
         random = np.random.default_rng(seed)
         most = max(CHUNK // (self.counts.size + self.sliced.size), 1)
-        sizes = [min(most, replicates - start) for start in range(0, replicates, most)]
-        models = self.model, self.models
-        parts = [self._counted(*(one.draw(size, random) for one in models)) for size in sizes]
+        parts = []
+        for start in range(0, replicates, most):
+            size = min(most, replicates - start)
+            draws = [model.draw(size, random) for model in self.models]
+            with np.errstate(all="ignore"):
+                tests = RuleTests(self._drafts(*draws), self.plan)
+                decisions = decide(tests, self.gate.level, lambda: self._joint_laws)
+            parts.append(VerdictCounts.of(decisions, self.plan))
         return reduce(add, parts)
-
-    def _counted(self, draws: SimulatedPredictions, sliced: SimulatedPredictions) -> VerdictCounts:
-        with np.errstate(all="ignore"):
-            tests = RuleTests(self._drafts(draws, sliced), self.plan)
-            decisions = decide(tests, self.gate.level, lambda: self._joint_laws)
-        return VerdictCounts.of(decisions, self.plan)
 
     @cached_property
     def _joint_laws(self) -> list[Block]:
         """The joint law of the results where the draws are as expected."""
-        expected = self.model.expected()
+        expected = self.models[0].expected()
         if self.pairing == "paired" and expected.k > MOST_JOINT:
             return []
         pairs = expected.items() if self.pairing == "paired" else None
@@ -269,11 +258,9 @@ class LintRun:
             drops = np.concatenate([one.detectable() for one in runs])
             p_pass = np.concatenate([one.expected.p[1] for one in runs])
             z = special.ndtri(self.gate.level) - special.ndtri(p_pass)
-        return OtherSets(
-            [replace(self, counts=own, sliced=part) for own, part in zip(*drawn, strict=True)],
-            np.nan_to_num(drops, nan=np.inf),
-            np.nansum(special.log_ndtr(z), axis=-1),
-        )
+        alone = [replace(self, counts=own, sliced=part) for own, part in zip(*drawn, strict=True)]
+        chances = np.nansum(special.log_ndtr(z), axis=-1)
+        return OtherSets(alone, np.nan_to_num(drops, nan=np.inf), chances)
 
 
 def _checked_counts(table: ConfusionTable, replicates: int) -> FloatArray:
