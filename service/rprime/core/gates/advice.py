@@ -74,34 +74,27 @@ def advise(
         )
     for rule in plan.gate.rules:
         own = [r for r, owner in zip(rules, plan.rules, strict=True) if owner is rule]
-        yield from _false_fail_advice(rule, own)
-        yield from _inconclusive_advice(rule, own)
+        yield from _rate_advice(rule, own)
         yield from _detectability_advice(rule, own)
 
 
-def _false_fail_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
+def _rate_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
     worst = max(rules, key=lambda r: r.false_fail_rate)
-    if worst.false_fail_rate <= OFTEN:
-        return
-    share = _percent(worst.false_fail_rate)
-    if rule.test == "none":
+    share, subject = _percent(worst.false_fail_rate), worst.name or "it"
+    if worst.false_fail_rate > OFTEN and rule.test == "none":
         yield (
-            f"Rule {rule.name} compares point values: noise alone makes {worst.name or 'it'} fail "
+            f"Rule {rule.name} compares point values: noise alone makes {subject} fail "
             f'in {share} of runs of an unchanged model. Use `test: "auto"`, or a larger limit.'
         )
-    else:
-        yield f"Rule {rule.name} {worst.name or 'it'} fails an unchanged model in {share} of runs."
-
-
-def _inconclusive_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
+    elif worst.false_fail_rate > OFTEN:
+        yield f"Rule {rule.name} {subject} fails an unchanged model in {share} of runs."
     worst = max(rules, key=lambda r: r.inconclusive_rate)
-    if not rule.mandatory or worst.inconclusive_rate <= 1 - RARELY:
-        return
-    yield (
-        f"Rule {rule.name} must pass, but {worst.name or 'it'} stays inconclusive in "
-        f"{_percent(worst.inconclusive_rate)} of runs of an unchanged model: take a larger limit, "
-        f'more items or `policy: "suspects_undecided"`.'
-    )
+    if rule.mandatory and worst.inconclusive_rate > 1 - RARELY:
+        yield (
+            f"Rule {rule.name} must pass, but {worst.name or 'it'} stays inconclusive in "
+            f"{_percent(worst.inconclusive_rate)} of runs of an unchanged model: take a larger "
+            f'limit, more items or `policy: "suspects_undecided"`.'
+        )
 
 
 def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
@@ -109,22 +102,19 @@ def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str
     most = 2 * rule.limit if rule.compares else float("inf")
     blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > most]
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
+    worse = "drop" if rule.guards_below else "rise"
     for result in blind[:MOST_NAMED]:
         subject = result.name or f"the test set of {rule.target.name}"
         subject = subject[0].upper() + subject[1:]
         items = f"{number(result.items)} items" if result.items else "no items"
-        yield f"{subject} has {items}: {_undetected(rule, result)}."
+        found = f"detects no {worse} in 80 % of runs, however large"
+        if result.detectable_drop is not None:
+            drop = number(result.detectable_drop)
+            found = f"does not detect a {worse} below {drop} in 80 % of runs"
+        yield f"{subject} has {items}: rule {rule.name} {found}."
     if (more := len(blind) - MOST_NAMED) > 0:
         what = "classes" if rule.slices is None else "results"
         yield f"The same applies to {more} more {what} of rule {rule.name}, not named here."
-
-
-def _undetected(rule: Rule, result: RuleLint) -> str:
-    worse = "drop" if rule.guards_below else "rise"
-    if result.detectable_drop is None:
-        return f"rule {rule.name} detects no {worse} in 80 % of runs, however large"
-    drop = number(result.detectable_drop)
-    return f"rule {rule.name} does not detect a {worse} below {drop} in 80 % of runs"
 
 
 def _percent(share: float) -> str:

@@ -85,15 +85,13 @@ class SimulatedPredictions:
         self, options: Options, labels: tuple[str, ...], pairs: PairedPredictions | None
     ) -> AlignedValues:
         """Compare the two models, by their pairs of predictions or as two tables."""
-        candidate, baseline = (
-            ComparedSide(Estimates.of(table, options, select(options)))
-            for table in (self.candidate, self.baseline)
+        tables = self.baseline, self.candidate
+        baseline, candidate = (
+            ComparedSide(Estimates.of(table, options, select(options))) for table in tables
         )
-        support = np.add.reduce(self.kept + self.old, axis=-1)
-        places = np.flatnonzero(support.reshape(-1, self.k).any(0))
+        places = np.flatnonzero(tables[0].support.reshape(-1, self.k).any(0))
         together = pairs is not None
         if options.population is not None and pairs is self:
-            tables = (self.baseline, self.candidate)
             weights = options.population.weights(tables[1])
             pairs = PairedStrata.of(self, self.weighed(weights**2), weights, tables)
         return AlignedValues(candidate, baseline, labels, places, pairs, one_test_set=together)
@@ -143,13 +141,6 @@ class SimulatedPredictions:
         self, old: ClassGradient, new: ClassGradient, classified: NDArray[np.bool_]
     ) -> PairedVariance:
         """Compute the variances of differences of per-class indices, shape (index, ..., k)."""
-        found = variance_of_patterns(
-            _PATTERNS, self._pattern_counts(), old, new, classified, centred=self.centred
-        )
-        return PairedVariance(found, found)
-
-    def _pattern_counts(self) -> FloatArray:
-        """Items of each class by its patterns without unclassified items, shape (8, ..., k)."""
         same = self.kept + self.both
         before, after = self.kept + self.old, self.kept + self.new
         parts = []
@@ -158,18 +149,20 @@ class SimulatedPredictions:
             own = np.add.reduce(before, axis=-1)
             items = own if hits is _own else np.add.reduce(own, axis=-1)[..., None] - own
             parts += [items - left - came + stayed, came - stayed, left - stayed, stayed]
-        return np.array(parts)
+        found = variance_of_patterns(
+            _PATTERNS, np.array(parts), old, new, classified, centred=self.centred
+        )
+        return PairedVariance(found, found)
 
     def overall_variance(self, old: Gradient, new: Gradient) -> PairedVariance:
         """Compute the variances of differences of overall indices, shape (index, ...)."""
-        count = old.factors.shape[1]
-        found = np.array([self._variance(old.only(i), new.only(i)) for i in range(count)])
-        found = found.reshape(count, *self.old.shape[:-2])
+        found = np.empty((old.factors.shape[1], *self.old.shape[:-2]))
+        for i in range(len(found)):
+            found[i] = self._variance(_at_cells(old, i), _at_cells(new, i))
         return PairedVariance(found, found)
 
-    def _variance(self, old: Gradient, new: Gradient) -> FloatArray:
+    def _variance(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """Sum T phi^2 - (sum T phi)^2 / w of one overall index, shape (...)."""
-        before, after = _at_cells(old), _at_cells(new)
         then, now = self.old * before, self.new * after
         cross = self._coincidence(before, after)
         own = ((self.kept + self.old) * before**2).sum((-2, -1))
@@ -199,9 +192,9 @@ def _foreign(cells: FloatArray) -> FloatArray:
     return np.asarray(cells.sum(-2) - _own(cells))
 
 
-def _at_cells(gradient: Gradient) -> FloatArray:
-    """Influence of an item of every cell, shape (..., k, k), of a single index."""
-    diagonal, row, column = gradient.factors[:, 0]
+def _at_cells(gradient: Gradient, place: int) -> FloatArray:
+    """Influence of an item of every cell on one index, shape (..., k, k)."""
+    diagonal, row, column = gradient.factors[:, place]
     cells = row[..., :, None] + column[..., None, :]
     return np.asarray(cells + diagonal[..., :, None] * np.eye(row.shape[-1]))
 

@@ -75,8 +75,11 @@ class IndexTarget:
             return
         if entry.needs and getattr(options, entry.needs, None) is None:
             yield "index", "option_missing", f"{self.key} needs the option {entry.needs}."
-        if self.classes is not None and self.classes != "all":
-            yield from _class_mistakes(self.classes)
+        if self.classes == ():
+            text = "A rule without classes checks nothing: name classes, or write all."
+            yield "classes", "empty", text
+        if self.classes not in (None, "all") and len(set(self.classes)) < len(self.classes):
+            yield "classes", "duplicate", "A class appears twice."
 
     def subject(self, label: str | None) -> str:
         """Name the index, and the class."""
@@ -204,14 +207,6 @@ Target = IndexTarget | CellTarget
 def target_of(index: str, classes: Classes, confusion: tuple[str, str] | None) -> Target:
     """Return the target of a rule."""
     return IndexTarget(index, classes) if confusion is None else CellTarget(*confusion)
-
-
-def _class_mistakes(classes: tuple[str, ...]) -> Iterator[Mistake]:
-    if not classes:
-        text = "A rule without classes checks nothing: name classes, or write all."
-        yield "classes", "empty", text
-    if len(set(classes)) < len(classes):
-        yield "classes", "duplicate", "A class appears twice."
 
 
 def _missing_index(scope: IndexScope, key: str) -> str:

@@ -1,6 +1,5 @@
 """Intervals and standard errors of the indices of a population."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,7 +15,7 @@ from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals
 from rprime.core.intervals.smoothed_values import as_observed
 from rprime.core.intervals.universe import LogRatios, at, widen
-from rprime.core.populations.plan import PopulationPlan, ScopePlan, plan_of
+from rprime.core.populations.plan import ScopePlan, plan_of
 from rprime.core.populations.population import Population, joint_cells
 from rprime.core.populations.sums import StratumSums, Z, part_errors
 from rprime.core.populations.variance import OBSERVED, SMOOTHED, Stratified
@@ -112,20 +111,13 @@ class PopulationIntervals(PreparedIntervals):
         setting = Setting(
             f1=options.beta == 1, exact=options.exact, unclassified=sample.unclassified is not None
         )
-        plan = plan_of(values.selection, setting, population.strata)
-        of_classes, of_overall = _scopes(plan, values, population, sample)
-        return cls(
-            values,
-            plan.methods,
-            _nothing(values.per_class),
-            _nothing(values.overall),
-            (),
-            None,
-            None,
-            np.asarray(sample.weighted | sample.fractional),
-            of_classes,
-            of_overall,
-        )
+        methods, per_class, overall = plan_of(values.selection, setting, population.strata)
+        # No proportions: every interval is of a `ScopeIntervals`.
+        empty = (np.zeros((0, *part.shape[1:])) for part in (values.per_class, values.overall))
+        proportions, pooled = (ScoreCounts.of(nothing, nothing) for nothing in empty)
+        unsuitable = np.asarray(sample.weighted | sample.fractional)
+        common = (values, methods, proportions, pooled, (), None, None, unsuitable)
+        return cls(*common, *_scopes(per_class, overall, values, population))
 
     @cached_property
     def behind(self) -> Values:
@@ -158,16 +150,11 @@ class PopulationIntervals(PreparedIntervals):
         return self._masked(self.values.overall, limits, self.methods.overall)
 
 
-def _nothing(values: Array) -> ScoreCounts:
-    """Return no proportions: every interval is of a `ScopeIntervals`."""
-    nothing = np.zeros((0, *values.shape[1:]))
-    return ScoreCounts.of(nothing, nothing)
-
-
 def _scopes(
-    plan: PopulationPlan, values: Values, population: Population, sample: ConfusionTable
-) -> Iterator[ScopeIntervals]:
-    """Yield the intervals of the classes, and the overall ones."""
+    of_classes: ScopePlan, of_overall: ScopePlan, values: Values, population: Population
+) -> tuple[ScopeIntervals, ScopeIntervals]:
+    """Return the intervals of the classes, and the overall ones."""
+    sample = values.sampled
     refined, more = population.smoothed(sample)
     both = np.stack([joint_cells(refined.table(more)), joint_cells(population.table(sample))])
     tables = ConfusionTable.dense(both[..., :-1], both[..., -1])
@@ -184,24 +171,24 @@ def _scopes(
     whole = strata.of_overall(overall_gradient(found, own))
     ratio = np.sqrt(whole) / (_averages(found, np.sqrt(spread)) - found.overall)
     classes = ScopeIntervals.of(
-        plan.per_class,
+        of_classes,
         (values.observed, found.per_class, spread, part_errors(values, population, counts)),
-        StratumSums.of_classes(plan.per_class, counts, shares, beta=beta, exact=exact),
+        StratumSums.of_classes(of_classes, counts, shares, beta=beta, exact=exact),
         growth=growth[..., None],
-        bounds=_bounds(plan.per_class, selection.computed, bound),
+        bounds=_bounds(of_classes, selection.computed, bound),
     )
-    yield classes
     distances = (classes.limits(Z) - values.observed) / Z
     sides = np.stack([_averages(values, side) for side in distances]) - values.overall
     if population.strata == "own":
         sides[...] = np.nan
-    yield ScopeIntervals.of(
-        plan.overall,
+    overall = ScopeIntervals.of(
+        of_overall,
         (values.overall, found.overall, whole, ratio[:, SMOOTHED] * sides),
-        StratumSums.of_overall(plan.overall, counts, shares, exact=exact),
+        StratumSums.of_overall(of_overall, counts, shares, exact=exact),
         growth=growth,
-        bounds=_bounds(plan.overall, selection.overall, bound),
+        bounds=_bounds(of_overall, selection.overall, bound),
     )
+    return classes, overall
 
 
 def _averages(values: Values, distances: Array) -> Array:

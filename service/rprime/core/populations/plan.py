@@ -53,31 +53,24 @@ class ScopePlan:
     without: Array
 
 
-@dataclass(frozen=True, eq=False)
-class PopulationPlan:
-    """What the intervals of a selection rest on, and how reports call them."""
-
-    methods: Methods
-    per_class: ScopePlan
-    overall: ScopePlan
-
-
 @lru_cache(maxsize=256)
-def plan_of(selection: Selection, setting: Setting, strata: Strata) -> PopulationPlan:
-    """Plan the intervals of the entries of a selection, in the setting of the sample."""
+def plan_of(
+    selection: Selection, setting: Setting, strata: Strata
+) -> tuple[Methods, ScopePlan, ScopePlan]:
+    """Plan the intervals of the entries of a selection, in the setting of the sample.
+
+    Returns how reports call them, and what they rest on: per class, and overall.
+    """
     found = [_class_kind(entry, setting, strata) for entry in selection.computed]
     whole = [_overall_kind(entry, setting, strata) for entry in selection.overall]
     methods = methods_of(selection, setting)
-    return PopulationPlan(
-        replace(
-            methods,
-            per_class=_named(methods.per_class, found, setting, strata),
-            overall=_named(methods.overall, whole, setting, strata),
-            affine=(),
-        ),
-        _scope(found),
-        _scope(whole),
+    methods = replace(
+        methods,
+        per_class=_named(methods.per_class, found, setting, strata),
+        overall=_named(methods.overall, whole, setting, strata),
+        affine=(),
     )
+    return methods, _scope(found), _scope(whole)
 
 
 Kind = tuple[str, tuple[int, int] | None]
@@ -117,13 +110,9 @@ def _named(
 ) -> ScopeMethods:
     by_parts = () if strata == "own" else LOGARITHMIC
     found = ("parts" if kind in by_parts else kind for kind, _ in kinds)
-    names = (INTERVALS[kind].reported if kind else ("",) for kind in found)
-    return replace(
-        methods,
-        proportions=integers(()),
-        ratios=(),
-        names=tuple(name[-1 if setting.exact else 0] for name in names),
-    )
+    reported = (INTERVALS[kind].reported if kind else ("",) for kind in found)
+    names = tuple(name[-1 if setting.exact else 0] for name in reported)
+    return replace(methods, proportions=integers(()), ratios=(), names=names)
 
 
 def _scope(kinds: list[Kind]) -> ScopePlan:
