@@ -27,16 +27,9 @@ from rprime.core.values import Values, compute
 class ScopeIntervals:
     """The intervals of the entries of one scope.
 
-    Parameters
-    ----------
-    scores
-        Intervals of all entries by effective items.
-    sums, logs
-        Those of sums over the strata, and on the logarithmic scale.
-    errors
-        Standard errors of all entries, NaN without an interval.
-    values, sides
-        The values of all entries, and errors by MOVER on both sides, NaN for none.
+    `scores` are those of all entries by effective items, `sums` those of sums over the strata, and
+    `logs` those on the logarithmic scale. The others are of all entries: `errors` are standard
+    errors, `sides` those by MOVER on both sides, NaN for none.
     """
 
     plan: ScopePlan

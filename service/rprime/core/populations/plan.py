@@ -36,14 +36,8 @@ POOLED = (CountRow.tp, CountRow.fn, CountRow.not_wrong, CountRow.answered)
 class ScopePlan:
     """The entries of one scope; all arrays hold positions.
 
-    Parameters
-    ----------
-    sums, numerators, denominators
-        Entries that are sums over the strata, and their terms as `CountRow`s.
-    logs
-        Ratios without a largest value.
-    without
-        Entries without an interval.
+    `sums` are sums over the strata, with their terms as `CountRow`s; `logs` ratios without a
+    largest value; those `without` have no interval.
     """
 
     sums: Array

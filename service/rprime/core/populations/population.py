@@ -18,14 +18,9 @@ MOST_CLASSES = 300
 
 
 class StratumCounts(NamedTuple):
-    """The items of the strata.
+    """The items of the strata: by the cells that a stratum can hold, (..., H, c), and by class.
 
-    Parameters
-    ----------
-    cells
-        Shape (..., H, c): by the cells of the table that a stratum can hold.
-    correct, support, predicted, answered
-        Shape (..., H, k): by class; `answered` is of true classes, with a prediction.
+    The latter have the shape (..., H, k); `answered` is of true classes, with a prediction.
     """
 
     cells: Array

@@ -19,18 +19,10 @@ Z = 1.959963984540054
 
 @dataclass(frozen=True, eq=False)
 class StratumSums:
-    """Indices that are weighted sums of proportions of the strata.
+    """Indices that are weighted sums of proportions of the strata, (n, ..., H).
 
-    Parameters
-    ----------
-    counts
-        The proportions, shape (n, ..., H).
-    weights
-        Shape (n, ..., H): they sum to 1; 0 where a stratum takes no part.
-    ratio
-        Shape (n, ...): the reduced quantile as a share of the quantile.
-    exact
-        Whether the limits of the proportions are exact.
+    Their weights sum to 1, and are 0 where a stratum takes no part. `ratio`, shape (n, ...), is the
+    reduced quantile as a share of the quantile; `exact` says whether the limits are exact.
 
     Notes
     -----

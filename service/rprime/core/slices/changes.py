@@ -63,18 +63,12 @@ class SliceChanges:
 def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges | None:
     """Compare all slices of both sides; None where there are none, or nothing is compared.
 
-    Slices are of independent items that count once: none is compared with a baseline of others.
-
-    Parameters
-    ----------
-    whole
-        The comparison of all items, whose options hold for the slices, too.
-    indices
-        Those compared: each more makes the others harder to find.
+    The options of the whole comparison hold, too. Each more index makes the others harder to find.
 
     Notes
     -----
-    Paired if the sides have the same items: then the slices are those of the candidate.
+    Paired if the sides have the same items: then the slices are those of the candidate. Slices are
+    of independent items that count once: none is compared with a baseline of others.
     """
     candidate, baseline = whole.sides
     comparable = baseline.counts_once and whole.comparability != "different"
@@ -151,15 +145,10 @@ def _shared(ours: Slices, theirs: Slices | None) -> tuple[Slices, ConfusionTable
 
 @dataclass(frozen=True, eq=False)
 class SlicedPairs:
-    """Old and new predictions of the items of each of s slices.
+    """Old and new predictions of the items of each of s slices; `shape` is s and k.
 
-    Parameters
-    ----------
-    joint
-        The joint counts of all slices, those of one slice together. The classes of slice i are
-        i k to i k + k - 1, so that s k stands for unclassified.
-    shape
-        s and k.
+    The joint counts are those of all slices, those of one slice together. The classes of slice i
+    are i k to i k + k - 1, so that s k stands for unclassified.
     """
 
     joint: JointCounts

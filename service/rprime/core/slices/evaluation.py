@@ -38,21 +38,18 @@ ADJUST: Mapping[SliceAdjust, Callable[[FloatArray], FloatArray]] = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SliceEvaluation:
-    """The evaluation of all slices of a test set.
+    """The evaluation of all slices of a test set; arrays of shape (overall, s).
 
     Parameters
     ----------
     values, intervals
         Of the whole stack of s tables; intervals None unless the options request them.
     difference, lower, upper
-        Slice minus rest, of the overall indices, and its interval at the confidence of the
-        options, shape (overall, s); NaN without one.
+        Slice minus rest, and its interval at the confidence of the options; NaN without one.
     p_adjusted
-        Two-sided p-values of no difference, adjusted over all slices and indices; NaN where there
-        is no test.
+        Two-sided p-values of no difference, adjusted over all slices and indices; NaN untested.
     detectable
-        The smallest difference that is found with power .8 by its first step, shape (overall, s);
-        NaN where no possible difference is.
+        The smallest difference that its first step finds with power .8; NaN where none is possible.
     index
         The overall index that orders `weakest`; None if no value of one of them is best.
     shrunken
@@ -77,12 +74,8 @@ class SliceEvaluation:
 def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> SliceEvaluation:
     """Evaluate all slices as one stack, and compare each with the items outside of it.
 
-    Parameters
-    ----------
-    whole
-        The table of all items, dense, without spurious predictions.
-    options
-        Those of the evaluation; indices of scores are left out.
+    `whole` is the table of all items, dense, without spurious predictions. Indices of scores are
+    left out.
 
     Notes
     -----
@@ -131,14 +124,9 @@ def differences(
 ) -> Iterator[tuple[Any, Difference]]:
     """Yield the differences of the overall values of two stacks of s tables, and their positions.
 
-    Parameters
-    ----------
-    own, other
-        Averages are compared over the classes with items on both sides.
-    pairs
-        If both are about the same items: the predictions of each slice.
-    one_test_set
-        Whether two tables at one position count the same items, paired or not.
+    Averages are compared over the classes with items on both sides. `pairs` are the predictions of
+    each slice, if both stacks are about the same items; `one_test_set` says whether two tables at
+    one position count the same items, paired or not.
     """
     here, there = (side.values.table.support > 0 for side in (own, other))
     places, none = np.flatnonzero((here != there).any(-1)).tolist(), np.zeros(0, np.intp)
@@ -175,12 +163,7 @@ def vague(own: Estimates) -> Array:
 
 
 def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
-    """Return two-sided p-values of no difference, NaN without a test.
-
-    Parameters
-    ----------
-    difference
-        Of independent samples, shape (overall, ...).
+    """Return two-sided p-values of no difference of independent samples, NaN without a test.
 
     Notes
     -----
@@ -235,19 +218,11 @@ def _weakest(whole: Estimates, own: Estimates) -> tuple[Index | None, Array, Arr
 def shrink(
     values: Array, items: Array, mean: Array, item_variance: Array, total: Array
 ) -> tuple[Array, Array]:
-    """Shrink the values of slices towards that of all items.
+    """Shrink the values of slices, shape (s,), towards that of all items.
 
-    Parameters
-    ----------
-    values, items
-        Shape (s,).
-    mean, item_variance, total
-        Of all items: the value, its variance times the number of items, and this number.
-
-    Returns
-    -------
-    The shrunken values; and what orders the slices as they do, also where all of them are equal
-    because the slices differ no more than by chance. NaN where unknown.
+    `mean`, `item_variance` and `total` are of all items: the value, its variance times the number
+    of items, and this number. Returns the shrunken values; and what orders the slices as they do,
+    also where all of them are equal because they differ no more than by chance. NaN where unknown.
 
     Notes
     -----

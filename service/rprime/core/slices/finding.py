@@ -19,10 +19,7 @@ NEAR = 1.0
 
 
 class TooManyCellsError(ValueError):
-    """The values with enough items are too many to be crossed.
-
-    `cells` is how many crossings they have.
-    """
+    """The values with enough items have too many crossings: `cells`."""
 
     def __init__(self, cells: int) -> None:
         super().__init__(f"{cells:,} crossings of values, at most {MOST_CELLS:,}")
@@ -32,10 +29,7 @@ class TooManyCellsError(ValueError):
 class _Counts:
     """The slices of one column or crossing, an axis for each column.
 
-    Parameters
-    ----------
-    scores
-        The largest score of each slice and of those that contain it.
+    `scores` has the largest score of each slice and of those that contain it.
     """
 
     items: Array
@@ -48,14 +42,9 @@ class _Counts:
 
 
 class Finder:
-    """A search on some items for the slices with the largest scores.
+    """A search on n items for the slices with the largest scores.
 
-    Parameters
-    ----------
-    columns
-        By name, of these n items.
-    losses
-        Shape (n,), at least 0, all that are larger than 0 before the others.
+    The losses are at least 0, and all that are larger than 0 come before the others.
 
     Notes
     -----
@@ -89,12 +78,7 @@ class Finder:
         return self.candidates[-1][0] if full else 0.0
 
     def search(self, crossed: int) -> None:
-        """Search slices of up to so many columns.
-
-        Raises
-        ------
-        TooManyCellsError
-        """
+        """Search slices of up to so many columns, or raise a `TooManyCellsError`."""
         if self._variance <= 0:
             return
         columns = [
@@ -123,9 +107,8 @@ class Finder:
         """Count a crossing unless nothing in it can be a candidate."""
         items = reduce(np.minimum, (one.items for one in around))
         losses = reduce(np.minimum, (one.losses for one in around))
-        if not (self._bound(items, losses) > self.threshold).any():
-            return None
-        return self._count(parts, around)
+        possible = (self._bound(items, losses) > self.threshold).any()
+        return self._count(parts, around) if possible else None
 
     def _count(self, parts: Sequence[Column], around: Sequence[_Counts]) -> _Counts:
         shape = [len(column.values) + 1 for _, column in parts]

@@ -26,14 +26,9 @@ _BISECTIONS = 50
 class SearchOptions:
     """What is searched.
 
-    Parameters
-    ----------
-    crossed
-        Most columns of one slice, 1 to 3.
-    min_items
-        Least items of a slice; None: 1 % of all, at least 64.
-    confidence
-        Of all tests together, and of each interval.
+    `crossed` is the most columns of one slice, 1 to 3; `min_items` the least items of a slice,
+    where None means 1 % of all, at least 64; `confidence` that of all tests together, and of each
+    interval.
     """
 
     crossed: int = 3
@@ -149,21 +144,9 @@ def search_slices(
 ) -> tuple[FoundSlices, SearchPlan]:
     """Search for slices whose items have a larger mean loss than the rest.
 
-    Parameters
-    ----------
-    columns
-        By name, of n items.
-    losses
-        Shape (n,), finite, n > 1; a larger one is worse.
-
-    Returns
-    -------
-    The candidates, which are weak where `p_adjusted` is at most 1 - confidence; and which slices
-    would have been found.
-
-    Raises
-    ------
-    TooManyCellsError
+    Losses are finite, shape (n,), n > 1; a larger one is worse. Returns the candidates, which are
+    weak where `p_adjusted` is at most 1 - confidence; and which slices would have been found.
+    Raises a `TooManyCellsError`.
 
     Notes
     -----

@@ -96,14 +96,9 @@ class Slices:
     ) -> "Slices":
         """Count the items of each slice that has some.
 
-        Parameters
-        ----------
-        crossings
-            Names of the columns whose values are combined, besides each column alone.
-        cells
-            Shape (n,): the cell of each item, true (k + 1) + predicted; k is unclassified.
-        counts
-            Shape (n,): how many equal items each one stands for; None: 1.
+        `crossings` are the columns whose values are combined, besides each column alone. `cells`,
+        shape (n,), are true (k + 1) + predicted of each item, where k is unclassified; `counts` how
+        many equal items each one stands for, None for 1.
         """
         names: list[SliceName] = []
         tables: list[Array] = []

@@ -15,16 +15,10 @@ MOST_COMPARISONS = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Correlation of two indices over n models; NaN where a coefficient does not exist.
+    """Correlation of indices at positions a and b over n models: those with both of them.
 
-    Parameters
-    ----------
-    a, b
-        Positions of the two indices.
-    n
-        Number of models for which both indices exist; only these count.
-    pearson, spearman, kendall
-        Of the values; of their ranks, ties sharing the mean rank; tau-b.
+    Coefficients are of the values, of their ranks, ties sharing the mean rank, and tau-b; NaN where
+    one does not exist.
     """
 
     a: int
@@ -38,16 +32,10 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Pairs of models that two indices order in opposite ways.
+    """Pairs of models that the indices at positions a and b order in opposite ways.
 
-    Parameters
-    ----------
-    a, b
-        Positions of the two indices.
-    count, compared
-        Number of such pairs, and of pairs without a tie under either index.
-    models
-        Some of these pairs: the model that a prefers, and the one that b prefers.
+    They are `count` of the `compared` pairs without a tie under either index. `models` has some of
+    them: the model that a prefers, and the one that b prefers.
     """
 
     a: int
@@ -98,16 +86,8 @@ def agreements(values: Array) -> list[Agreement]:
 def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iterator[Disagreement]:
     """Yield every two indices that disagree about which model of some pair is better.
 
-    A tie under one of the two is no disagreement.
-
-    Parameters
-    ----------
-    values
-        Shape (index, model); NaN where a value does not exist.
-    directions
-        For every index: 1 if larger is better, -1 if smaller is better.
-    listed
-        Most pairs of models listed for two indices.
+    A tie under one of the two is no disagreement. Values have the shape (index, model), NaN where
+    there is none; `directions` is as `direction` says. At most `listed` pairs of models are named.
     """
     oriented = np.where(np.isfinite(values), values, np.nan) * np.array(directions)[:, None]
     first, second = np.triu_indices(values.shape[1], 1)
@@ -156,10 +136,8 @@ def _correlation(left: Array, right: Array, where: Array) -> Array:
 def _orderings(values: Array, known: Array) -> tuple[Array, Array]:
     """Compare all models with all others, under every index, block by block.
 
-    Returns
-    -------
-    Kendall's tau-b, shape (index, index); and the ranks of the models under an index among those
-    with a value of the other index, shape (index, index, model), centred and doubled.
+    Returns Kendall's tau-b, shape (index, index); and the ranks of the models under an index among
+    those with a value of the other index, shape (index, index, model), centred and doubled.
     """
     indices, models = values.shape
     present = known.astype(np.float64)

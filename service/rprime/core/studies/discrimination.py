@@ -26,10 +26,7 @@ MOST_CELLS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class TracedIndex:
-    """An index whose lines are traced.
-
-    `index` needs no option; `class_` is the number of the class from 1, for a per-class one.
-    """
+    """An index that needs no option; of a per-class one the number of the class, from 1."""
 
     index: Index
     class_: int | None = None
@@ -37,13 +34,14 @@ class TracedIndex:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """The discrimination line of an index for one number of classes and one imbalance.
+    """The discrimination line of an index for k classes with the imbalance p.
+
+    An index that is not monotone in the rates has several lines.
 
     Parameters
     ----------
     points
-        Shape (n, 2): (c_x, c_y), in the order of the line. An index that is not monotone in the
-        rates has several lines, each its own `Line`.
+        Shape (n, 2): (c_x, c_y), in the order of the line.
     prefers
         The series that is mostly better by the index and never worse, so that no line exists.
     reason
@@ -62,11 +60,8 @@ class Line:
 def proportions(k: int, imbalance: Array) -> Array:
     """Shares of k classes, from equal ones (p = 0) to ones that halve from class to class (1).
 
-    For p of shape (...), (1 - p) / k + p 2^(k - i) / (2^k - 1), shape (..., k).
-
-    References
-    ----------
-    Labatut, Cherifi 2011, section 5.
+    For p of shape (...), (1 - p) / k + p 2^(k - i) / (2^k - 1), shape (..., k): Labatut, Cherifi
+    2011, section 5.
     """
     halving = 2.0 ** np.arange(k - 1, -1, -1) / (2.0**k - 1)
     p = np.asarray(imbalance, dtype=np.float64)[..., None]
@@ -99,7 +94,7 @@ def series_tables(shares: Array, rates: Array, unequal: Array) -> ConfusionTable
 def discriminate(
     subjects: Sequence[TracedIndex], k: int, imbalances: Sequence[float], resolution: int
 ) -> list[Line]:
-    """Trace the lines of indices for one number of classes.
+    """Trace the lines of indices for k classes (Labatut, Cherifi 2011).
 
     Parameters
     ----------
@@ -108,10 +103,6 @@ def discriminate(
     resolution
         Number of values of each rate from 0 to 1, at least 3. The points are where a line
         crosses the grid, exact to the precision of the index.
-
-    References
-    ----------
-    Labatut, Cherifi 2011.
     """
     block = max(1, MOST_CELLS // (resolution * max(resolution, k * k)))
     grid, starts = np.linspace(0, 1, resolution), range(0, len(imbalances), block)

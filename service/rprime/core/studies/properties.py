@@ -31,13 +31,8 @@ TOLERANCE = 1e-9
 class Relation:
     """An index `key` that orders models as another one of its scope does, or the opposite way.
 
-    Parameters
-    ----------
-    rising
-        Whether the two rise together; else one rises as the other falls.
-    extent
-        Whether one is a function of the other always, or only among models on one test set,
-        that is, for fixed class sizes.
+    It is `rising` if the two rise together. `extent` says whether one is a function of the other
+    always, or only among models on one test set, that is, for fixed class sizes.
     """
 
     key: str
