@@ -102,7 +102,7 @@ async def evaluate(request: Request) -> Response:
 async def evaluation(request: Request, evaluation: str) -> Response:
     """Show a stored evaluation."""
     query = ClassQuery.model_validate(given_of(request))
-    stored = await find(request, evaluation)
+    stored = await run_in_threadpool(find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     found = await run_in_threadpool(stored_report, stored, store, most, query.slice)
     found = found.at_equal_shares() if query.prevalence else found

@@ -69,7 +69,7 @@ async def project(request: Request, project: str) -> Response:
     store = get_store(request)
     content = await run_in_threadpool(_project, store, project, query)
     if not content["models"]:
-        await require_project(request, project)
+        await run_in_threadpool(require_project, request, project)
     return show(request, "project.html", fit(project), project=project, **content)
 
 

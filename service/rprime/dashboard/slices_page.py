@@ -42,7 +42,7 @@ class SliceQuery(ClassQuery):
 async def slices(request: Request, evaluation: str) -> Response:
     """Show the slices of a stored evaluation, worst first."""
     query = SliceQuery.model_validate(given_of(request))
-    stored = await find(request, evaluation)
+    stored = await run_in_threadpool(find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     content = await run_in_threadpool(lambda: _content(stored_report(stored, store, most), query))
     title = f"{fit(content['name'])}, slices"

@@ -47,11 +47,11 @@ _MATCH, _NONE_MATCH = (
     responses=json_responses("The list.", "AliasList", "not_found", *PROBLEMS),
 )
 @requires("read")
-async def list_aliases(request: Request, project: str) -> Response:
+def list_aliases(request: Request, project: str) -> Response:
     """Return all aliases of the project."""
-    found = await run_in_threadpool(get_store(request).aliases, project)
+    found = get_store(request).aliases(project)
     if not found:
-        await require_project(request, project)
+        require_project(request, project)
     document = {"items": [_document(alias) for alias in found]}
     return Response(orjson.dumps(document), media_type=JSON)
 
@@ -63,10 +63,9 @@ async def list_aliases(request: Request, project: str) -> Response:
     responses=json_responses("The alias.", "AliasEntry", "not_found", *PROBLEMS, headers=ETAG),
 )
 @requires("read")
-async def get_alias(request: Request, project: str, alias: str) -> Response:
+def get_alias(request: Request, project: str, alias: str) -> Response:
     """Return the alias."""
-    found = await run_in_threadpool(get_store(request).alias, project, alias)
-    return _response(found)
+    return _response(get_store(request).alias(project, alias))
 
 
 @router.get(
@@ -76,9 +75,9 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
     responses=json_responses("The changes.", "AliasHistory", "not_found", *PROBLEMS),
 )
 @requires("read")
-async def alias_history(request: Request, project: str, alias: str) -> Response:
+def alias_history(request: Request, project: str, alias: str) -> Response:
     """Return the changes of the alias."""
-    found = await run_in_threadpool(get_store(request).alias_changes, project, alias)
+    found = get_store(request).alias_changes(project, alias)
     if not found:
         raise Problem("not_found")
     return Response(orjson.dumps({"items": list(map(vars, found))}), media_type=JSON)
@@ -138,11 +137,10 @@ async def point(
     openapi_extra={"parameters": [_MATCH]},
 )
 @requires("write")
-async def delete_alias(request: Request, project: str, alias: str) -> None:
+def delete_alias(request: Request, project: str, alias: str) -> None:
     """Delete the alias."""
     expectation, by = expected(request, required=False), caller_of(request)
-    delete = get_store(request).delete_alias
-    await run_in_threadpool(delete, project, alias, expected=expectation, by=by)
+    get_store(request).delete_alias(project, alias, expected=expectation, by=by)
 
 
 def _document(alias: Alias) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from functools import cache
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
 from rprime.core.aliases import canonical
@@ -34,10 +33,9 @@ def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     responses=responses("internal_error"),
 )
 @requires("evaluate", "read")
-async def list_indices() -> Response:
+def list_indices() -> Response:
     """List every index that a report can have: key, formula, range, best value, source."""
-    # The first call computes the properties of all indices, which takes half a second.
-    return Response(await run_in_threadpool(_catalog), media_type=JSON, headers=_HEADERS)
+    return Response(_catalog(), media_type=JSON, headers=_HEADERS)
 
 
 @router.get(
@@ -54,19 +52,17 @@ async def list_indices() -> Response:
     responses=responses("not_found", "internal_error"),
 )
 @requires("evaluate", "read")
-async def get_index(request: Request) -> Response:
+def get_index(request: Request) -> Response:
     """Describe one index. The scope is `class` or `overall`; many keys exist in both."""
-    entry = await run_in_threadpool(_entry, **request.path_params)
+    scope, key = request.path_params["scope"], request.path_params["key"]
+    found = _SCOPES[scope].get(canonical(key)) if scope in _SCOPES else None
+    if found is None:
+        raise Problem("not_found", unknown_index(key))
+    entry = entry_of(found).model_dump_json()
     return Response(entry, media_type=JSON, headers=_HEADERS)
 
 
 @cache
 def _catalog() -> str:
+    """Return the catalog; the properties of all indices take half a second the first time."""
     return catalog().model_dump_json()
-
-
-def _entry(scope: str, key: str) -> str:
-    found = _SCOPES[scope].get(canonical(key)) if scope in _SCOPES else None
-    if found is None:
-        raise Problem("not_found", unknown_index(key))
-    return entry_of(found).model_dump_json()

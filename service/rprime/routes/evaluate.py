@@ -59,6 +59,8 @@ MANY_SLICES = 300
 """Each takes up to half a millisecond of the interpreter lock, so a worker evaluates more."""
 
 _ACCEPTED = (JSON, *MEDIA_TYPES)
+_BatchAnswer = tuple[int, bytes] | Problem
+"""The status and the report of one request of a batch, or its problem."""
 
 router = APIRouter(tags=["Evaluation"], route_class=RequestRoute, default_response_class=Response)
 
@@ -234,14 +236,15 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     documents = parse_batch(body, limits.batch_requests, limits.json_depth)
     key = idempotency_key_of(request, body)
     requests: dict[int, EvaluationRequest] = {}
-    answers: dict[int, tuple[int, bytes] | Problem] = {}
-    for i, document in enumerate(documents):
+    answers: dict[int, _BatchAnswer] = {}
+    for i, given in enumerate(documents):
         try:
-            requests[i] = read_request(document, limits)
-            check_access(request, requests[i].store_request)
+            one = read_request(given, limits)
+            check_access(request, one.store_request)
+            requests[i] = one
         except Problem as problem:
             answers[i] = problem
-    answers |= _refused_as_slow({i: one for i, one in requests.items() if i not in answers})
+    answers |= _refused_as_slow(requests)
     # Each evaluation is stored under a key of its own, so that a repetition of a batch that was
     # interrupted stores the rest of it.
     keys = {
@@ -255,24 +258,31 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
         answers[i] = _reported(
             request, requests[i], evaluation, with_table=with_table, key=keys.get(i)
         )
-    failed = any(isinstance(answer, Problem) for answer in answers.values())
-    request_id = request_id_of(request)
-    results = (_result(answers[i], request_id) for i in range(len(documents)))
-    status = HTTPStatus.MULTI_STATUS if failed else HTTPStatus.OK
+    results: list[bytes] = []
+    status = HTTPStatus.OK
+    for _, answer in sorted(answers.items()):
+        if isinstance(answer, Problem):
+            status = HTTPStatus.MULTI_STATUS
+            document = orjson.dumps(answer.document(request_id_of(request)))
+            results.append(b'{"status":%d,"problem":%b}' % (answer.status, document))
+        else:
+            results.append(b'{"status":%d,"report":%b}' % answer)
     return status, b'{"results":[%b]}' % b",".join(results)
 
 
 def _refused_as_slow(requests: dict[int, EvaluationRequest]) -> dict[int, Problem]:
     """Refuse the requests of a batch that together, or alone, take too long for it."""
-    refused: dict[int, Problem] = {}
-    if sum(map(_slices_of, requests.values())) > MANY_SLICES:
+    detail = "Intervals that are drawn from scores take seconds. Send this request alone."
+    refused = {
+        i: refuse("/intervals", "misplaced", detail)
+        for i, one in requests.items()
+        if one.resamples_scores
+    }
+    sliced = {i: slices for i, one in requests.items() if (slices := _slices_of(one))}
+    if sum(sliced.values()) > MANY_SLICES:
         detail = f"The requests of a batch have at most {MANY_SLICES} slices together."
         problem = refuse("/slices", "too_many_slices", detail + " Send this one alone.")
-        refused = {i: problem for i, found in requests.items() if _slices_of(found)}
-    detail = "Intervals that are drawn from scores take seconds. Send this request alone."
-    for i, found in requests.items():
-        if i not in refused and found.resamples_scores:
-            refused[i] = refuse("/intervals", "misplaced", detail)
+        refused |= dict.fromkeys(sliced, problem)
     return refused
 
 
@@ -282,18 +292,9 @@ def _slices_of(evaluation_request: EvaluationRequest) -> int:
     return 0 if slices is None else len(slices.names)
 
 
-def _result(answer: tuple[int, bytes] | Problem, request_id: str | None) -> bytes:
-    if isinstance(answer, Problem):
-        problem = orjson.dumps(answer.document(request_id))
-        return b'{"status":%d,"problem":%b}' % (answer.status, problem)
-    return b'{"status":%d,"report":%b}' % answer
-
-
-def _earlier_answers(
-    request: Request, keys: dict[int, IdempotencyKey]
-) -> dict[int, tuple[int, bytes] | Problem]:
+def _earlier_answers(request: Request, keys: dict[int, IdempotencyKey]) -> dict[int, _BatchAnswer]:
     """Return what requests of a batch were answered before; one with another body is refused."""
-    answers: dict[int, tuple[int, bytes] | Problem] = {}
+    answers: dict[int, _BatchAnswer] = {}
     if not get_services(request).store.is_open:
         return answers
     for i, key in keys.items():
@@ -307,35 +308,6 @@ def _earlier_answers(
     return answers
 
 
-def _reported(
-    request: Request,
-    evaluation_request: EvaluationRequest,
-    evaluation: Evaluation,
-    *,
-    with_table: bool,
-    key: IdempotencyKey | None,
-) -> tuple[int, bytes] | Problem:
-    """Report on one request of a batch; store it first if it names a project."""
-    evaluations = get_services(request).metrics.evaluations
-    kind = evaluation_request.evidence.kind
-    if evaluation_request.store_request is None:
-        evaluations.labels(kind, evaluation_request.verdict or "none").inc()
-        return HTTPStatus.OK, evaluation_request.report(evaluation, with_table=with_table)
-    try:
-        options = ResponseOptions(get_services(request).limits, None, with_table=with_table)
-        storing = Storing(get_store(request), options, key)
-        answer = storing.in_thread(evaluation_request, evaluation)
-    except Problem as problem:
-        return problem
-    except Exception as error:
-        known = problem_of(error)
-        if known is None:
-            raise
-        return known
-    evaluations.labels(kind, answer.verdict or "none").inc()
-    return answer.status, answer.content
-
-
 def _evaluated_together(requests: dict[int, EvaluationRequest]) -> dict[int, Evaluation]:
     """Evaluate requests, those that share a key as one stack."""
     groups: dict[object, list[int]] = {}
@@ -347,6 +319,34 @@ def _evaluated_together(requests: dict[int, EvaluationRequest]) -> dict[int, Eva
         found = evaluate_together([requests[i] for i in slots])
         evaluations |= zip(slots, found, strict=True)
     return evaluations
+
+
+def _reported(
+    request: Request,
+    evaluation_request: EvaluationRequest,
+    evaluation: Evaluation,
+    *,
+    with_table: bool,
+    key: IdempotencyKey | None,
+) -> _BatchAnswer:
+    """Report on one request of a batch; store it first if it names a project."""
+    services = get_services(request)
+    if evaluation_request.store_request is None:
+        content = evaluation_request.report(evaluation, with_table=with_table)
+        status, verdict = int(HTTPStatus.OK), evaluation_request.verdict
+    else:
+        options = ResponseOptions(services.limits, None, with_table=with_table)
+        try:
+            storing = Storing(get_store(request), options, key)
+            stored = storing.in_thread(evaluation_request, evaluation)
+        except Exception as error:
+            known = error if isinstance(error, Problem) else problem_of(error)
+            if known is None:
+                raise
+            return known
+        status, content, verdict = stored.status, stored.content, stored.verdict
+    services.metrics.evaluations.labels(evaluation_request.evidence.kind, verdict or "none").inc()
+    return status, content
 
 
 def _wants_table(request: Request, *, columnar: bool = False) -> bool:

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from rprime import __version__
 from rprime.auth.access import check_project, requires
@@ -59,27 +58,24 @@ _ALWAYS_LEFT_OUT = {*PARTS, *_OF_SLICES, "notes", *ADDED}
     responses=json_responses("A page.", "EvaluationPage", "not_found", *PROBLEMS),
 )
 @requires("read")
-async def list_evaluations(
+def list_evaluations(
     request: Request, project: str, query: Annotated[ListQuery, Query()]
 ) -> Response:
     """Return a page of summaries."""
-    store = get_store(request)
-    page = await run_in_threadpool(
-        store.page, project, filters_of(query), limit=query.limit, cursor=query.cursor
-    )
+    filters = filters_of(query)
+    page = get_store(request).page(project, filters, limit=query.limit, cursor=query.cursor)
     if not page.items:
-        await require_project(request, project)
+        require_project(request, project)
     names = ["id", "created_at", *(n for n in EvaluationSummary.__dataclass_fields__ if n != "id")]
     items = [{name: getattr(found, name) for name in names} for found in page.items]
     document = {"items": items, "next_cursor": page.next_cursor}
     return Response(orjson.dumps(document), media_type=JSON)
 
 
-async def require_project(request: Request, project: str) -> None:
+def require_project(request: Request, project: str) -> None:
     """Answer 404 if there is no such project."""
     # Called only if nothing was found, so listing all projects may be slow.
-    projects = await run_in_threadpool(get_store(request).projects)
-    if all(found.name != project for found in projects):
+    if all(found.name != project for found in get_store(request).projects()):
         raise Problem("not_found", NO_PROJECT)
 
 
@@ -95,12 +91,12 @@ async def require_project(request: Request, project: str) -> None:
     },
 )
 @requires("read")
-async def get_evaluation(
+def get_evaluation(
     request: Request, evaluation: str, query: Annotated[ReportQuery, Query()]
 ) -> Response:
     """Return the report or a rendering of it."""
     form, parts = wanted_format(request), _parts(query.include)
-    return await _represented(request, evaluation, form, parts, query.slice)
+    return _represented(request, evaluation, form, parts, query.slice)
 
 
 @router.get(
@@ -114,38 +110,34 @@ async def get_evaluation(
     },
 )
 @requires("read")
-async def get_rendering(
+def get_rendering(
     request: Request, evaluation: str, suffix: str, query: Annotated[SliceQuery, Query()]
 ) -> Response:
     """Return the rendering that the path names."""
     if suffix not in BY_SUFFIX:
         raise Problem("not_found")
-    return await _represented(request, evaluation, BY_SUFFIX[suffix], (), query.slice)
+    return _represented(request, evaluation, BY_SUFFIX[suffix], (), query.slice)
 
 
-async def _represented(
+def _represented(
     request: Request, evaluation: str, form: Format | None, parts: tuple[str, ...], one: Slice
 ) -> Response:
-    stored = await find(request, evaluation)
-    limits = get_services(request).limits
+    stored = find(request, evaluation)
+    confusions = get_services(request).limits.top_confusions
     # Stored evaluations never change, so these parts determine every byte.
     variant = (form.name if form else "json", *parts, one)
-    etag = etag_of(stored.id, __version__, limits.top_confusions, *variant)
+    etag = etag_of(stored.id, __version__, confusions, *variant)
     headers = {"ETag": etag, "Vary": "Accept", **verdict_header(None if one else stored.verdict)}
     if is_known(request, etag):
         return rendered(b"", form, HTTPStatus.NOT_MODIFIED, headers)
-    store = get_store(request)
-
-    def answer() -> bytes:
-        found = stored_report(stored, store, limits.top_confusions, one)
-        return form.render(found.subject) if form else _report(found, parts)
-
-    return rendered(await run_in_threadpool(answer), form, headers=headers)
+    found = stored_report(stored, get_store(request), confusions, one)
+    content = form.render(found.subject) if form else _report(found, parts)
+    return rendered(content, form, headers=headers)
 
 
-async def find(request: Request, evaluation: str) -> StoredEvaluation:
+def find(request: Request, evaluation: str) -> StoredEvaluation:
     """Read an evaluation; 404 if the caller may not see it, as if it did not exist."""
-    stored = await run_in_threadpool(get_store(request).get, evaluation)
+    stored = get_store(request).get(evaluation)
     check_project(request, stored.project)
     return stored
 
@@ -182,10 +174,9 @@ def _report(found: StoredReport, parts: tuple[str, ...]) -> bytes:
     responses=responses("not_found", "evaluation_aliased", "store_full", *PROBLEMS),
 )
 @requires("write")
-async def delete_evaluation(request: Request, evaluation: str) -> None:
+def delete_evaluation(request: Request, evaluation: str) -> None:
     """Delete the evaluation."""
-    stored = await find(request, evaluation)
-    await run_in_threadpool(get_store(request).delete, stored.id)
+    get_store(request).delete(find(request, evaluation).id)
 
 
 @router.get(
@@ -199,7 +190,6 @@ async def delete_evaluation(request: Request, evaluation: str) -> None:
     },
 )
 @requires("read")
-async def get_verdict(request: Request, evaluation: str) -> Response:
+def get_verdict(request: Request, evaluation: str) -> Response:
     """Return the verdict as one word."""
-    stored = await find(request, evaluation)
-    return Response(stored.verdict or "no_gate", media_type="text/plain")
+    return Response(find(request, evaluation).verdict or "no_gate", media_type="text/plain")

@@ -60,7 +60,7 @@ async def get_evaluation_figure(
     sheet = _sheet(name, of_evaluation.FIGURES, form, query)
     if query.index and name in of_evaluation.WITHOUT_INDEX:
         raise refuse("/query/index", "misplaced", f"The figure `{name}` has no index.")
-    stored = await find(request, evaluation)
+    stored = await run_in_threadpool(find, request, evaluation)
     # Stored evaluations never change, so these parts determine every byte.
     etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index, query.slice)
     if is_known(request, etag):
@@ -91,7 +91,7 @@ async def get_project_figure(
 ) -> Response:
     """Return the image."""
     sheet = _sheet(name, FIGURES, form, query)
-    await require_some(request, project)
+    await run_in_threadpool(require_some, request, project)
     figure = HistoryFigure(name, project, query)
     store = get_store(request)
     image = await draw_in_pool(request, lambda: figure.draw(store, sheet))

@@ -27,10 +27,10 @@ router = APIRouter(tags=["History"], default_response_class=Response)
     responses=json_responses("The list.", "ProjectList", *PROBLEMS),
 )
 @requires("read")
-async def list_projects(request: Request) -> Response:
+def list_projects(request: Request) -> Response:
     """Return the projects that the caller may see."""
-    found = await run_in_threadpool(get_store(request).projects)
     may_use = access_of(request).may_use
+    found = get_store(request).projects()
     items = [asdict(project) for project in found if may_use(project.name)]
     return Response(orjson.dumps({"items": items}), media_type=JSON)
 
@@ -62,9 +62,9 @@ async def set_project(request: Request, project: str) -> None:
     responses=responses("not_found", "store_full", *PROBLEMS),
 )
 @requires("write")
-async def delete_project(request: Request, project: str) -> None:
+def delete_project(request: Request, project: str) -> None:
     """Delete the project and everything in it."""
-    await run_in_threadpool(get_store(request).delete_project, project)
+    get_store(request).delete_project(project)
 
 
 @router.post(
@@ -83,7 +83,7 @@ async def purge_project(request: Request, project: str) -> Response:
     """Delete the evaluations that no criterion protects."""
     store = get_store(request)
     wanted = await read_model(request, PurgeRequest)
-    await require_project(request, project)
+    await run_in_threadpool(require_project, request, project)
     keep = Retention(keep_last=wanted.keep_last, newer_than_days=wanted.newer_than_days)
     counts = await run_in_threadpool(store.purge, project, keep, dry_run=wanted.dry_run)
     document = {**asdict(counts), "dry_run": wanted.dry_run}

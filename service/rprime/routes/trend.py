@@ -17,7 +17,7 @@ from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
-from rprime.store import Filters, Store
+from rprime.store import Filters
 
 if TYPE_CHECKING:
     from rprime.core.gates.result import GateVerdict
@@ -36,16 +36,12 @@ BADGE_SECONDS = 60
     responses=json_responses("The series.", "Trend", "not_found", *PROBLEMS),
 )
 @requires("read")
-async def get_trend(
-    request: Request, project: str, query: Annotated[TrendQuery, Query()]
-) -> Response:
+def get_trend(request: Request, project: str, query: Annotated[TrendQuery, Query()]) -> Response:
     """Return the series."""
     store = get_store(request)
     measured = Measured.of(query.index, query.class_, uniform=query.prevalence is not None)
-    await require_some(request, project)
-    document = await run_in_threadpool(
-        trend_document, store, project, measured, filters_of(query), query.limit
-    )
+    require_some(request, project)
+    document = trend_document(store, project, measured, filters_of(query), query.limit)
     return Response(document, media_type=JSON)
 
 
@@ -58,21 +54,19 @@ async def get_trend(
     responses=json_responses("The tiers.", "Leaderboard", "not_found", *PROBLEMS),
 )
 @requires("read")
-async def get_leaderboard(
+def get_leaderboard(
     request: Request, project: str, query: Annotated[LeaderboardQuery, Query()]
 ) -> Response:
     """Return the tiers."""
-    store = get_store(request)
-    await require_some(request, project)
-    document = await run_in_threadpool(leaderboard_document, store, project, query)
+    require_some(request, project)
+    document = leaderboard_document(get_store(request), project, query)
     return Response(document, media_type=JSON)
 
 
-async def require_some(request: Request, project: str) -> None:
+def require_some(request: Request, project: str) -> None:
     """Answer 404 if a project has no evaluation and does not exist."""
-    page = await run_in_threadpool(get_store(request).page, project, limit=1)
-    if not page.items:
-        await require_project(request, project)
+    if not get_store(request).page(project, limit=1).items:
+        require_project(request, project)
 
 
 async def has_public_badge(request: Request) -> bool:
@@ -95,12 +89,12 @@ async def has_public_badge(request: Request) -> bool:
     },
 )
 @requires("read", unless=has_public_badge)
-async def get_badge_svg(
+def get_badge_svg(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
     """Return the image."""
-    badge = await _badge(request, project, query)
-    return await _cached(request, project, render_badge(badge).encode(), "image/svg+xml")
+    content = render_badge(_badge(request, project, query)).encode()
+    return _cached(request, project, content, "image/svg+xml")
 
 
 @router.get(
@@ -110,25 +104,21 @@ async def get_badge_svg(
     responses=json_responses("The data.", "BadgeEndpoint", "not_found", *PROBLEMS),
 )
 @requires("read", unless=has_public_badge)
-async def get_badge_json(
+def get_badge_json(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
     """Return the badge as JSON."""
-    badge = await _badge(request, project, query)
-    return await _cached(request, project, render_endpoint(badge), JSON)
+    content = render_endpoint(_badge(request, project, query))
+    return _cached(request, project, content, JSON)
 
 
-async def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
+def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
     store = get_store(request)
     measured = None if query.index is None else Measured.of(query.index, query.class_)
     if measured is None and (query.slice or query.class_ is not None):
         raise refuse("/query", "misplaced", "A verdict is about all items: name an `index`, too.")
-    await require_some(request, project)
+    require_some(request, project)
     filters = Filters(model=query.model, branch=query.branch, slice=query.slice)
-    return await run_in_threadpool(_newest, store, project, filters, measured)
-
-
-def _newest(store: Store, project: str, filters: Filters, measured: Measured | None) -> Badge:
     if measured is None:
         newest = store.page(project, filters, limit=1).items
         verdict: GateVerdict | None = newest[0].verdict if newest else None  # type: ignore[assignment] # as stored
@@ -141,8 +131,8 @@ def _newest(store: Store, project: str, filters: Filters, measured: Measured | N
     return value_badge(measured.index, value, ", ".join(filter(None, about)))
 
 
-async def _cached(request: Request, project: str, picture: bytes, media_type: str) -> Response:
-    public = await run_in_threadpool(get_store(request).setting, project, "badge_public")
+def _cached(request: Request, project: str, picture: bytes, media_type: str) -> Response:
+    public = get_store(request).setting(project, "badge_public")
     whose = "public" if public else "private"
     headers = {"Cache-Control": f"{whose}, max-age={BADGE_SECONDS}"}
     return Response(picture, headers=headers, media_type=media_type)
