@@ -188,7 +188,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
             returning.cancel()
             sharing.cancel()
             await services.store.close()
-            services.close()
+            await services.workers.close()
 
 
 def _middleware(settings: Settings, services: Services) -> list[Middleware]:

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from rprime.auth import keys
 from rprime.auth.browser_sessions import CSRF_HEADER, SAFE_METHODS, prove, session_of, to_sign_in
 from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError
-from rprime.auth.sessions import Session, auth_services
+from rprime.auth.sessions import auth_services
 from rprime.problems.problem import NO_PROJECT, Problem, responses
 from rprime.server.request_record import KEY, PROJECTS
 
@@ -110,24 +110,22 @@ def with_authentication(
     Without a keyring they stay unguarded, which costs no time per request. Visitors of pages are
     redirected to sign in.
     """
-    return [_guarded(route, keyring, _PageGuard if pages else _Guard) for route in routes]
-
-
-def _guarded(route: BaseRoute, keyring: Keyring | None, guard: "type[_Guard]") -> BaseRoute:
-    needed = required_scopes(route)
-    if not (isinstance(route, APIRoute) and needed):
-        raise TypeError(f"{route!r} does not declare the scope that it needs")
-    if keyring is None:
-        return route
-    # A copy, since another application of this process may need no keys.
-    guarded_route = copy(route)
-    unless = getattr(route.endpoint, _UNLESS, None)
-    guarded_route.app = guard(route.app, needed, keyring, unless)
-    refused = responses("unauthorized", "forbidden", "too_many_requests")
-    guarded_route.responses = route.responses | refused
-    security = [{name: [scope]} for name in SCHEME for scope in needed]
-    guarded_route.openapi_extra = (route.openapi_extra or {}) | {"security": security}
-    return guarded_route
+    guarded: list[BaseRoute] = []
+    for route in routes:
+        needed = required_scopes(route)
+        if not (isinstance(route, APIRoute) and needed):
+            raise TypeError(f"{route!r} does not declare the scope that it needs")
+        if keyring is not None:
+            # A copy, since another application of this process may need no keys.
+            route = copy(route)  # noqa: PLW2901 (the guarded one)
+            unless = getattr(route.endpoint, _UNLESS, None)
+            route.app = _Guard(route.app, needed, keyring, unless, of_page=pages)
+            refused = responses("unauthorized", "forbidden", "too_many_requests")
+            route.responses = route.responses | refused
+            security = [{name: [scope]} for name in SCHEME for scope in needed]
+            route.openapi_extra = (route.openapi_extra or {}) | {"security": security}
+        guarded.append(route)
+    return guarded
 
 
 class _Guard:
@@ -139,17 +137,23 @@ class _Guard:
         needed: Sequence[keys.Scope],
         keyring: Keyring,
         unless: Callable[[Request], Awaitable[bool]] | None,
+        *,
+        of_page: bool,
     ) -> None:
         self.app = app
         self.needed = needed
         self.keyring = keyring
         self.unless = unless
+        self.of_page = of_page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         try:
             scope[_ACCESS] = self._admitted(request)
         except Problem as problem:
+            if problem.code == "unauthorized" and self.of_page and _is_navigation(request):
+                await to_sign_in(request)(scope, receive, send)
+                return
             wrong_key = problem.code == "unauthorized" and _token(scope) is not None
             if self.unless is None or wrong_key or not await self.unless(request):
                 raise
@@ -175,7 +179,9 @@ class _Guard:
                 if (token := _token(request.scope)) is not None:
                     return self.keyring.verify(token)
             elif (session := session_of(request)) is not None and session.key is not None:
-                self._prove(request, session)
+                # The forms of pages carry their token themselves, and `read_form` checks it.
+                if not self.of_page and request.method not in SAFE_METHODS:
+                    prove(request, session, request.headers.get(CSRF_HEADER))
                 return self.keyring.find(session.key).access
         except RefusedKeyError as exc:
             headers = {"WWW-Authenticate": f'{_REALM}, error="invalid_token"'}
@@ -183,28 +189,6 @@ class _Guard:
             raise _refused(request, problem, exc.key, str(exc)) from None
         headers = {"WWW-Authenticate": _REALM}
         raise Problem("unauthorized", "The request carries no key.", headers=headers)
-
-    def _prove(self, request: Request, session: Session) -> None:
-        if request.method not in SAFE_METHODS:
-            prove(request, session, request.headers.get(CSRF_HEADER))
-
-
-class _PageGuard(_Guard):
-    """The guard of a page, whose forms carry their CSRF token themselves."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope)
-        try:
-            scope[_ACCESS] = self._admitted(request)
-        except Problem as problem:
-            if problem.code != "unauthorized" or not _is_navigation(request):
-                raise
-            await to_sign_in(request)(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
-
-    def _prove(self, request: Request, session: Session) -> None:
-        """Leave it to `read_form`."""
 
 
 def _is_navigation(request: Request) -> bool:

@@ -149,7 +149,10 @@ def read(path: Path) -> tuple[ApiKey, ...]:
     try:
         return _Content.model_validate_json(content).keys
     except ValidationError as exc:
-        raise KeyFileError(f"{path} is damaged: {_first(exc)}") from None
+        error = exc.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = "/".join(map(str, error["loc"]))
+        detail = error["msg"].removeprefix("Value error, ") + (f" at {place}" if place else "")
+        raise KeyFileError(f"{path} is damaged: {detail}") from None
 
 
 def create(
@@ -255,15 +258,15 @@ class Keyring:
         self._stamp = stamp
         try:
             keys = read(self.path)
-        except MissingKeyFileError as exc:
-            self._keys = {}
-            self._state = "missing"
-            self._fail("keys_missing", f"{exc}. Until then every key is refused.")
         except KeyFileError as exc:
-            self._state = "unreadable"
-            self._fail(
-                "keys_unreadable", f"{exc}. The keys of the last successful reading stay valid."
-            )
+            self._state, event = "unreadable", "keys_unreadable"
+            detail = f"{exc}. The keys of the last successful reading stay valid."
+            if isinstance(exc, MissingKeyFileError):
+                self._keys, self._state, event = {}, "missing", "keys_missing"
+                detail = f"{exc}. Until then every key is refused."
+            if detail != self._failure:
+                log.error(event, detail=detail)  # noqa: TRY400 (the detail says which it is)
+            self._failure, self._retry_at = detail, monotonic() + _RETRY_SECONDS
         else:
             before = None if self._state == "missing" else self._keys
             self._keys = {key.id: key for key in keys}
@@ -280,12 +283,6 @@ class Keyring:
         """The state of the file, one of `FILE_STATES`."""
         self.refresh()
         return self._state
-
-    def _fail(self, event: str, detail: str) -> None:
-        self._retry_at = monotonic() + _RETRY_SECONDS
-        if detail != self._failure:
-            log.error(event, detail=detail)
-        self._failure = detail
 
 
 def _active(key: ApiKey) -> ApiKey:
@@ -365,9 +362,3 @@ def _write(path: Path, keys: Sequence[ApiKey]) -> None:
             raise
     except OSError as exc:
         raise KeyFileError(f"cannot write {path}: {exc.strerror}") from None
-
-
-def _first(exc: ValidationError) -> str:
-    error = exc.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = "/".join(map(str, error["loc"]))
-    return f"{error['msg'].removeprefix('Value error, ')}{f' at {place}' if place else ''}"

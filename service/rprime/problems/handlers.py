@@ -1,6 +1,6 @@
 """Exception handlers: render problems, and turn errors of the framework into problems."""
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -16,7 +16,7 @@ from rprime.problems.problem import MEDIA_TYPE, Problem, blank, from_errors
 
 # The kind of problem for each status that the framework raises.
 _BY_STATUS = {400: "bad_request", 404: "not_found", 405: "method_not_allowed"}
-_METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
+_METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 
 def respond(problem: Problem, request_id: str | None = None) -> Response:
@@ -29,47 +29,40 @@ def stopping() -> Problem:
     return Problem("stopping", headers={"Retry-After": "1"})
 
 
-async def on_problem(request: Request, exc: Problem) -> Response:
-    """Render the raised `Problem`."""
-    return respond(exc, request_id_of(request))
-
-
-async def on_validation_error(
-    request: Request, exc: RequestValidationError | ValidationError
+async def _on_problem(
+    request: Request, exc: Problem | RequestValidationError | ValidationError
 ) -> Response:
-    """Render the validation errors of Pydantic as a problem."""
-    return respond(from_errors(exc.errors()), request_id_of(request))
+    """Render a raised `Problem`, or the validation errors of Pydantic."""
+    problem = exc if isinstance(exc, Problem) else from_errors(exc.errors())
+    return respond(problem, request_id_of(request))
 
 
-async def on_http_exception(request: Request, exc: HTTPException) -> Response:
+async def _on_http_exception(request: Request, exc: HTTPException) -> Response:
     """Render HTTP errors of the framework, 404 and 405 included, as problems."""
     if exc.status_code not in _BY_STATUS:
         return _response(blank(exc.status_code, request_id_of(request)), exc.headers)
     headers = dict(exc.headers or {})
     detail = None
     if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers["Allow"] = allowed_methods(request)
+        headers["Allow"] = ", ".join(_allowed_methods(request))
         detail = f"This path answers to: {headers['Allow']}."
     problem = Problem(_BY_STATUS[exc.status_code], detail, headers=headers)
     return respond(problem, request_id_of(request))
 
 
 HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
-    Problem: on_problem,
-    HTTPException: on_http_exception,
-    RequestValidationError: on_validation_error,
-    ValidationError: on_validation_error,
+    **dict.fromkeys((Problem, RequestValidationError, ValidationError), _on_problem),
+    HTTPException: _on_http_exception,
 }
 
 
-def allowed_methods(request: Request) -> str:
-    """List the methods of the path of a request, for the header Allow."""
-    allowed = set()
+def _allowed_methods(request: Request) -> Iterator[str]:
+    """Yield the methods of the path of a request, for the header Allow."""
     for method in _METHODS:
-        scope = {**request.scope, "method": method}
+        # HEAD is answered as GET.
+        scope = {**request.scope, "method": "GET" if method == "HEAD" else method}
         if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes):
-            allowed.add(method)
-    return ", ".join(sorted(allowed | ({"HEAD"} if "GET" in allowed else set())))
+            yield method
 
 
 def request_id_of(request: Request) -> str | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from http import HTTPStatus
-from itertools import groupby, islice
+from itertools import islice
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -176,28 +176,23 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Describe kinds of problems for OpenAPI: the argument ``responses`` of a route."""
     found: dict[int | str, dict[str, Any]] = {}
     schema = {"$ref": "#/components/schemas/Problem"}
-    for status, same in groupby(sorted(codes, key=_status), _status):
-        kinds = {code: KINDS[code] for code in same}
-        examples = {
-            code: {"summary": kind.meaning, "value": _example(code)} for code, kind in kinds.items()
-        }
+    kinds = [(code, KINDS[code]) for code in codes]
+    for status in sorted({kind.status for _, kind in kinds}):
+        same = {code: kind for code, kind in kinds if kind.status == status}
+        examples = {}
+        for code, kind in same.items():
+            errors = [_EXAMPLE] if code == "invalid_request" else []
+            value = Problem(code, kind.example, errors=errors).document(_EXAMPLE_ID)
+            examples[code] = {"summary": kind.meaning, "value": value}
         found[status] = {
-            "description": "; ".join(kind.title for kind in kinds.values()),
+            "description": "; ".join(kind.title for kind in same.values()),
             "content": {MEDIA_TYPE: {"schema": schema, "examples": examples}},
         }
     return found
 
 
-def _status(code: str) -> int:
-    return KINDS[code].status
-
-
-def _example(code: str) -> dict[str, Any]:
-    errors = []
-    if code == "invalid_request":
-        errors = [Violation("/confusion_matrix/2/0", "negative", "A count is 0 or more.")]
-    problem = Problem(code, KINDS[code].example, errors=errors)
-    return problem.document("0b9f6a1c4d2e4f0f8a7c5e3b1d9f7a5c")
+_EXAMPLE = Violation("/confusion_matrix/2/0", "negative", "A count is 0 or more.")
+_EXAMPLE_ID = "0b9f6a1c4d2e4f0f8a7c5e3b1d9f7a5c"
 
 
 def components() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Container
 from http import HTTPStatus
 from typing import Annotated, Any
 
+from anyio import to_thread
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -21,7 +22,7 @@ from rprime.routes.negotiation import PAGE_POLICY, etag_of, is_known
 from rprime.routes.services import get_services, get_store
 from rprime.routes.trend import require_some
 from rprime.schemas.history import FigureQuery, HistoryFigureQuery
-from rprime.server.pools import ThreadPool
+from rprime.server.pools import Slots
 from rprime.settings import Limits
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
@@ -37,9 +38,9 @@ _SIZES = (
 )
 
 
-def drawing_of(limits: Limits) -> ThreadPool:
-    """Make the pool for figures: one at a time, since drawing holds the interpreter lock."""
-    return ThreadPool(1, limits.large_waiting)
+def drawing_of(limits: Limits) -> Slots:
+    """Make the places for figures: one at a time, since drawing holds the interpreter lock."""
+    return Slots(1, limits.large_waiting)
 
 
 @router.get(
@@ -107,10 +108,9 @@ def _sheet(
 
 
 async def draw_in_pool(request: Request, work: Callable[[], bytes]) -> bytes:
-    """Draw in the pool for figures; 503 if too many wait."""
-    threads = get_services(request).drawing
-    async with threads.slots.place():
-        return await threads.start(work)
+    """Draw in a thread when there is a place; 503 if too many wait."""
+    async with get_services(request).drawing.place():
+        return await to_thread.run_sync(work, abandon_on_cancel=True)
 
 
 def answer_image(image: bytes, etag: str, sheet: Canvas) -> Response:

@@ -41,7 +41,7 @@ async def get_metrics(request: Request) -> Response:
 def readings(services: Services) -> Iterator[Reading]:
     """Yield the metrics that are read from the services."""
     admission, store, keyring = services.admission, services.store, services.keyring
-    pools = {"workers": services.workers.slots, "figures": services.drawing.slots}
+    pools = {"workers": services.workers.slots, "figures": services.drawing}
     yield _single(
         "rprime_in_flight_bytes", "Bytes of request bodies in memory.", lambda: admission.held
     )

@@ -76,9 +76,15 @@ async def answer_columns(request: Request, options: ResponseOptions) -> Answer:
         encoding=announced_encoding(request, limit),
         request=request.query_params.get("request", "").encode(),
     )
-    sent = _Sent(request, limit)
-    begin = await sent.begin()
-    return await _answer(request, sent.pieces(begin), options, sent.complete)
+    complete = asyncio.Event()
+    pieces = _received(request, limit, complete)
+    begin: list[bytes] = []
+    async for piece in pieces:
+        get_services(request).admission.hold(request.scope, len(piece))
+        begin.append(piece)
+        if sum(map(len, begin)) >= _BEGIN:
+            break
+    return await _answer(request, _handed_over(begin, pieces), options, complete)
 
 
 async def _answer(
@@ -102,8 +108,8 @@ async def _answer(
 
 
 async def _unless_gone(
-    request: Request, complete: asyncio.Event, work: Coroutine[Any, Any, bytearray]
-) -> bytearray:
+    request: Request, complete: asyncio.Event, work: Coroutine[Any, Any, bytes]
+) -> bytes:
     """Wait for an answer; stop if the client disconnects after a complete body."""
 
     async def gone() -> None:
@@ -141,49 +147,31 @@ def _problem_of(status: int) -> Problem:
     return overloaded("The worker process of the request has ended.")
 
 
-async def _handed_over(pieces: list[bytes]) -> AsyncIterator[bytes]:
-    """Yield pieces, and drop each from memory once it is handed over."""
+async def _handed_over(
+    pieces: list[bytes], further: AsyncIterator[bytes] | None = None
+) -> AsyncIterator[bytes]:
+    """Yield pieces, each dropped from memory once it is handed over, and then further ones."""
     pieces.reverse()
     while pieces:
         yield pieces.pop()
+    if further is not None:
+        async for piece in further:
+            yield piece
 
 
-class _Sent:
-    """The pieces of a body, with a limit of bytes and of the pause between them."""
-
-    def __init__(self, request: Request, limit: int) -> None:
-        self._hold = partial(get_services(request).admission.hold, request.scope)
-        self._pieces = received_chunks(request)
-        self._limit = limit
-        self._size = 0
-        self.complete = asyncio.Event()
-
-    async def piece(self) -> bytes | None:
-        """Wait for the next piece; None at the end."""
+async def _received(request: Request, limit: int, complete: asyncio.Event) -> AsyncIterator[bytes]:
+    """Yield the pieces of a body as they arrive, with a limit of bytes and of each pause."""
+    pieces, size = received_chunks(request), 0
+    while True:
         try:
             async with asyncio.timeout(STALLED_SECONDS):
-                piece = await anext(self._pieces, None)
+                piece = await anext(pieces)
+        except StopAsyncIteration:
+            complete.set()
+            return
         except TimeoutError:
             raise ClientDisconnect from None
-        if piece is None:
-            self.complete.set()
-            return None
-        self._size += len(piece)
-        if self._size > self._limit:
-            raise too_large(self._limit)
-        return piece
-
-    async def begin(self) -> list[bytes]:
-        """Wait for the first pieces."""
-        begin: list[bytes] = []
-        while self._size < _BEGIN and (piece := await self.piece()) is not None:
-            self._hold(len(piece))
-            begin.append(piece)
-        return begin
-
-    async def pieces(self, begin: list[bytes]) -> AsyncIterator[bytes]:
-        """Yield the first pieces, then the others as they arrive."""
-        async for piece in _handed_over(begin):
-            yield piece
-        while (further := await self.piece()) is not None:
-            yield further
+        size += len(piece)
+        if size > limit:
+            raise too_large(limit)
+        yield piece

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Thread, Timer, current_thread, main_thread
 from types import FrameType
 
@@ -70,16 +71,13 @@ def _end_after(seconds: float) -> None:
 
 
 def _end() -> None:
+    detail = (
+        "Something did not end in time, as a write to a disk or a network that hangs. What was "
+        "acknowledged is stored."
+    )
+    tell = partial(_log.error, "stopped_unfinished", detail=detail)
     # In a thread: what reads the log may not read any more.
-    telling = Thread(target=_tell, daemon=True)
+    telling = Thread(target=tell, daemon=True)
     telling.start()
     telling.join(_LOGGING_SECONDS)
     os._exit(ENDED_STATUS)
-
-
-def _tell() -> None:
-    _log.error(
-        "stopped_unfinished",
-        detail="Something did not end in time, as a write to a disk or a network that hangs. "
-        "What was acknowledged is stored.",
-    )

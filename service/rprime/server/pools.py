@@ -1,17 +1,14 @@
-"""Pools for heavy work: a bounded number of places, and of threads."""
+"""Places for heavy work: a bounded number of them, and of those who wait."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from time import monotonic
-from typing import TypeVar
 
 from rprime.problems.problem import Problem
 from rprime.server.request_record import current_request
 
 RETRY_SECONDS = 2
-Result = TypeVar("Result")
 
 
 class Slots:
@@ -46,20 +43,3 @@ class Slots:
 def overloaded(why: str) -> Problem:
     """Return the problem of a request that comes at a bad time."""
     return Problem("overloaded", why, headers={"Retry-After": str(RETRY_SECONDS)})
-
-
-class ThreadPool:
-    """Places for work that leaves the interpreter to others most of the time."""
-
-    def __init__(self, most: int, waiting: int) -> None:
-        self.slots = Slots(most, waiting)
-        # Its threads start with the first work.
-        self._executor = ThreadPoolExecutor(most, "rprime-heavy")
-
-    def start(self, work: Callable[[], Result]) -> "asyncio.Future[Result]":
-        """Start work in a thread; the caller holds a place."""
-        return asyncio.get_running_loop().run_in_executor(self._executor, work)
-
-    def close(self) -> None:
-        """Let go of the threads once they have nothing to do."""
-        self._executor.shutdown(wait=False, cancel_futures=True)

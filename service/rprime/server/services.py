@@ -7,7 +7,7 @@ from anyio import CapacityLimiter
 from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
 from rprime.server.metrics import Metrics
-from rprime.server.pools import ThreadPool
+from rprime.server.pools import Slots
 from rprime.server.read_scheduler import ReadScheduler
 from rprime.server.worker_pool import WorkerPool
 from rprime.settings import Limits
@@ -29,11 +29,6 @@ class ServerServices:
     """Lets one compressed JSON body be inflated at a time."""
     workers: WorkerPool
     """Answer requests with large bodies."""
-    drawing: ThreadPool
-    """Draws figures."""
+    drawing: Slots
+    """Places to draw figures."""
     scheduler: ReadScheduler
-
-    def close(self) -> None:
-        """Close the pools."""
-        self.workers.close()
-        self.drawing.close()

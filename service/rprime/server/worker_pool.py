@@ -11,13 +11,14 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from signal import Signals
 from threading import Thread
-from typing import Any
+from typing import Any, Self
 
 from rprime.problems.problem import Problem
 from rprime.server.pools import Slots, overloaded
 from rprime.server.worker_channel import ANSWER, END, GONE, KEPT, MESSAGE, READY, SIZE
 
 _GRACE_SECONDS = 3
+_BUFFER = 1 << 20
 _ABORT_SECONDS = 1
 """How long a worker may take to notice that its request was given up."""
 
@@ -72,7 +73,7 @@ class WorkerPool:
 
     async def _prepare(self) -> None:
         try:
-            self._idle.append(await self._started())
+            self._idle.append(await _Worker.started(self._command, self._environment))
         except OSError:
             # The request that needs a worker tries again, and is told.
             pass
@@ -81,7 +82,7 @@ class WorkerPool:
 
     async def ask(
         self, request: bytes, body: AsyncIterator[bytes], *, keep: Callable[[int], None]
-    ) -> bytearray:
+    ) -> bytes:
         """Ask a worker, to which the body is forwarded; cancelled, this ends the worker.
 
         What `keep` raises when it is told of bytes that the worker keeps ends the request. 503 if
@@ -111,28 +112,17 @@ class WorkerPool:
             self._ended(reason_of(await worker.status()))
             worker.kill()
         try:
-            return await self._started()
+            return await _Worker.started(self._command, self._environment)
         except OSError:
             raise overloaded("No process could be started for the request.") from None
 
-    async def _started(self) -> "_Worker":
-        loop = asyncio.get_running_loop()
-        worker = await loop.run_in_executor(None, _Worker, self._command, self._environment)
-        try:
-            await worker.started()
-        except BaseException:
-            worker.kill()
-            raise
-        return worker
-
-    def close(self) -> None:
-        """End the workers."""
+    async def close(self) -> None:
+        """Let the workers end by themselves."""
         self._is_closed = True
         if self._starting is not None:
             self._starting.cancel()
-        for worker in self._idle:
-            worker.end()
-        self._idle.clear()
+        while self._idle:
+            await self._idle.pop().end()
 
 
 class _LostError(OSError):
@@ -140,24 +130,39 @@ class _LostError(OSError):
 
 
 class _Worker:
-    """A process and the socket to it."""
+    """A process and the streams of the socket to it."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        self.is_free = False
-        self._refusal: Problem | None = None
-        self._socket, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(command, stdin=theirs.fileno(), env=environment)  # noqa: S603 (ours)
-        self._socket.settimeout(0)
-
-    async def started(self) -> None:
-        """Wait until it can be asked."""
-        await self._received(len(READY))
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
         self.is_free = True
+        self._process, self._reader, self._writer = process, reader, writer
+        self._refusal: Problem | None = None
+
+    @classmethod
+    async def started(cls, command: Sequence[str], environment: Mapping[str, str]) -> Self:
+        """Start a process, and wait until it can be asked."""
+
+        def start() -> tuple[subprocess.Popen[bytes], socket.socket]:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                return subprocess.Popen(command, stdin=theirs.fileno(), env=environment), ours  # noqa: S603 (ours)
+
+        process, ours = await asyncio.to_thread(start)
+        worker = cls(process, *await asyncio.open_unix_connection(sock=ours, limit=_BUFFER))
+        try:
+            await worker._received(len(READY))
+        except BaseException:
+            worker.kill()
+            raise
+        return worker
 
     async def ask(
         self, request: bytes, body: AsyncIterator[bytes], *, keep: Callable[[int], None]
-    ) -> bytearray:
+    ) -> bytes:
         """Ask; afterwards the worker is free, or has to be killed."""
         self.is_free, self._refusal = False, None
         await self._send(SIZE.pack(len(request)), request)
@@ -170,9 +175,6 @@ class _Worker:
             except Exception:
                 await self._abort(answering)
                 raise
-            if self._refusal is not None:
-                await self._abort(answering)
-                raise self._refusal
             await self._send(SIZE.pack(END))
             answer = await answering
             self.is_free = True
@@ -180,25 +182,25 @@ class _Worker:
         finally:
             await cancelled(answering)
 
-    async def _feed(
-        self, body: AsyncIterator[bytes], answering: "asyncio.Future[bytearray]"
-    ) -> None:
+    async def _feed(self, body: AsyncIterator[bytes], answering: "asyncio.Future[bytes]") -> None:
         """Forward the body, up to its end or to an answer that comes before."""
         while self._refusal is None:
             reading = asyncio.ensure_future(anext(body, None))
             try:
                 await first_of(reading, answering)
                 if answering.done():
-                    return
+                    break
                 piece = reading.result()
             finally:
                 await cancelled(reading)
             if piece is None:
-                return
+                break
             if piece:
                 await self._send(SIZE.pack(len(piece)), piece)
+        if self._refusal is not None:
+            raise self._refusal
 
-    async def _abort(self, answering: "asyncio.Future[bytearray]") -> None:
+    async def _abort(self, answering: "asyncio.Future[bytes]") -> None:
         """Tell the worker that the body ends here, and wait until it is free."""
         with suppress(OSError):  # a timeout is one, too
             async with asyncio.timeout(_ABORT_SECONDS):
@@ -206,7 +208,7 @@ class _Worker:
                 await answering
             self.is_free = True
 
-    async def _answer(self, keep: Callable[[int], None]) -> bytearray:
+    async def _answer(self, keep: Callable[[int], None]) -> bytes:
         """Wait for the answer."""
         while True:
             kind, size = MESSAGE.unpack(await self._received(MESSAGE.size))
@@ -219,36 +221,22 @@ class _Worker:
                 self._refusal = problem
 
     async def _send(self, *parts: bytes) -> None:
-        loop = asyncio.get_running_loop()
         try:
-            for part in parts:
-                await loop.sock_sendall(self._socket, part)
+            self._writer.writelines(parts)
+            await self._writer.drain()
         except OSError:
             raise _LostError from None
 
-    async def _received(self, size: int) -> bytearray:
-        loop = asyncio.get_running_loop()
-        found = bytearray(size)
-        view, place = memoryview(found), 0
-        while place < size:
-            try:
-                count = await loop.sock_recv_into(self._socket, view[place:])
-            except OSError:
-                raise _LostError from None
-            if not count:
-                raise _LostError
-            place += count
-        return found
+    async def _received(self, size: int) -> bytes:
+        try:
+            return await self._reader.readexactly(size)
+        except (OSError, EOFError):
+            raise _LostError from None
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has closed its end of the socket; an idle worker sends nothing."""
-        try:
-            return not self._socket.recv(1, socket.MSG_PEEK)
-        except BlockingIOError:
-            return False
-        except OSError:
-            return True
+        """Whether the process has ended."""
+        return self._process.poll() is not None
 
     async def status(self) -> int:
         """Return the exit status of a process that closed its socket."""
@@ -260,19 +248,15 @@ class _Worker:
 
     def kill(self) -> None:
         """End it whatever it does."""
-        self._socket.close()
+        self._writer.close()
         self._process.kill()
         # In a thread, since the kernel takes its time to give much memory back.
         Thread(target=self._process.wait).start()
 
-    def end(self) -> None:
+    async def end(self) -> None:
         """Let it end by itself."""
-        self._socket.close()
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE_SECONDS)
-            return
-        self._process.kill()
-        self._process.wait()
+        self._writer.close()
+        await self.status()
 
 
 async def cancelled(task: "asyncio.Future[Any]") -> None:
