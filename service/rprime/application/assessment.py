@@ -89,7 +89,6 @@ class Assessment:
 
     def __post_init__(self) -> None:
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]
-        size = max((len(side.labels) for side in (self.candidate, *baselines)), default=0)
         many = None if self.gate is None else too_many(self.gate.rules, self.candidate, *baselines)
         if many is not None:
             detail = (
@@ -101,6 +100,7 @@ class Assessment:
         if population is not None:
             for other in baselines:
                 check_baseline(population, self.candidate.labels, other)
+        size = max(len(side.labels) for side in (self.candidate, *baselines))
         if baselines and size > MOST_COMPARED:
             detail = (
                 f"There are {size:,} classes; a comparison has at most {MOST_COMPARED:,}. "
@@ -151,7 +151,8 @@ class Assessment:
         """The comparison with the anchor, where there is one, in the indices of the gate."""
         if self.gate is None or self.anchor_side is None:
             return None
-        options = replace(self.options, indices=self.gate.indices or _HEADLINE)
+        # Without a rule about an index, the difference is that of the accuracy.
+        options = replace(self.options, indices=self.gate.indices or ("accuracy",))
         return compare(self.candidate, self.anchor_side.side, options, attributed=())
 
     @cached_property
@@ -183,50 +184,37 @@ class Assessment:
         if self.missing is not None:
             found["comparison"] = b"null"
         if self.comparison is not None and self.baseline_side is not None:
-            changes = slice_changes(
-                self.comparison, self.slice_indices or asked_indices(self.options)
-            )
-            source = self.baseline_side.source
+            keys = self.slice_indices or asked_indices(self.options)
+            source, changes = self.baseline_side.source, slice_changes(self.comparison, keys)
             found["comparison"] = render_comparison(self.comparison, source, changes)
         if self.gate is not None and self.verdict is not None:
-            since: dict[str, Any] = {}
-            if self.gate.anchor_requested:
-                since["since_anchor"] = None
-                if self.anchor is not None and self.anchor_side is not None:
-                    source = self.anchor_side.source
-                    since["since_anchor"] = since_document(self.anchor, source)
+            since: dict[str, Any] = {"since_anchor": None} if self.gate.anchor_requested else {}
+            if since and self.anchor is not None and self.anchor_side is not None:
+                since["since_anchor"] = since_document(self.anchor, self.anchor_side.source)
             found["gate"] = render_gate(self.verdict, since)
         return found
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
-        """What weakens the comparison or the verdict."""
-        parts = (self.comparison, self.anchor, self.verdict)
-        found = [part.warnings for part in parts if part is not None]
-        return (*self.notices, *(warning for warnings in found for warning in warnings))
-
-    @property
-    def notices(self) -> tuple[Warning, ...]:
-        """Warnings about what the comparison and the verdict could not know."""
+        """What the comparison and the verdict could not know, and what weakens them."""
         found = list(self.notes)
-        if self.missing is not None:
-            found.append(Warning("no_baseline", "/comparison", self.missing, _BASELINES))
-        if self.missing_anchor is not None:
-            place = "/gate/since_anchor"
-            found.append(Warning("no_baseline", place, self.missing_anchor, _BASELINES))
+        absent = {"/comparison": self.missing, "/gate/since_anchor": self.missing_anchor}
+        for place, why in absent.items():
+            if why is not None:
+                found.append(Warning("no_baseline", place, why, "docs/gates.md#baselines"))
         known, other = self.candidate.slices, self.baseline_side
         if known is not None and other is not None and not other.side.counts_once:
             place = "/comparison/slices"
             found.append(Warning("slices_not_compared", place, _NOT_ONCE, "docs/slices.md"))
         if self.has_budget and self.look is None:
-            found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, _LOOKS))
+            more = "docs/gates.md#repeated-looks"
+            found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, more))
+        for part in (self.comparison, self.anchor, self.verdict):
+            if part is not None:
+                found += part.warnings
         return tuple(found)
 
 
-_HEADLINE = ("accuracy",)
-"""Index of the difference from the anchor if no rule is about an index."""
-_BASELINES = "docs/gates.md#baselines"
-_LOOKS = "docs/gates.md#repeated-looks"
 _NOT_ONCE = (
     "The slices are not compared: the items of the baseline are weighted or in groups, and slices "
     "are of independent items that count once. Send the baseline without weights and `groups`."

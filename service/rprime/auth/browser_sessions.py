@@ -42,7 +42,13 @@ class SessionMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on the request with its session."""
         if scope["type"] == "http" and any(name == b"cookie" for name, _ in scope["headers"]):
-            scope[_SESSION] = await _living_session(Request(scope))
+            request = Request(scope)
+            session = _signed_session(request)
+            if session is not None and session.key is not None:
+                revoked = auth_services(request).revoked_sessions.is_session_revoked
+                if await run_in_threadpool(revoked, session.id, session.expires):
+                    session = None
+            scope[_SESSION] = session
         await self.app(scope, receive, send)
 
 
@@ -53,15 +59,6 @@ def _signed_session(request: Request) -> Session | None:
     if cookie is None or is_cross_site(request.headers):
         return None
     return auth_services(request).sessions.read(cookie)
-
-
-async def _living_session(request: Request) -> Session | None:
-    session = _signed_session(request)
-    if session is None or session.key is None:
-        return session
-    revoked = auth_services(request).revoked_sessions.is_session_revoked
-    has_ended = await run_in_threadpool(revoked, session.id, session.expires)
-    return None if has_ended else session
 
 
 async def end_session(request: Request) -> None:

@@ -1,7 +1,6 @@
 """The catalog of indices (metrics), with formula, range and source."""
 
 from functools import cache
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
@@ -20,9 +19,14 @@ _SCOPES = {"class": CLASS_INDICES, "overall": OVERALL_INDICES}
 _HEADERS = {"Cache-Control": "max-age=300"}
 
 
-def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    # Not an argument of the function: FastAPI would answer 422 to an unknown index, not 404.
-    return {"name": name, "in": "path", "required": True, "schema": schema}
+# Not arguments of the function: FastAPI would answer 422 to an unknown index, not 404.
+_PARAMETERS = [
+    {"name": name, "in": "path", "required": True, "schema": schema}
+    for name, schema in (
+        ("scope", {"type": "string", "enum": list(_SCOPES)}),
+        ("key", {"$ref": "#/components/schemas/IndexKey"}),
+    )
+]
 
 
 @router.get(
@@ -39,16 +43,11 @@ def list_indices() -> Response:
 
 
 @router.get(
-    "/v1/indices/{scope}/{key}",  # noqa: FAST003 - see _parameter
+    "/v1/indices/{scope}/{key}",  # noqa: FAST003 - see _PARAMETERS
     summary="One index",
     response_model=IndexEntry,
     response_description="The entry.",
-    openapi_extra={
-        "parameters": [
-            _parameter("scope", {"type": "string", "enum": list(_SCOPES)}),
-            _parameter("key", {"$ref": "#/components/schemas/IndexKey"}),
-        ]
-    },
+    openapi_extra={"parameters": _PARAMETERS},
     responses=responses("not_found", "internal_error"),
 )
 @requires("evaluate", "read")

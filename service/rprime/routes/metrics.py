@@ -1,7 +1,6 @@
 """The route of the metrics, and what they read."""
 
-from collections.abc import Callable, Iterator
-from typing import Literal
+from collections.abc import Iterator
 
 from fastapi import APIRouter, Request, Response
 
@@ -40,24 +39,47 @@ async def get_metrics(request: Request) -> Response:
 
 def readings(services: Services) -> Iterator[Reading]:
     """Yield the metrics that are read from the services."""
-    admission, store, keyring = services.admission, services.store, services.keyring
-    pools = {"workers": services.workers.slots, "figures": services.drawing}
-    yield _single(
-        "rprime_in_flight_bytes", "Bytes of request bodies in memory.", lambda: admission.held
+    yield from _load_readings(services)
+    yield from _store_readings(services.store)
+    admission, slots, keyring = services.admission, services.workers.slots, services.keyring
+    yield Reading(
+        "rprime_requests_rejected",
+        "Requests that were answered 503, by the limit.",
+        "limit",
+        lambda: {**admission.rejected, "large_waiting": slots.rejected},
+        "total",
     )
-    yield _single(
+    if keyring is not None:
+        yield Reading(
+            "rprime_keys_file_state",
+            "Processes that found the file of the keys in this state.",
+            "state",
+            lambda: {state: state == keyring.state for state in FILE_STATES},
+        )
+
+
+def _load_readings(services: Services) -> Iterator[Reading]:
+    admission = services.admission
+    pools = {"workers": services.workers.slots, "figures": services.drawing}
+    yield Reading(
+        "rprime_in_flight_bytes", "Bytes of request bodies in memory.", "", lambda: admission.held
+    )
+    yield Reading(
         "rprime_in_flight_limit_bytes",
         "Limit of the bytes of request bodies in memory.",
+        "",
         lambda: admission.limit,
     )
-    yield _single(
+    yield Reading(
         "rprime_in_flight_limit_requests",
         "Limit of the requests that are complete and not answered yet.",
+        "",
         lambda: services.limits.in_flight_requests,
     )
-    yield _single(
+    yield Reading(
         "rprime_in_flight_requests",
         "Requests that are complete and not answered yet.",
+        "",
         lambda: admission.queued,
     )
     yield Reading(
@@ -72,39 +94,13 @@ def readings(services: Services) -> Iterator[Reading]:
         "pool",
         lambda: {name: slots.most for name, slots in pools.items()},
     )
-    yield from _store_readings(store)
-    yield Reading(
-        "rprime_requests_rejected",
-        "Requests that were answered 503, by the limit.",
-        "limit",
-        lambda: {**admission.rejected, "large_waiting": services.workers.slots.rejected},
-        "total",
-    )
-    if keyring is not None:
-        yield Reading(
-            "rprime_keys_file_state",
-            "Processes that found the file of the keys in this state.",
-            "state",
-            lambda: {state: state == keyring.state for state in FILE_STATES},
-        )
-
-
-def _single(
-    name: str,
-    text: str,
-    read: Callable[[], float | None],
-    workers: Literal["livesum", "livemin", "max"] = "livesum",
-) -> Reading:
-    """Return a metric of one value, which None leaves out."""
-    return Reading(
-        name, text, "", lambda: {} if (value := read()) is None else {"": value}, workers
-    )
 
 
 def _store_readings(store: StoreHandle) -> Iterator[Reading]:
-    yield _single(
+    yield Reading(
         "rprime_store_up",
         "1 if the store is open, 0 if it is unavailable; absent without a store.",
+        "",
         lambda: store.is_open if store.is_kept else None,
         "livemin",
     )
@@ -114,9 +110,10 @@ def _store_readings(store: StoreHandle) -> Iterator[Reading]:
         "state",
         lambda: {} if store.health is None else {s: s == store.health.state for s in STATES},
     )
-    yield _single(
+    yield Reading(
         "rprime_store_last_write_timestamp_seconds",
         "When the store last committed something, since 1970.",
+        "",
         lambda: (store.health and store.health.last_write) or None,
         "max",
     )
@@ -127,8 +124,9 @@ def _store_readings(store: StoreHandle) -> Iterator[Reading]:
         lambda: {} if store.health is None else dict(store.health.failures),
         "total",
     )
-    yield _single(
+    yield Reading(
         "rprime_store_pending_writes",
         "Transactions that wait; evaluations that are committed together count once.",
+        "",
         lambda: store.store.waiting if store.is_open else None,
     )

@@ -93,8 +93,8 @@ def get_badge_svg(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
     """Return the image."""
-    content = render_badge(_badge(request, project, query)).encode()
-    return _cached(request, project, content, "image/svg+xml")
+    badge = _badge(request, project, query)
+    return _cached(request, project, render_badge(badge).encode(), "image/svg+xml")
 
 
 @router.get(
@@ -108,8 +108,8 @@ def get_badge_json(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
     """Return the badge as JSON."""
-    content = render_endpoint(_badge(request, project, query))
-    return _cached(request, project, content, JSON)
+    badge = _badge(request, project, query)
+    return _cached(request, project, render_endpoint(badge), JSON)
 
 
 def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:

@@ -20,7 +20,7 @@ from rprime.server.inflating import too_large
 from rprime.server.metrics import Metrics
 from rprime.server.pools import overloaded
 from rprime.server.worker_limits import CPU_SECONDS
-from rprime.server.worker_pool import WorkerEndedError, WorkerPool, cancelled, first_of, reason_of
+from rprime.server.worker_pool import WorkerEndedError, WorkerPool, cancelled, reason_of
 from rprime.settings import Limits
 
 LARGE = 1024 * 1024
@@ -97,7 +97,9 @@ async def _answer(
         content = await _unless_gone(request, complete, work)
     except WorkerEndedError as ended:
         _count_ended(services.metrics, reason_of(ended.status), body=options.kind or "json")
-        raise _problem_of(ended.status) from None
+        if ended.status in _ENDS:
+            raise Problem(*_ENDS[ended.status]) from None
+        raise overloaded("The worker process of the request has ended.") from None
     answer: Answer | Failure | Problem = pickle.loads(content)  # noqa: S301 (from our own process)
     if isinstance(answer, Failure):
         log.error("worker_failed", **answer.where, exception=answer.trace)
@@ -118,7 +120,7 @@ async def _unless_gone(
 
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(gone())
     try:
-        await first_of(working, leaving)
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             raise ClientDisconnect
         return working.result()
@@ -127,7 +129,6 @@ async def _unless_gone(
         await cancelled(working)
 
 
-_CRASHES = {-number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)}
 _CRASHED = (
     "The body ended the process that read it, so it is damaged or needs too much memory. Write it "
     "again, with fewer rows in each record batch or row group. The service is unaffected."
@@ -136,15 +137,10 @@ _OUT_OF_TIME = (
     f"The request took more than {CPU_SECONDS} s of processor time. Send fewer items or scores, "
     "or a confusion matrix or `cells` instead."
 )
-
-
-def _problem_of(status: int) -> Problem:
-    """Return the problem of a request whose worker has ended."""
-    if status == -signal.SIGXCPU:
-        return Problem("body_too_large", _OUT_OF_TIME)
-    if status in _CRASHES:
-        return Problem("unreadable_body", _CRASHED)
-    return overloaded("The worker process of the request has ended.")
+_CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)
+_ENDS = {-number: ("unreadable_body", _CRASHED) for number in _CRASHES}
+_ENDS[-signal.SIGXCPU] = ("body_too_large", _OUT_OF_TIME)
+"""The problem of a request, by the status of the worker that it has ended."""
 
 
 async def _handed_over(

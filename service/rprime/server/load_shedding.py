@@ -4,7 +4,6 @@ import secrets
 import socket
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
 
 import orjson
 import structlog
@@ -24,25 +23,15 @@ log = structlog.get_logger(__name__)
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-class EarlyRejection(NamedTuple):
-    """A response that the server writes by itself."""
-
-    content: bytes
-    keep_alive: bool
-
-
 def reject_early(
     data: bytes, shared: ServerServices, headers: Headers, *, closing: bool = False
-) -> EarlyRejection | None:
-    """Return the rejection of a complete POST request; None for anything else, such as a probe.
+) -> tuple[bytes, bool] | None:
+    """Return the rejection of a complete POST request, and whether the connection stays open.
 
-    The data are the first bytes of the request, the headers those of every response; closing: the
-    connection closes even if the client would keep it.
+    None for anything else, such as a probe. The data are the first bytes of the request, the
+    headers those of every response; closing: it closes even if the client would keep it.
     """
-    if not data.startswith(b"POST "):
-        return None
-    peeked = PeekedRequest(data)
-    if not peeked.is_complete:
+    if not data.startswith(b"POST ") or not (peeked := PeekedRequest(data)).is_complete:
         return None
     keep_alive = peeked.keep_alive and not closing
     request_id = request_id_of(peeked.headers)
@@ -58,8 +47,7 @@ def reject_early(
             bytes_in=len(data),
             request_id=request_id.decode(),
         )
-    content = _overloaded().encode(request_id, headers, closing=not keep_alive)
-    return EarlyRejection(content, keep_alive)
+    return _overloaded().encode(request_id, headers, closing=not keep_alive), keep_alive
 
 
 def reject_socket(accepted: socket.socket, shared: ServerServices, headers: Headers) -> bool:
@@ -71,7 +59,7 @@ def reject_socket(accepted: socket.socket, shared: ServerServices, headers: Head
             return False
         # Unread bytes would reset the connection, and the response would be lost.
         accepted.recv(len(data))
-        accepted.sendall(rejection.content)
+        accepted.sendall(rejection[0])
     except OSError:
         return False
     accepted.close()

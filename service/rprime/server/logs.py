@@ -22,7 +22,17 @@ def configure() -> None:
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    rendering = _rendering()
+    if sys.stderr.isatty():
+        # A path can have control characters; the terminal gets their escapes.
+        console = structlog.dev.ConsoleRenderer(exception_formatter=_show, repr_native_str=True)
+        rendering: list[Processor] = [console]
+    else:
+        rendering = [
+            structlog.processors.ExceptionRenderer(lambda raised: "".join(traced(raised[1]))),
+            structlog.processors.JSONRenderer(
+                lambda e, **_: orjson.dumps(e, default=repr).decode()
+            ),
+        ]
     # Without the logging of the standard library, through which an event takes twice as long.
     structlog.configure(
         processors=[*shared, *rendering], logger_factory=structlog.WriteLoggerFactory(sys.stderr)
@@ -45,15 +55,6 @@ def add_request(_logger: WrappedLogger, _method: str, event: EventDict) -> Event
     """Add the ids and the client of the request during which something happened."""
     record = current_request.get()
     return event if record is None else {**record.identity(), **event}
-
-
-def _rendering() -> list[Processor]:
-    if sys.stderr.isatty():
-        # A path can have control characters; the terminal gets their escapes.
-        return [structlog.dev.ConsoleRenderer(exception_formatter=_show, repr_native_str=True)]
-    shown = structlog.processors.ExceptionRenderer(lambda raised: "".join(traced(raised[1])))
-    dumps = structlog.processors.JSONRenderer(lambda e, **_: orjson.dumps(e, default=repr).decode())
-    return [shown, dumps]
 
 
 def _show(sink: TextIO, raised: ExcInfo) -> None:

@@ -38,7 +38,8 @@ class Reading:
     label
         Empty for one value without a label.
     read
-        Returns the values by label, none if there is nothing to show. It does not block.
+        Returns the values by label, or the one value; None or none if there is nothing to show.
+        It does not block.
     workers
         How the values of several workers become one; "total" for values that only grow.
     """
@@ -46,18 +47,19 @@ class Reading:
     name: str
     documentation: str
     label: str
-    read: Callable[[], Mapping[str, float]]
+    read: Callable[[], Mapping[str, float] | float | None]
     workers: Literal["livesum", "livemin", "max", "total"] = "livesum"
     _last: dict[str, float] = field(default_factory=dict)
     _metric: Counter | Gauge | None = None
 
     def refresh(self, registry: CollectorRegistry) -> None:
         """Read the values."""
-        values = self.read()
+        found = self.read()
+        if found is None:
+            # A metric without a label would show 0.
+            return
+        values = found if isinstance(found, Mapping) else {"": found}
         if self._metric is None:
-            if not (self.label or values):
-                # Without a label it would show 0.
-                return
             names = (self.name, self.documentation, [self.label] if self.label else [])
             if self.workers == "total":
                 self._metric = Counter(*names, registry=registry)

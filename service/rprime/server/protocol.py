@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -30,20 +30,16 @@ _FIELD_BYTES = len(b": \r\n")
 """What a header field has besides its name and value."""
 
 
-class _Rejection(NamedTuple):
-    """The problem of a request that cannot be read, and the reason that the metrics count."""
-
-    problem: Problem
-    reason: str
-
-
-_MALFORMED = _Rejection(Problem("bad_request"), "malformed")
-_LARGE_HEAD = _Rejection(Problem("head_too_large"), "head")
-_LARGE_FRAMING = _Rejection(
-    Problem("bad_request", "The chunks of the body have more framing than content."), "malformed"
+# The problem of a request that cannot be read, and the reason that the metrics count.
+_MALFORMED = (Problem("bad_request"), "malformed")
+_LARGE_HEAD = (Problem("head_too_large"), "head")
+_LARGE_FRAMING = (
+    Problem("bad_request", "The chunks of the body have more framing than content."),
+    "malformed",
 )
-_TRAILERS = _Rejection(
-    Problem("bad_request", "The body has trailer fields; send them as headers."), "trailers"
+_TRAILERS = (
+    Problem("bad_request", "The body has trailer fields; send them as headers."),
+    "trailers",
 )
 
 
@@ -222,9 +218,10 @@ class HttpProtocol(HttpToolsProtocol):
         rejection = reject_early(data, self.shared, self.server_state.default_headers)
         if rejection is None:
             return False
+        content, keep_alive = rejection
         self._unset_keepalive_if_required()
-        self.transport.write(rejection.content)
-        if rejection.keep_alive:
+        self.transport.write(content)
+        if keep_alive:
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )

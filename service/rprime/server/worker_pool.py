@@ -182,12 +182,12 @@ class _Worker:
         finally:
             await cancelled(answering)
 
-    async def _feed(self, body: AsyncIterator[bytes], answering: "asyncio.Future[bytes]") -> None:
+    async def _feed(self, body: AsyncIterator[bytes], answering: "asyncio.Future[Any]") -> None:
         """Forward the body, up to its end or to an answer that comes before."""
         while self._refusal is None:
             reading = asyncio.ensure_future(anext(body, None))
             try:
-                await first_of(reading, answering)
+                await asyncio.wait([reading, answering], return_when=asyncio.FIRST_COMPLETED)
                 if answering.done():
                     break
                 piece = reading.result()
@@ -266,8 +266,3 @@ async def cancelled(task: "asyncio.Future[Any]") -> None:
         await asyncio.wait([task])
     if not task.cancelled():
         task.exception()
-
-
-async def first_of(*tasks: "asyncio.Future[Any]") -> None:
-    """Wait until one of the tasks is done."""
-    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
