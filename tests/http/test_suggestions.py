@@ -28,7 +28,12 @@ def detail_of(client: httpx.Client, content: dict[str, Any], path: str = "/evalu
         ({"gates": {"rule": []}}, "rules"),
         ({"gates": {"rules": [{"index": "recall", "min": 0.9}]}}, "min_value"),
         ({"gates": {"rules": [{"index": "recall", "maxdrop": 0.1}]}}, "max_drop"),
+        ({"gates": {"rules": [{"index": "recall", "minimum": 0.9}]}}, "min_value"),
+        ({"gates": {"rules": [{"index": "recall", "max_regression": 0.1}]}}, "max_drop"),
         ({"baseline": {"confusion_matrx": [[1]]}}, "confusion_matrix"),
+        ({"labels_true": ["a"]}, "y_true"),
+        ({"y_hat": ["a"]}, "y_pred"),
+        ({"rules": []}, "gates"),
     ],
 )
 def test_a_suggestion_fits_the_object(
@@ -59,3 +64,11 @@ def test_an_index_of_another_library_is_explained(client: httpx.Client) -> None:
     assert "`macro_roc_auc` or `roc_auc`" in detail_of(
         client, TABLE | {"indices": ["roc_auc_score"]}
     )
+
+
+def test_a_member_among_the_query_parameters_is_sent_to_its_place(client: httpx.Client) -> None:
+    answer = client.post("/evaluate?project=a", json=TABLE).json()
+    assert "member of the body" in answer["errors"][0]["detail"]
+    csv = {"Content-Type": "text/csv"}
+    answer = client.post("/evaluate?project=a", content=b"y_true\na\n", headers=csv).json()
+    assert "`request`, a JSON object" in answer["errors"][0]["detail"]

@@ -18,8 +18,8 @@ Place = Callable[[int], str]
 """Returns the JSON pointer of the label with a number; called only for faults."""
 
 RULE = (
-    f"A class name has 1 to {LONGEST_NAME} characters, not only spaces, none of them a control or "
-    "bidirectional-override character or, but for joiners, invisible."
+    f"The name of a class or slice has 1 to {LONGEST_NAME} characters, not only spaces, none of "
+    "them a control or bidirectional-override character or, but for joiners, invisible."
 )
 
 NO_LABEL = "The item has no label. Only predictions may be missing; leave the item out."
@@ -71,7 +71,7 @@ def distinct(labels: Sequence[str], place: Place) -> tuple[str, ...]:
         first: dict[str, int] = {}
         twins = [(first.setdefault(name, i), i) for i, name in enumerate(names)]
         detail = (
-            "The same class as at {}, once both are in Unicode form NFC and without surrounding "
+            "The same name as at {}, once both are in Unicode form NFC and without surrounding "
             "spaces. Use a single spelling."
         )
         raise invalid(

@@ -356,6 +356,9 @@ def _wants_table(request: Request, *, columnar: bool = False) -> bool:
         given.pop("request", None)
     if given in ({}, {"include": "table"}):
         return bool(given)
-    more_of = " With columns there may be `request`, too." if columnar else ""
-    detail = f"The only parameter is `include`, its only value `table`.{more_of}"
+    detail = (
+        "The query parameters are `include=table` and `request`, a JSON object of everything else."
+        if columnar
+        else "The only query parameter is `include=table`; all else is a member of the body."
+    )
     raise refuse("/query", "unknown_parameter", detail)
