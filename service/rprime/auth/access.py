@@ -151,7 +151,10 @@ class _Guard:
         try:
             scope[_ACCESS] = self._admitted(request)
         except Problem as problem:
-            if problem.code == "unauthorized" and self.of_page and _is_navigation(request):
+            mode = request.headers.get("sec-fetch-mode", "navigate")
+            # A browser navigates to the page: not a script, nor a program with a key.
+            navigates = mode == "navigate" and "authorization" not in request.headers
+            if problem.code == "unauthorized" and self.of_page and navigates:
                 await to_sign_in(request)(scope, receive, send)
                 return
             wrong_key = problem.code == "unauthorized" and _token(scope) is not None
@@ -189,12 +192,6 @@ class _Guard:
             raise _refused(request, problem, exc.key, str(exc)) from None
         headers = {"WWW-Authenticate": _REALM}
         raise Problem("unauthorized", "The request carries no key.", headers=headers)
-
-
-def _is_navigation(request: Request) -> bool:
-    """Whether a browser navigates to a page, not a script or a program with a key."""
-    headers = request.headers
-    return "authorization" not in headers and headers.get("sec-fetch-mode") in {None, "navigate"}
 
 
 def _token(scope: Scope) -> bytes | None:

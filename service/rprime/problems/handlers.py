@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from rprime.problems.problem import MEDIA_TYPE, Problem, blank, from_errors
+from rprime.problems.problem import MEDIA_TYPE, Problem, from_errors
 
 # The kind of problem for each status that the framework raises.
 _BY_STATUS = {400: "bad_request", 404: "not_found", 405: "method_not_allowed"}
@@ -40,7 +40,13 @@ async def _on_problem(
 async def _on_http_exception(request: Request, exc: HTTPException) -> Response:
     """Render HTTP errors of the framework, 404 and 405 included, as problems."""
     if exc.status_code not in _BY_STATUS:
-        return _response(blank(exc.status_code, request_id_of(request)), exc.headers)
+        # Of only a status (RFC 9457, 4.2.1).
+        status = HTTPStatus(exc.status_code)
+        document = {"type": "about:blank", "title": status.phrase, "status": exc.status_code}
+        document |= {"detail": status.phrase, "code": status.name.lower()}
+        if (request_id := request_id_of(request)) is not None:
+            document["request_id"] = request_id
+        return _response(document, exc.headers)
     headers = dict(exc.headers or {})
     detail = None
     if exc.status_code == HTTPStatus.METHOD_NOT_ALLOWED:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from http import HTTPStatus
 from itertools import islice
 from typing import Annotated, Any
 
@@ -88,15 +87,16 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
 
         A local one stays in the process of the request, and may repeat names of its members.
         """
-        return _document(
-            type=rooted(f"{PAGE}#{self.code}"),
-            title=self.kind.title,
-            status=self.kind.status,
-            detail=self.detail,
-            code=self.code,
-            request_id=request_id,
-            errors=[_published_violation(violation, local=local) for violation in self.errors],
-        )
+        members = {
+            "type": rooted(f"{PAGE}#{self.code}"),
+            "title": self.kind.title,
+            "status": self.kind.status,
+            "detail": self.detail,
+            "code": self.code,
+            "request_id": request_id,
+            "errors": [_published_violation(violation, local=local) for violation in self.errors],
+        }
+        return {name: value for name, value in members.items() if value not in (None, [])}
 
 
 def _published_violation(violation: Violation, *, local: bool) -> dict[str, str]:
@@ -138,19 +138,6 @@ def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:
     first = islice(found, MOST_VIOLATIONS)
     return Problem(
         "invalid_request", _count(len(found)), errors=[_violation(error) for error in first]
-    )
-
-
-def blank(status: int, request_id: str | None) -> dict[str, Any]:
-    """Return a problem document of only a status, type about:blank (RFC 9457, 4.2.1)."""
-    phrase = HTTPStatus(status).phrase
-    return _document(
-        type="about:blank",
-        title=phrase,
-        status=status,
-        detail=phrase,
-        code=HTTPStatus(status).name.lower(),
-        request_id=request_id,
     )
 
 
@@ -199,10 +186,6 @@ def components() -> dict[str, Any]:
     """Return the JSON schemas that `responses` refers to, for the OpenAPI document."""
     schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
     return {**schema.pop("$defs"), "Problem": schema}
-
-
-def _document(**members: Any) -> dict[str, Any]:  # noqa: ANN401 - the members of a JSON object
-    return {name: value for name, value in members.items() if value not in (None, [])}
 
 
 def _count(found: int) -> str:

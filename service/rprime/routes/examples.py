@@ -94,29 +94,20 @@ CSV = {
 }
 EVALUATION = "01k9d3hv5gw2zj4t8x6c7m1n0p"
 _CHAMPION = "01k9d3hv5gw2zj4t8x6c7m1n0q"
-PARAMETERS = {
-    "project": "digits",
-    "evaluation": EVALUATION,
-    "alias": "champion",
-    "index": "r_prime",
-    "scope": "overall",
-    "key": "r_prime",
-    "suffix": "md",
-    "form": "svg",
-    "number": 1,
-    "If-Match": "*",
+_PARAMETERS: dict[str, tuple[str, object]] = {
+    "project": ("Name of the project.", "digits"),
+    "evaluation": ("Id of the evaluation: 26 letters and digits.", EVALUATION),
+    "alias": ("Name of the alias in this project.", "champion"),
+    "scope": ("One value for all (`overall`), or one for each class (`class`).", "overall"),
+    "key": ("Key of the index, or its name in another library.", "r_prime"),
+    "suffix": ("The format of the report, as a file name ends.", "md"),
+    "name": ("The kind of figure.", None),
+    "number": ("Number of the figure in the paper.", 1),
+    "form": ("The format of the picture.", "svg"),
+    "index": ("", "r_prime"),
+    "If-Match": ("", "*"),
 }
-_DESCRIPTIONS = {
-    "project": "Name of the project.",
-    "evaluation": "Id of the evaluation: 26 letters and digits.",
-    "alias": "Name of the alias in this project.",
-    "scope": "One value for all (`overall`), or one for each class (`class`).",
-    "key": "Key of the index, or its name in another library.",
-    "suffix": "The format of the report, as a file name ends.",
-    "name": "The kind of figure.",
-    "number": "Number of the figure in the paper.",
-    "form": "The format of the picture.",
-}
+"""The description of each parameter of a path, and an example."""
 _FIGURES = {"getEvaluationFigure": "confusion", "getProjectFigure": "trend"}
 
 
@@ -165,11 +156,11 @@ def add_examples(document: dict[str, Any]) -> None:
                 # It stands beside the schema, too; next to "$ref" generators lose the type by it.
                 parameter.get("schema", {}).pop("description", None)
                 if parameter["in"] == "path":
-                    parameter.setdefault("description", _DESCRIPTIONS[name])
+                    parameter.setdefault("description", _PARAMETERS[name][0])
                 if name == "name":
                     parameter["example"] = _FIGURES[operation["operationId"]]
                 elif parameter.get("required") or name == "If-Match":
-                    parameter["example"] = PARAMETERS[name]
+                    parameter["example"] = _PARAMETERS[name][1]
     # Beside its schema, which the answers of many operations refer to.
     document["components"]["schemas"]["Report"]["examples"] = [example_report()]
 

@@ -45,16 +45,16 @@ def readings(services: Services) -> Iterator[Reading]:
     yield Reading(
         "rprime_requests_rejected",
         "Requests that were answered 503, by the limit.",
-        "limit",
         lambda: {**admission.rejected, "large_waiting": slots.rejected},
-        "total",
+        label="limit",
+        workers="total",
     )
     if keyring is not None:
         yield Reading(
             "rprime_keys_file_state",
             "Processes that found the file of the keys in this state.",
-            "state",
             lambda: {state: state == keyring.state for state in FILE_STATES},
+            label="state",
         )
 
 
@@ -62,37 +62,34 @@ def _load_readings(services: Services) -> Iterator[Reading]:
     admission = services.admission
     pools = {"workers": services.workers.slots, "figures": services.drawing}
     yield Reading(
-        "rprime_in_flight_bytes", "Bytes of request bodies in memory.", "", lambda: admission.held
+        "rprime_in_flight_bytes", "Bytes of request bodies in memory.", lambda: admission.held
     )
     yield Reading(
         "rprime_in_flight_limit_bytes",
         "Limit of the bytes of request bodies in memory.",
-        "",
         lambda: admission.limit,
     )
     yield Reading(
         "rprime_in_flight_limit_requests",
         "Limit of the requests that are complete and not answered yet.",
-        "",
         lambda: services.limits.in_flight_requests,
     )
     yield Reading(
         "rprime_in_flight_requests",
         "Requests that are complete and not answered yet.",
-        "",
         lambda: admission.queued,
     )
     yield Reading(
         "rprime_pool_requests",
         "Large requests that run or wait.",
-        "pool",
         lambda: {name: slots.taken for name, slots in pools.items()},
+        label="pool",
     )
     yield Reading(
         "rprime_pool_size",
         "Large requests that run at a time; others wait.",
-        "pool",
         lambda: {name: slots.most for name, slots in pools.items()},
+        label="pool",
     )
 
 
@@ -100,33 +97,30 @@ def _store_readings(store: StoreHandle) -> Iterator[Reading]:
     yield Reading(
         "rprime_store_up",
         "1 if the store is open, 0 if it is unavailable; absent without a store.",
-        "",
         lambda: store.is_open if store.is_kept else None,
-        "livemin",
+        workers="livemin",
     )
     yield Reading(
         "rprime_store_state",
         "Processes whose store is in this state; all but `ok`: nothing can be stored.",
-        "state",
         lambda: {} if store.health is None else {s: s == store.health.state for s in STATES},
+        label="state",
     )
     yield Reading(
         "rprime_store_last_write_timestamp_seconds",
         "When the store last committed something, since 1970.",
-        "",
         lambda: (store.health and store.health.last_write) or None,
-        "max",
+        workers="max",
     )
     yield Reading(
         "rprime_store_failures",
         "Calls to the store that failed, by cause.",
-        "cause",
         lambda: {} if store.health is None else dict(store.health.failures),
-        "total",
+        label="cause",
+        workers="total",
     )
     yield Reading(
         "rprime_store_pending_writes",
         "Transactions that wait; evaluations that are committed together count once.",
-        "",
         lambda: store.store.waiting if store.is_open else None,
     )

@@ -35,19 +35,19 @@ class Reading:
 
     Parameters
     ----------
-    label
-        Empty for one value without a label.
     read
         Returns the values by label, or the one value; None or none if there is nothing to show.
         It does not block.
+    label
+        Empty for one value without a label.
     workers
         How the values of several workers become one; "total" for values that only grow.
     """
 
     name: str
     documentation: str
-    label: str
     read: Callable[[], Mapping[str, float] | float | None]
+    label: str = ""
     workers: Literal["livesum", "livemin", "max", "total"] = "livesum"
     _last: dict[str, float] = field(default_factory=dict)
     _metric: Counter | Gauge | None = None
@@ -111,7 +111,7 @@ class Metrics:
             ProcessCollector(registry=self._registry)
         info = {version: 1.0}
         self._readings = [
-            Reading("rprime_info", "Version of the service.", "version", lambda: info)
+            Reading("rprime_info", "Version of the service.", lambda: info, "version")
         ]
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
