@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Generic, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import uuid4
@@ -11,17 +10,12 @@ import orjson
 from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
-from rprime.client.report import (
-    Answered,
-    Comparison,
-    GateLintReport,
-    GatePlanReport,
-    Report,
-    SliceSearch,
-)
+from rprime.client.report import Comparison, Report, SliceSearch
 
 Result = TypeVar("Result")
 Model = TypeVar("Model", bound=BaseModel)
+Read = Callable[[bytes, Mapping[str, str]], Result]
+"""Reads the body and the headers of an answer."""
 
 JSON = "application/json"
 
@@ -44,7 +38,7 @@ class Call(Generic[Result]):
 
     method: str
     path: str
-    read: Callable[[Answered], Result]
+    read: Read[Result]
     content: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -67,26 +61,12 @@ def comparison(body: bytes) -> Call[Comparison]:
     return post("/v1/compare", body, Comparison.of)
 
 
-def gate_lint(body: bytes) -> Call[GateLintReport]:
-    """Simulate a gate on an unchanged model."""
-    return post("/v1/gates/lint", body, GateLintReport.of)
-
-
-def gate_plan(body: bytes) -> Call[GatePlanReport]:
-    """Plan the items that a gate needs."""
-    return post("/v1/gates/plan", body, GatePlanReport.of)
-
-
 def slice_search(
     body: bytes, media_type: str = JSON, request: bytes | None = None
 ) -> Call[SliceSearch]:
     """Search for weak slices; `media_type` and `request` are those of `evaluation`."""
     path = path_of("studies", "slices", query={"request": request})
     return post(path, body, SliceSearch.of, media_type=media_type)
-
-
-READY = Call("GET", "/readyz", lambda _: True)
-"""Check the readiness of the service."""
 
 
 def path_of(*parts: str, query: Mapping[str, object] | None = None) -> str:
@@ -102,13 +82,13 @@ def path_of(*parts: str, query: Mapping[str, object] | None = None) -> str:
 
 def document(kind: type[Model], path: str) -> Call[Model]:
     """Get a document as a model."""
-    return Call("GET", path, partial(validated, kind))
+    return Call("GET", path, validated(kind))
 
 
 def post(
     path: str,
     body: bytes,
-    read: Callable[[Answered], Result],
+    read: Read[Result],
     idempotency_key: str | None = None,
     media_type: str = JSON,
 ) -> Call[Result]:
@@ -117,17 +97,17 @@ def post(
     return Call("POST", path, read, body, {"Content-Type": media_type, "Idempotency-Key": key})
 
 
-def validated(model: type[Model], response: Answered) -> Model:
-    """Read an answer as a model."""
-    return model.model_validate_json(response.content)
+def validated(kind: type[Model]) -> Read[Model]:
+    """Return how to read an answer as a model."""
+    return lambda content, _: kind.model_validate_json(content)
 
 
-def batch_results(response: Answered) -> list[Report | ProblemError]:
+def batch_results(content: bytes, headers: Mapping[str, str]) -> list[Report | ProblemError]:
     """Read the answer to a batch."""
     # The service writes with orjson, too, so each report gets its original bytes.
     return [
-        Report(orjson.dumps(result["report"]), response.headers.get("x-request-id"))
+        Report.of(orjson.dumps(result["report"]), headers)
         if "report" in result
         else ProblemError(result["problem"])
-        for result in orjson.loads(response.content)["results"]
+        for result in orjson.loads(content)["results"]
     ]

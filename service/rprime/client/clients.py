@@ -7,7 +7,7 @@ from typing import Generic, Self, TypeVar
 import anyio
 import httpx
 
-from rprime.client.calls import READY, Call
+from rprime.client.calls import Call
 from rprime.client.errors import ProblemError, ServiceUnavailableError
 from rprime.client.exchange import Address, Attempts, Patience, timeouts
 from rprime.client.methods import Methods
@@ -15,6 +15,8 @@ from rprime.client.methods import Methods
 Result = TypeVar("Result")
 Connections = TypeVar("Connections", httpx.Client, httpx.AsyncClient)
 Transport = TypeVar("Transport", httpx.BaseTransport, httpx.AsyncBaseTransport)
+
+_READY = Call("GET", "/readyz", lambda *_: True)
 
 
 class _HttpMethods(Methods, Generic[Connections, Transport]):
@@ -96,7 +98,7 @@ class Client(_HttpMethods[httpx.Client, httpx.BaseTransport]):
     def ready(self) -> bool:
         """Return whether the service is ready, without retries."""
         try:
-            return self.ask(READY, Patience(retries=0))
+            return self.ask(_READY, Patience(retries=0))
         except (ProblemError, ServiceUnavailableError):
             return False
 
@@ -110,7 +112,7 @@ class Client(_HttpMethods[httpx.Client, httpx.BaseTransport]):
             except httpx.RequestError as error:
                 judged = attempts.judge(error)
             if isinstance(judged, httpx.Response):
-                return call.read(judged)
+                return call.read(judged.content, judged.headers)
             time.sleep(judged)
 
 
@@ -142,7 +144,7 @@ class AsyncClient(_HttpMethods[httpx.AsyncClient, httpx.AsyncBaseTransport]):
     async def ready(self) -> bool:
         """Return whether the service is ready, without retries."""
         try:
-            return await self.ask(READY, Patience(retries=0))
+            return await self.ask(_READY, Patience(retries=0))
         except (ProblemError, ServiceUnavailableError):
             return False
 
@@ -156,5 +158,5 @@ class AsyncClient(_HttpMethods[httpx.AsyncClient, httpx.AsyncBaseTransport]):
             except httpx.RequestError as error:
                 judged = attempts.judge(error)
             if isinstance(judged, httpx.Response):
-                return call.read(judged)
+                return call.read(judged.content, judged.headers)
             await anyio.sleep(judged)

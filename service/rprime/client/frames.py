@@ -2,13 +2,14 @@
 
 import math
 import sys
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rprime.client.values import ClassValues, Values
     from rprime.schemas.report import Value
 
@@ -16,16 +17,22 @@ if TYPE_CHECKING:
     Classes = Mapping[str, ClassValues]
 
 LIBRARIES = ("pandas", "polars")
+_CONTENTS = ("per_class", "overall", "values")
 
 
 def frame(
     overall: "Values[Value]", per_class: "Classes", library: str | ModuleType | None, of: str
 ) -> Any:  # noqa: ANN401 (a frame of the library)
     """Return values of a report as a data frame, as `Report.to_frame` describes it."""
-    if of not in CONTENTS:
-        raise ValueError(f"`of` must be one of: {', '.join(CONTENTS)}")
+    if of not in _CONTENTS:
+        raise ValueError(f"`of` must be one of: {', '.join(_CONTENTS)}")
     module = _library(library)
-    columns = CONTENTS[of](overall, per_class)
+    if of == "per_class":
+        columns = _per_class(per_class)
+    else:
+        columns = _values(overall, {} if of == "overall" else per_class)
+    if of == "overall":
+        del columns["class"]
     if module.__name__ == "pandas":
         for name, values in columns.items():
             # Otherwise pandas gives a column of only None the type object.
@@ -50,34 +57,27 @@ def _library(wanted: str | ModuleType | None) -> ModuleType:
     )
 
 
-def _per_class(_overall: "Values[Value]", per_class: "Classes") -> "Columns":
+def _per_class(per_class: "Classes") -> "Columns":
     classes = per_class.values()
-    columns: Columns = {"class": list(per_class)}
-    for name in ("support", "predicted", "correct"):
-        columns[name] = [getattr(found, name) for found in classes]
-    for key in next(iter(classes)):
-        columns[key] = [found[key].value for found in classes]
-    return columns
-
-
-def _overall(overall: "Values[Value]", _per_class: "Classes") -> "Columns":
-    columns = _values(overall, {})
-    del columns["class"]
-    return columns
+    counts = ("support", "predicted", "correct")
+    return {
+        "class": list(per_class),
+        **{name: [getattr(found, name) for found in classes] for name in counts},
+        **{key: [found[key].value for found in classes] for key in next(iter(classes))},
+    }
 
 
 def _values(overall: "Values[Value]", per_class: "Classes") -> "Columns":
-    columns: Columns = {name: [] for name in ("class", "index", "value", "low", "high", "reason")}
-    for label, values in ((None, overall), *per_class.items()):
-        for key, found in values.items():
-            row = (label, key, found.value, *(found.interval or (None, None)), found.reason)
-            for column, cell in zip(columns.values(), row, strict=True):
-                column.append(cell)
-    return columns
-
-
-CONTENTS: Mapping[str, "Callable[[Values[Value], Classes], Columns]"] = {
-    "per_class": _per_class,
-    "overall": _overall,
-    "values": _values,
-}
+    found = [
+        (label, key, value)
+        for label, values in ((None, overall), *per_class.items())
+        for key, value in values.items()
+    ]
+    return {
+        "class": [label for label, _, _ in found],
+        "index": [key for _, key, _ in found],
+        "value": [value.value for *_, value in found],
+        "low": [value.interval and value.interval[0] for *_, value in found],
+        "high": [value.interval and value.interval[1] for *_, value in found],
+        "reason": [value.reason for *_, value in found],
+    }

@@ -1,9 +1,7 @@
 """Evaluate in this process, without a service: reports equal byte for byte."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
-from typing import NamedTuple, TypeVar, cast
+from typing import TypeVar, cast
 
 from rprime.application import (
     EvaluationRequest,
@@ -25,14 +23,6 @@ from rprime.tally import tally
 Result = TypeVar("Result")
 
 
-class Answer(NamedTuple):
-    """An answer from this process."""
-
-    content: bytes
-    evaluation_request: EvaluationRequest | None = None
-    headers: Mapping[str, str] = MappingProxyType({})
-
-
 class InProcess(Methods):
     """Answers the calls that need no history, within the limits of a request."""
 
@@ -41,31 +31,35 @@ class InProcess(Methods):
 
     def ask(self, call: Call[Result]) -> Result:
         """Answer a call here, or raise the problem that the service would answer."""
+        body, (path, _, query) = call.content or b"", call.path.partition("?")
+        evaluation_request = None
         try:
-            answer = _ANSWERS[call.path](call.content or b"", self._limits)
+            if path == "/v1/evaluate":
+                evaluation_request = _read(body, self._limits)
+                evaluation = evaluation_request.evaluate()
+                content = evaluation_request.report(evaluation, with_table=query == "include=table")
+            else:
+                content = _ANSWERS[path](body, self._limits)
         except Problem as problem:
             raise ProblemError(problem.document(local=True)) from None
-        found = call.read(answer)
-        if isinstance(found, Report) and answer.evaluation_request is not None:
-            found.keep(answer.evaluation_request)
+        found = call.read(content, {})
+        if isinstance(found, Report) and evaluation_request is not None:
+            found.keep(evaluation_request)
         return found
 
 
-def _report(body: bytes, limits: Limits, *, table: bool = False) -> Answer:
+def _read(body: bytes, limits: Limits) -> EvaluationRequest:
     evaluation_request = read_request(body, limits)
     if evaluation_request.store_request is not None:
         raise Problem("no_store")
-    content = evaluation_request.report(evaluation_request.evaluate(), with_table=table)
-    return Answer(content, evaluation_request)
+    return evaluation_request
 
 
-_ANSWERS: Mapping[str, Callable[[bytes, Limits], Answer]] = {
-    "/v1/evaluate": _report,
-    "/v1/evaluate?include=table": partial(_report, table=True),
-    "/v1/compare": lambda body, limits: Answer(compare_request(body, limits)[0]),
-    "/v1/gates/lint": lambda body, limits: Answer(lint_request(body, limits)),
-    "/v1/gates/plan": lambda body, limits: Answer(plan_request(body, limits)),
-    "/v1/studies/slices": lambda body, limits: Answer(search_request(body, limits)),
+_ANSWERS: Mapping[str, Callable[[bytes, Limits], bytes]] = {
+    "/v1/compare": lambda body, limits: compare_request(body, limits)[0],
+    "/v1/gates/lint": lint_request,
+    "/v1/gates/plan": plan_request,
+    "/v1/studies/slices": search_request,
 }
 _HERE = InProcess(Limits())
 evaluate, compare, lint, plan = _HERE.evaluate, _HERE.compare, _HERE.lint, _HERE.plan

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import partial, wraps
+from functools import wraps
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -186,7 +186,8 @@ class Methods:
             Evidence about the unchanged model, such as `confusion_matrix`.
         """
         simulation = {"discordance": discordance, "replicates": replicates, "seed": seed}
-        return calls.gate_lint(body(gates=gates, pairing=pairing, **simulation, **model))
+        asked = body(gates=gates, pairing=pairing, **simulation, **model)
+        return calls.post("/v1/gates/lint", asked, GateLintReport.of)
 
     @method
     def plan(
@@ -209,7 +210,8 @@ class Methods:
             The drop to find; default: twice the limit of each rule.
         """
         simulation = {"discordance": discordance, "drop": drop, "seed": seed}
-        return calls.gate_plan(body(gates=gates, pairing=pairing, **simulation, **model))
+        asked = body(gates=gates, pairing=pairing, **simulation, **model)
+        return calls.post("/v1/gates/plan", asked, GatePlanReport.of)
 
     @method
     def weak_slices(
@@ -343,7 +345,7 @@ class Methods:
         """
         kept = body(keep_last=keep_last, newer_than_days=newer_than_days, dry_run=dry_run)
         path = calls.path_of("projects", project, "purge")
-        return calls.post(path, kept, partial(calls.validated, PurgeReport))
+        return calls.post(path, kept, calls.validated(PurgeReport))
 
     @method
     def indices(self) -> Call[Catalog]:

@@ -6,7 +6,7 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import orjson
 from pydantic import BaseModel
@@ -42,18 +42,6 @@ Model = TypeVar("Model", bound=BaseModel)
 JudgedModel = TypeVar("JudgedModel", ReportModel, CompareReport)
 
 
-class Answered(Protocol):
-    """An answer: a response of httpx, or one from this process."""
-
-    @property
-    def content(self) -> bytes:
-        """The body."""
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers."""
-
-
 class Answer(Generic[Model]):
     """An answer as JSON, validated on first access.
 
@@ -67,9 +55,9 @@ class Answer(Generic[Model]):
         self.request_id = request_id
 
     @classmethod
-    def of(cls, answered: Answered) -> Self:
-        """Read what was answered."""
-        return cls(answered.content, answered.headers.get("x-request-id"))
+    def of(cls, content: bytes, headers: Mapping[str, str]) -> Self:
+        """Read an answer."""
+        return cls(content, headers.get("x-request-id"))
 
     def __repr__(self) -> str:
         facts = ", ".join(f"{name}={value!r}" for name, value in self.model.__repr_args__())

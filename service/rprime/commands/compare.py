@@ -112,7 +112,7 @@ def _identified(client: "Client", project: str | None, reference: Json) -> str:
         path = path_of("projects", project, "aliases", name)
         with absent(f"{project} has no alias {name}, or the key may not see it"):
             return client.ask(
-                Call("GET", path, lambda answer: str(orjson.loads(answer.content)["evaluation"]))
+                Call("GET", path, lambda content, _: str(orjson.loads(content)["evaluation"]))
             )
     names = {} if by == "latest" else {by: name}
     return newest(client, project, names | {"model": reference.get("model")})

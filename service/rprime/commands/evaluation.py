@@ -1,19 +1,21 @@
 """The answer to a submission, from a service or from the engine here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
 
 from rprime import __version__
 from rprime.application import EvaluationRequest
 from rprime.application.compare import render_assessment
 from rprime.application.request import ORIGIN
 from rprime.client import calls
-from rprime.client.calls import Call
+from rprime.client.clients import Client
+from rprime.client.errors import ProblemError
+from rprime.client.in_process import InProcess
 from rprime.client.report import Comparison, Report
 from rprime.commands.ci_request import CiRequest, ColumnFileRequest, JsonRequest, comparison_body
-from rprime.commands.exit_status import refuse, refuse_here, say, working
+from rprime.commands.exit_status import refuse, refuse_here, refuse_problem, say, working
 from rprime.commands.history_source import connected
 from rprime.commands.options import ServiceOptions, settings
 from rprime.commands.payload import make_payload
@@ -21,8 +23,6 @@ from rprime.core.evaluate import Evaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.problems.problem import Problem
 from rprime.report.subject import ReportSubject
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -84,13 +84,14 @@ def _run_on_server(
     # A service takes no columns to compare.
     sent = make_payload(ci_request, evaluation_request, table_only=table_only, columns=not compares)
     answer: Report | Comparison
-    if compares:
-        answer = ask(calls.comparison(comparison_body(sent.content)), service)
-    else:
-        asked = calls.evaluation(
-            sent.content, table=table, media_type=sent.media_type, request=sent.request
-        )
-        answer = ask(asked, service)
+    with answering(service) as client:
+        if compares:
+            answer = client.ask(calls.comparison(comparison_body(sent.content)))
+        else:
+            asked = calls.evaluation(
+                sent.content, table=table, media_type=sent.media_type, request=sent.request
+            )
+            answer = client.ask(asked)
     if answer.engine_version != __version__:
         there = answer.engine_version
         say(f"the service computes with version {there}, the renderings with {__version__}")
@@ -138,10 +139,18 @@ def read(
     return evaluation_request
 
 
-def ask(call: Call[Result], service: ServiceOptions) -> Result:
-    """Ask a service, or end and say why there is no answer."""
-    with working(f"Asking {service.url} ..."), connected(service) as client:
-        return client.ask(call)
+@contextmanager
+def answering(service: ServiceOptions | None) -> Iterator[Client | InProcess]:
+    """Return who answers: a service, or this process; what is refused ends the command."""
+    if service is not None:
+        with working(f"Asking {service.url} ..."), connected(service) as client:
+            yield client
+        return
+    try:
+        with working("Simulating ..."):
+            yield InProcess(settings().limits)
+    except ProblemError as problem:
+        refuse_problem(problem)
 
 
 def subject_of(

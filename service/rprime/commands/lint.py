@@ -2,14 +2,15 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from rprime.commands import options
-from rprime.commands.exit_status import defects, put, refuse, refuse_problem, working
-from rprime.commands.options import ServiceOptions, settings
+from rprime.commands.exit_status import defects, put, refuse
+from rprime.commands.options import ServiceOptions
 from rprime.report.decimals import decimal, percent
 from rprime.report.names import clipped, isolated, shown
 
@@ -17,16 +18,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from rprime.application import EvaluationRequest
-    from rprime.client.calls import Call
+    from rprime.client.clients import Client
+    from rprime.client.in_process import InProcess
     from rprime.client.report import GateLintReport, GatePlanReport
-
-Result = TypeVar("Result")
 
 _ABOUT = ("class", "class, slice")
 _MOST_ROWS = 20
 _WIDTH = 120
 """Of the table where it is not a terminal that shows it."""
-
 
 File = Annotated[
     str, typer.Argument(help="How the model behaves: a file as `rprime evaluate` takes it.")
@@ -56,10 +55,9 @@ def lint(
 ) -> None:
     """Say how often a gate fails a model that has not changed, and which drop it can see."""
     with defects():
-        from rprime.client.calls import gate_lint
-
-        asked = {"discordance": discordance, "replicates": replicates, "seed": seed}
-        found = answer(gate_lint(_body(file, gates, pairing=pairing, **asked)), service)
+        asked: Any = {"pairing": pairing, "discordance": discordance, "seed": seed}
+        with _simulating(file, gates, service) as (client, model):
+            found = client.lint(**model, **asked, replicates=replicates)
         show(found.content if as_json else _lint_overview(found))
 
 
@@ -79,25 +77,27 @@ def plan(
 ) -> None:
     """Say how many items a gate needs to pass an unchanged model and to find a drop."""
     with defects():
-        from rprime.client.calls import gate_plan
-
-        asked = {"discordance": discordance, "drop": drop, "seed": seed}
-        found = answer(gate_plan(_body(file, gates, pairing=pairing, **asked)), service)
+        asked: Any = {"pairing": pairing, "discordance": discordance, "seed": seed}
+        with _simulating(file, gates, service) as (client, model):
+            found = client.plan(**model, **asked, drop=drop)
         show(found.content if as_json else _plan_overview(found))
 
 
-def _body(file: str, gates: Path, **simulation: object) -> bytes:
-    """Return a request about a gate and the evidence of a file."""
-    from rprime.client.request import body
+@contextmanager
+def _simulating(
+    file: str, gates: Path, service: ServiceOptions | None
+) -> Iterator[tuple["Client | InProcess", dict[str, Any]]]:
+    """Return who answers, and what to ask: the gates, and the evidence of a file."""
     from rprime.commands.ci_request import assemble
-    from rprime.commands.evaluation import read
+    from rprime.commands.evaluation import answering, read
     from rprime.commands.mappings import read_gates
 
-    model = _evidence(read(assemble(file).request))
-    try:
-        return body(gates=read_gates(gates), **model, **simulation)
-    except TypeError as error:
-        refuse(f"{gates}: a value has no JSON: {error}")
+    model = _evidence(read(assemble(file).request)) | {"gates": read_gates(gates)}
+    with answering(service) as client:
+        try:
+            yield client, model
+        except TypeError as error:
+            refuse(f"{gates}: a value has no JSON: {error}")
 
 
 def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
@@ -113,28 +113,14 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
         refuse(f"{len(evidence.labels):,} classes are too many for a simulation")
     if evidence.scores is not None:
         return spelled_side(side_of(evidence, None))
-    vectors = {"unclassified": evidence.table.unclassified, "spurious": evidence.table.spurious}
-    given: dict[str, Any] = {
-        name: vector for name, vector in vectors.items() if vector is not None and vector.any()
-    }
+    given: dict[str, Any] = {"confusion_matrix": cells.counts, "labels": evidence.labels}
+    for name in ("unclassified", "spurious"):
+        vector = getattr(evidence.table, name)
+        if vector is not None and vector.any():
+            given[name] = vector
     if evidence.slices is not None:
         given["slices"] = slice_tables(evidence.slices)
-    return {"confusion_matrix": cells.counts, "labels": evidence.labels, **given}
-
-
-def answer(call: "Call[Result]", service: ServiceOptions | None) -> Result:
-    """Make a call here, or to a service."""
-    from rprime.client.errors import ProblemError
-    from rprime.client.in_process import InProcess
-    from rprime.commands.evaluation import ask
-
-    if service is not None:
-        return ask(call, service)
-    try:
-        with working("Simulating ..."):
-            return InProcess(settings().limits).ask(call)
-    except ProblemError as problem:
-        refuse_problem(problem)
+    return given
 
 
 def show(found: "bytes | RenderableType") -> None:
@@ -160,11 +146,8 @@ def _lint_overview(found: "GateLintReport") -> "RenderableType":
     )
     rows = (
         (
-            rule.id,
-            _name(rule.class_, rule.slice),
-            percent(rule.false_fail_rate),
-            percent(rule.inconclusive_rate),
-            decimal(rule.detectable_drop),
+            *(rule.id, _name(rule.class_, rule.slice), percent(rule.false_fail_rate)),
+            *(percent(rule.inconclusive_rate), decimal(rule.detectable_drop)),
         )
         for rule in found.model.rules
     )
@@ -204,10 +187,6 @@ def overview(
     table = Table(*columns, box=None)
     for row in rows[:_MOST_ROWS]:
         table.add_row(*map(Text, row))
-
-    def lines() -> Iterator[str]:
-        if len(rows) > _MOST_ROWS:
-            yield f"... and {len(rows) - _MOST_ROWS:,} more"
-        yield from (f"* {shown(line)}" for line in advice)
-
-    return Group(*map(Text, said), table, *map(Text, lines()))
+    more = [f"... and {len(rows) - _MOST_ROWS:,} more"] if len(rows) > _MOST_ROWS else []
+    lines = (*more, *(f"* {shown(line)}" for line in advice))
+    return Group(*map(Text, said), table, *map(Text, lines))

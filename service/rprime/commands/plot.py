@@ -126,7 +126,7 @@ def _of_history(
 
     path, headers = path_of(*place, query=query), {"Accept": media_type}
     with history.client() as client:
-        return client.ask(Call("GET", path, lambda answer: answer.content, headers=headers))
+        return client.ask(Call("GET", path, lambda content, _: content, headers=headers))
 
 
 def known_form(output: Path) -> Form:

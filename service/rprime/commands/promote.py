@@ -71,14 +71,14 @@ def point(client: "Client", project: str, alias: str, evaluation: str, *, if_abs
     if not if_absent:
         try:
             expected = client.ask(
-                Call("GET", path, lambda answer: {"If-Match": answer.headers["etag"]})
+                Call("GET", path, lambda _, headers: {"If-Match": headers["etag"]})
             )
         except ProblemError as problem:
             if problem.status != _NOT_FOUND:
                 raise
     body = json.dumps({"evaluation": evaluation}).encode()
     try:
-        client.ask(Call("PUT", path, lambda _: None, body, {"Content-Type": JSON, **expected}))
+        client.ask(Call("PUT", path, lambda *_: None, body, {"Content-Type": JSON, **expected}))
     except ProblemError as problem:
         if not if_absent or problem.code != "precondition_failed":
             raise

@@ -6,15 +6,14 @@ import typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects, put, refuse_here
-from rprime.commands.lint import answer, overview, show
+from rprime.commands.lint import overview, show
 from rprime.commands.options import ServiceOptions, settings
 from rprime.report.decimals import count, decimal, percent, plural, signed, span
 from rprime.report.names import shown
 
 if TYPE_CHECKING:
     from rprime.client.report import SliceSearch
-
-_TITLES = ("Slice", "Items", "", "Rest", "Difference", "Interval", "Adjusted p")
+    from rprime.commands.ci_request import ColumnFileRequest, JsonRequest
 
 
 @options.with_service
@@ -47,49 +46,50 @@ def slices(
 ) -> None:
     """Find slices in which a model is weak: one half of the items finds them, the other tests."""
     with defects():
-        from rprime.commands.ci_request import chosen_members
+        from rprime.commands.ci_request import assemble, chosen_members
 
-        asked = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
+        members = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
         chosen = chosen_members(columns, column or [], option="--column")
-        found = _found(file, asked, chosen, request, service)
+        found = _found(assemble(file, request=request, chosen=chosen).request, members, service)
         said, rows = _said(found), _rows(found)
+        numbers = (found.model.index, "Rest", "Difference", "Interval", "Adjusted p")
+        titles = ("Slice", "Items", *numbers)
         if as_json:
-            put(found.content + b"\n")
+            show(found.content)
         elif markdown:
-            put(_markdown(found, said, rows).encode())
+            put(_markdown(said, titles, rows).encode())
         else:
-            show(overview(said[:1], _titles(found) if rows else (), rows, said[1:]))
+            show(overview(said[:1], titles if rows else (), rows, said[1:]))
 
 
 def _found(
-    file: str,
+    asked: "JsonRequest | ColumnFileRequest",
     members: dict[str, Any],
-    chosen: dict[str, Any],
-    request: Any,  # noqa: ANN401 (a path)
     service: ServiceOptions | None,
 ) -> "SliceSearch":
     """Search here, or let a service do it."""
+    from rprime.application.slice_search import search_document
     from rprime.client.calls import slice_search
-    from rprime.commands.ci_request import ColumnFileRequest, assemble, local, splice, written
-    from rprime.commands.evaluation import ask
+    from rprime.client.report import SliceSearch
+    from rprime.commands.ci_request import ColumnFileRequest, local, splice, written
+    from rprime.commands.evaluation import answering
+    from rprime.evidence import FORMATS, read_columns
     from rprime.problems.problem import Problem
 
-    asked = assemble(file, request=request, chosen=chosen).request
-    if not isinstance(asked, ColumnFileRequest):
-        return answer(slice_search(splice(asked.body, members)), service)
-    from rprime.application.slice_search import search_document
-    from rprime.client.report import SliceSearch
-    from rprime.evidence import FORMATS, read_columns
-
-    content = written({**asked.members, **members})
-    with asked.candidate.opened() as (kind, body):
-        if service is not None:
-            return ask(slice_search(body.read(), FORMATS[kind].media_type, content), service)
-        try:
-            document = read_columns(kind, body, content, local(settings().limits), measured=True)
-            return SliceSearch(search_document(document, settings().limits))
-        except Problem as problem:
-            refuse_here(problem, file)
+    if isinstance(asked, ColumnFileRequest):
+        content, limits = written({**asked.members, **members}), settings().limits
+        with asked.candidate.opened() as (kind, body):
+            if service is None:
+                try:
+                    document = read_columns(kind, body, content, local(limits), measured=True)
+                    return SliceSearch(search_document(document, limits))
+                except Problem as problem:
+                    refuse_here(problem, asked.candidate.name)
+            call = slice_search(body.read(), FORMATS[kind].media_type, content)
+    else:
+        call = slice_search(splice(asked.body, members))
+    with answering(service) as client:
+        return client.ask(call)
 
 
 def _rows(found: "SliceSearch") -> list[tuple[str, ...]]:
@@ -130,14 +130,10 @@ def _said(found: "SliceSearch") -> list[str]:
     return [first, f"{last} {', '.join(sizes)}."]
 
 
-def _titles(found: "SliceSearch") -> tuple[str, ...]:
-    return tuple(title or found.model.index for title in _TITLES)
-
-
-def _markdown(found: "SliceSearch", said: list[str], rows: list[tuple[str, ...]]) -> str:
+def _markdown(said: list[str], titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     from rprime.report.markdown import MOST_OF_LIST, code, draw_table, prose
 
     first, last = map(prose, said)
     rows = [(code(name), *numbers) for name, *numbers in rows]
-    drawn = draw_table(_titles(found), "lrrrrrr", rows, MOST_OF_LIST, "slice") if rows else ""
+    drawn = draw_table(titles, "lrrrrrr", rows, MOST_OF_LIST, "slice") if rows else ""
     return "\n\n".join(filter(None, (first, drawn, last))) + "\n"

@@ -41,7 +41,7 @@ def export(
         from rprime.client.calls import Call, path_of
 
         path = path_of("export", query={"project": project})
-        lines = Call("GET", path, lambda response: response.content, headers={"Accept": _LINES})
+        lines = Call("GET", path, lambda content, _: content, headers={"Accept": _LINES})
         with history.client() as client:
             with working("Exporting ..."):
                 content = client.ask(lines)
@@ -101,7 +101,7 @@ def _added_there(client: "Client", lines: IO[bytes]) -> dict[str, int]:
 
     headers = {"Content-Type": _LINES}
     return client.ask(
-        Call("POST", "/v1/import", lambda answer: json.loads(answer.content), lines.read(), headers)
+        Call("POST", "/v1/import", lambda content, _: json.loads(content), lines.read(), headers)
     )
 
 
