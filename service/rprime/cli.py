@@ -13,7 +13,6 @@ import typer
 from rprime import __version__
 from rprime.commands import (
     comment,
-    compare,
     documents,
     evaluate,
     history,
@@ -35,7 +34,7 @@ app = typer.Typer(
 )
 app.command()(serve.serve)
 app.command()(evaluate.evaluate)
-app.command()(compare.compare)
+app.command()(evaluate.compare)
 app.command()(comment.comment)
 app.command()(lint.lint)
 app.command()(lint.plan)

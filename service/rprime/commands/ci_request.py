@@ -22,8 +22,6 @@ from rprime.settings import Limits
 
 Json = dict[str, Any]
 
-_OPTIONS = {"slice_cuts": "--slice", "slice_crossings": "--crossing"}
-"""Options by the members that they stand for, where the names differ."""
 _LONGEST_SOURCE = 2048
 """Characters, of the contract."""
 _SLICE = re.compile(r"(?:([^=(),]+)=)?\s*(?:cut\(([^(),]+),([^()]+)\)|([^=(),]+))")
@@ -62,7 +60,7 @@ class ColumnFileRequest:
         request = written(self.members)
         with ExitStack() as files:
             candidate, *others = (files.enter_context(file.opened()) for file in self.files)
-            baseline = next(iter(others), None)
+            baseline = others[0] if others else None
             document = read_columns(*candidate, request, local(limits), baseline=baseline)
         return read_request(document, limits)
 
@@ -132,13 +130,10 @@ def assemble(
     if reference:
         _add(kept, "baseline", reference, str(baseline))
     other = None if reference else baseline
+    options = {"slice_cuts": "--slice", "slice_crossings": "--crossing"}
     for name, value in (chosen or {}).items():
-        _add(members, name, value, _OPTIONS.get(name, f"--{name}"))
-    asked: JsonRequest | ColumnFileRequest
-    if engine is None:
-        asked = _request(file, other, members)
-    else:
-        asked = _counted(files, other, members, engine)
+        _add(members, name, value, options.get(name, f"--{name}"))
+    asked = _counted(files, other, members, engine) if engine else _request(file, other, members)
     inline = isinstance(asked, ColumnFileRequest) or "baseline" in members
     said = baseline or ("y_pred_baseline" if inline else None)
     return CiRequest(request=asked, kept_there=kept, baseline=said, origin=given)
@@ -165,8 +160,8 @@ def _request(file: str, baseline: str | None, members: Json) -> JsonRequest | Co
     reading: Json = {n: members[n] for n in ("columns", "slice_cuts") if n in members}
     if isinstance(candidate, bytes):
         _name_slices(candidate, file, members)
-    if isinstance(candidate, bytes) and isinstance(other, ColumnFile):
-        members.pop("columns", None)
+        if isinstance(other, ColumnFile):
+            members.pop("columns", None)
     if other is not None:
         part = _members(other, reading) if isinstance(other, ColumnFile) else other
         _add(members, "baseline", _fragment(part, str(baseline)), str(baseline))
@@ -183,7 +178,7 @@ def _name_slices(body: bytes, file: str, members: Json) -> None:
     """Leave it to a JSON request which slices it has; refuse to choose others."""
     columns = members.pop("columns", {})
     chosen = {name for name in columns if name.startswith("slice:")}
-    if others := {name: source for name, source in columns.items() if name not in chosen}:
+    if others := {name: columns[name] for name in columns if name not in chosen}:
         members["columns"] = others
     content = orjson.loads(body) if chosen and _fragment(body, file) else {}
     there = content.get("slices") or {} if isinstance(content, dict) else {}
@@ -195,11 +190,8 @@ def _name_slices(body: bytes, file: str, members: Json) -> None:
 def _is_evidence(body: bytes) -> bool:
     """Whether a JSON baseline has items or a table of its own."""
     content = orjson.loads(body)
-    return (
-        not isinstance(content, dict)
-        or not {"y_pred", "y_score"} & set(content)
-        or ("y_true" in content)
-    )
+    is_prediction = isinstance(content, dict) and not {"y_pred", "y_score"}.isdisjoint(content)
+    return not is_prediction or "y_true" in content
 
 
 def local(limits: Limits) -> Limits:
@@ -236,12 +228,10 @@ def splice(body: bytes, members: Mapping[str, Any]) -> bytes:
     So the reader still sees, and refuses, a name that stands twice; and a body that is no object
     stays as it is, for the reader to say so.
     """
-    if not members:
-        return body
     try:
-        content = orjson.loads(body)
+        content = orjson.loads(body) if members else None
     except orjson.JSONDecodeError:
-        return body
+        content = None
     if not isinstance(content, dict):
         return body
     return body.rstrip()[:-1] + (b"," if content else b"") + written(members)[1:]
@@ -316,9 +306,12 @@ def chosen_members(
         read[f"slice:{name}"] = source or plain
         if edges is not None:
             cuts[name] = _cut(f"{option} {text}", edges)
-    found: Json = {"columns": read, "slice_cuts": cuts}
-    found["slice_crossings"] = [[part.strip() for part in each.split(",")] for each in crossings]
-    found["population"] = population and _population(population)
+    found = {
+        "columns": read,
+        "slice_cuts": cuts,
+        "slice_crossings": [[part.strip() for part in each.split(",")] for each in crossings],
+        "population": population and _population(population),
+    }
     return {name: value for name, value in found.items() if value}
 
 
@@ -334,14 +327,14 @@ def _cut(text: str, edges: str) -> int | list[float]:
 def _population(text: str) -> Json:
     if text == "uniform":
         return {"prevalence": text}
-    if not text.lstrip().startswith("{"):
-        if not Path(text).exists():
-            refuse(f"--population {text}: there is no such file; else it is uniform, or JSON")
-        found = read_mapping(Path(text), "a population")
-    else:
+    if text.lstrip().startswith("{"):
         try:
             found = orjson.loads(text)
         except orjson.JSONDecodeError as error:
             refuse(f"--population is not valid JSON: {error}")
+    elif Path(text).exists():
+        found = read_mapping(Path(text), "a population")
+    else:
+        refuse(f"--population {text}: there is no such file; else it is uniform, or JSON")
     # Shares by class need no other name.
     return found if {"prevalence", "strata", "shares"} & set(found) else {"prevalence": found}

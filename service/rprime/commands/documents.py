@@ -47,11 +47,8 @@ def gates_schema(
             status = Status.USAGE
     if files:
         raise typer.Exit(status)
-    schema = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **Gates.model_json_schema(),
-    }
-    typer.echo(json.dumps(schema, indent=2))
+    dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+    typer.echo(json.dumps(dialect | Gates.model_json_schema(), indent=2))
 
 
 def indices(

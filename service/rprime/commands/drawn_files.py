@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 import orjson
 from pydantic import ValidationError
@@ -13,29 +12,31 @@ from rprime.client.report import Report
 from rprime.commands.ci_request import assemble
 from rprime.commands.evaluation import read, subject_of
 from rprime.commands.exit_status import refuse
+from rprime.report.figures.evaluation import drawn
+from rprime.report.figures.sheet import Canvas
 from rprime.report.subject import ReportSubject
 
 
-class Drawn(NamedTuple):
-    """Whether there is a baseline, and what is drawn with these indices."""
-
-    compared: bool
-    subject: Callable[[tuple[str, ...]], ReportSubject]
-
-
-def read_drawn(file: str, baseline: str | None) -> Drawn:
-    """Read a file, or end and say what is wrong with it."""
+def drawn_file(
+    file: str, baseline: str | None, figure: str, indices: tuple[str, ...]
+) -> Callable[[Canvas], bytes]:
+    """Return how a figure of a file is drawn, or end and say what is wrong with it."""
     report = _report(file)
     if report is None:
-        return _of_evidence(file, baseline)
-    if baseline is not None:
+        subject, compared = _of_evidence(file, baseline)
+    elif baseline is not None:
         refuse("a report has the baseline that it was made with; leave --baseline out")
-    if report.table is None:
+    elif report.table is None:
         refuse(
             f"{file}: the report has no table; `rprime evaluate --json --table` and "
             "`GET /v1/evaluations/{id}?include=table` write one that has"
         )
-    return Drawn(report.comparison is not None, report.subject)
+    else:
+        subject, compared = report.subject, report.comparison is not None
+    try:
+        return drawn(figure, subject, indices, compared=compared)
+    except ValueError as error:
+        refuse(str(error))
 
 
 def _report(file: str) -> Report | None:
@@ -59,7 +60,10 @@ def _report(file: str) -> Report | None:
     return report
 
 
-def _of_evidence(file: str, baseline: str | None) -> Drawn:
+def _of_evidence(
+    file: str, baseline: str | None
+) -> tuple[Callable[[tuple[str, ...]], ReportSubject], bool]:
+    """Return what is drawn with given indices, and whether there is a baseline."""
     ci_request = assemble(file, baseline=baseline)
     if "baseline" in ci_request.kept_there:
         refuse("a stored baseline needs a stored evaluation: name its id, or give a file")
@@ -71,4 +75,4 @@ def _of_evidence(file: str, baseline: str | None) -> Drawn:
         return replace(found, model=found.model or Path(file).stem)
 
     assessment = evaluation_request.assessment
-    return Drawn(assessment is not None and assessment.comparison is not None, subject)
+    return subject, assessment is not None and assessment.comparison is not None

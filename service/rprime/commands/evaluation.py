@@ -98,18 +98,16 @@ def _run_on_server(
     if any(warning.code == "first_evaluation" for warning in answer.warnings):
         project = getattr(answer, "project", None)
         say(f"FIRST evaluation of project {project}: there was no such project before")
-
     assessment = evaluation_request.assessment
     read_so = assessment.notes if assessment else evaluation_request.evidence.warnings
     known = {(warning.code, warning.detail) for warning in answer.warnings}
     notes = tuple(note for note in read_so if (note.code, note.detail) not in known)
 
     def subject() -> ReportSubject:
-        asked = evaluation_request
-        if sent.tallied:
-            asked = read(JsonRequest(sent.content), kept_there=True)
-        evaluation = asked.evaluate()
-        alone = subject_of(replace(asked, assessment=None), evaluation, ci_request)
+        tables = read(JsonRequest(sent.content), kept_there=True) if sent.tallied else None
+        asked = replace(tables or evaluation_request, assessment=None)
+        evaluation = (tables or evaluation_request).evaluate()
+        alone = subject_of(asked, evaluation, ci_request)
         link = (getattr(answer, "links", None) or {}).get("self")
         return replace(
             answered(alone, evaluation, answer, notes),
@@ -128,9 +126,9 @@ def read(
 
     `kept_there` says that a service will keep what the request wants to be kept.
     """
-    known = settings().limits
+    limits = settings().limits
     try:
-        evaluation_request = request.read(known)
+        evaluation_request = request.read(limits)
     except Problem as problem:
         files = request.files if isinstance(request, ColumnFileRequest) else []
         refuse_here(problem, " and ".join(file.name for file in files))

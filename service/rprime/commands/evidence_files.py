@@ -66,7 +66,7 @@ def read_evidence(file: str) -> ColumnFile | bytes:
             beginning = _beginning(body)
             if beginning.startswith(_ARRAY):
                 refuse(f"{file} is a single array; numpy.savez gives each array its name")
-            kind = SUFFIXES.get(_suffix(file)) or _kind_of(file, beginning)
+            kind = _kind(Path(file), beginning)
             if kind is None:
                 return body.read()
             if kind == "npz" and (table := _table(body)):
@@ -77,14 +77,12 @@ def read_evidence(file: str) -> ColumnFile | bytes:
     return ColumnFile(file, kind, content)
 
 
-def _suffix(file: str) -> str:
-    path = Path(file)
-    return (Path(path.stem) if path.suffix.lower() in _PACKED else path).suffix.lower()
-
-
-def _kind_of(file: str, beginning: bytes) -> Kind | None:
-    """Return the format of columns that begins so; None for JSON."""
-    if _suffix(file) == ".json" or beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
+def _kind(path: Path, beginning: bytes) -> Kind | None:
+    """Return the format of columns, by the suffix or how the file begins; None for JSON."""
+    suffix = (Path(path.stem) if path.suffix.lower() in _PACKED else path).suffix.lower()
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    if suffix == ".json" or beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
         return None
     found = (kind for kind, form in FORMATS.items() if beginning.startswith(form.begins))
     return next(found, "csv")

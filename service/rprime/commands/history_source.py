@@ -34,11 +34,6 @@ class HistorySource(NamedTuple):
     service: ServiceOptions | None
     store: str
 
-    @classmethod
-    def of(cls, store: str, **service: Any) -> "HistorySource":  # noqa: ANN401 (options by name)
-        """Return the source that the options name."""
-        return cls(ServiceOptions.of(**service, on_service_error=None), store)
-
     @contextmanager
     def client(self, *, read_only: bool = True) -> Iterator["Client"]:
         """Return a client of the service, or of one that runs here, on the store.
@@ -133,8 +128,7 @@ def newest(client: "Client", project: str, names: dict[str, str | None]) -> str:
     if not found:
         said = ", ".join(f"{name} {value}" for name, value in names.items() if value)
         refuse(f"{project} has no evaluation of {said or 'any kind'}")
-    identifier: str = found[0].id
-    return identifier
+    return str(found[0].id)
 
 
 @contextmanager
@@ -166,6 +160,6 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
 with_history = options.expanded(
     "history",
     {**options.connection("open the store"), "store": (StoreUrl, DEFAULT_STORE)},
-    HistorySource.of,
+    lambda store, **service: HistorySource(ServiceOptions.of(**service), store),
 )
 """Add the options of a history; the command takes them as `history`."""

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the keys of the service.")
 
-_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
-_COLUMNS = ("ID", "STATE", "SCOPES", "PROJECT", "EXPIRES", "NAME")
-
 File = Annotated[
     Path, typer.Option("--file", envvar="RPRIME_KEYS_FILE", help="The file that has the keys.")
 ]
@@ -80,7 +77,7 @@ def list_keys(*, file: File) -> None:
         )
         for key in found
     )
-    print_rows(_COLUMNS, rows)
+    print_rows(("ID", "STATE", "SCOPES", "PROJECT", "EXPIRES", "NAME"), rows)
 
 
 @app.command()
@@ -142,4 +139,5 @@ def _duration(text: str) -> timedelta | None:
     found = re.fullmatch(r"([1-9]\d{0,4})([hdw])", text)
     if found is None:
         refuse("--expires is a number of hours, days or weeks, such as 12h, 90d or 4w; or never")
-    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    unit = {"h": "hours", "d": "days", "w": "weeks"}[found[2]]
+    return timedelta(**{unit: int(found[1])})

@@ -14,7 +14,6 @@ from rprime.report.formats import FORMATS
 if TYPE_CHECKING:
     from rprime.settings import Settings
 
-
 OnServiceError = Literal["fail", "warn"]
 """What an outage of the service means for the job."""
 
@@ -26,7 +25,7 @@ class ServiceOptions(NamedTuple):
     key: str | None
     timeout: float
     retries: int
-    on_service_error: OnServiceError | None
+    on_service_error: OnServiceError | None = None
 
     @classmethod
     def of(cls, server: str | None, **others: Any) -> "ServiceOptions | None":  # noqa: ANN401 (by name)
@@ -37,14 +36,6 @@ class ServiceOptions(NamedTuple):
 _service = partial(typer.Option, rich_help_panel="Service")
 _output = partial(typer.Option, rich_help_panel="Output")
 
-Key = Annotated[
-    str | None,
-    _service(envvar="RPRIME_KEY", show_envvar=True, help="A key of `rprime keys create`."),
-]
-Timeout = Annotated[float, _service(min=0.001, help="Seconds to wait for an answer, each time.")]
-Retries = Annotated[
-    int, _service(min=0, help="How often to ask again where the service is busy or out of reach.")
-]
 OnError = Annotated[
     OnServiceError,
     _service(
@@ -161,13 +152,6 @@ class Output(NamedTuple):
     files: Mapping[str, Path | None]
     """By the name of a format, where to write it; None: not asked for."""
 
-    @classmethod
-    def of(
-        cls, *, as_json: bool, json_file: Path | None, annotations: bool, **files: Path | None
-    ) -> "Output":
-        """Return the options; the others are paths of renderings."""
-        return cls(as_json, json_file, annotations, files)
-
 
 with_output = expanded(
     "output",
@@ -177,7 +161,7 @@ with_output = expanded(
         "annotations": (Annotations, False),
         **{entry.name: (_file(entry.words, entry.name), None) for entry in FORMATS},
     },
-    Output.of,
+    lambda as_json, json_file, annotations, **files: Output(as_json, json_file, annotations, files),
 )
 """Add the options of the output, one for each rendering; the command takes them as `output`."""
 
@@ -191,11 +175,14 @@ def connection(otherwise: str) -> dict[str, tuple[Any, Any]]:
         show_envvar=True,
         help=f"Ask this service; default: {otherwise}.",
     )
+    key = _service(envvar="RPRIME_KEY", show_envvar=True, help="A key of `rprime keys create`.")
+    timeout = _service(min=0.001, help="Seconds to wait for an answer, each time.")
+    again = "How often to ask again where the service is busy or out of reach."
     return {
         "server": (Annotated[str | None, server], None),
-        "key": (Key, None),
-        "timeout": (Timeout, 60.0),
-        "retries": (Retries, 3),
+        "key": (Annotated[str | None, key], None),
+        "timeout": (Annotated[float, timeout], 60.0),
+        "retries": (Annotated[int, _service(min=0, help=again)], 3),
     }
 
 

@@ -12,25 +12,24 @@ from numpy.typing import NDArray
 
 from rprime.application import EvaluationRequest
 from rprime.application.assessment import side_of
+from rprime.client.calls import JSON
 from rprime.commands.ci_request import CiRequest, JsonRequest, splice, written
 from rprime.commands.exit_status import refuse, say
 from rprime.core.comparison.alignment import Side
 from rprime.core.slices.slices import SliceColumn, Slices
-from rprime.evidence import Evidence
+from rprime.evidence import FORMATS, Evidence
 from rprime.evidence.reader import MEMBERS, OF_SCORES
 from rprime.tally import slice_tables
 
 Json = dict[str, Any]
 
-JSON = "application/json"
-ARROW = "application/vnd.apache.arrow.stream"
 MOST_ITEMS = 10_000_000
 """Up to here the items go along, so that comparisons are paired."""
-SMALL = 1024 * 1024
+_SMALL = 1024 * 1024
 """Bytes up to which JSON goes as it is."""
-MOST_JSON = 32 * 1024 * 1024
+_MOST_JSON = 32 * 1024 * 1024
 """Bytes of a JSON body that a service takes unless it was told otherwise."""
-MOST_QUERY = 6 * 1024
+_MOST_QUERY = 6 * 1024
 """Bytes of what stands in the address: proxies take 8 KiB of it."""
 
 
@@ -53,8 +52,9 @@ def make_payload(
     `columns` says whether the service takes columns for an answer to this.
     """
     asked, items = ci_request.request, evaluation_request.evidence.items
-    as_it_is = isinstance(asked, JsonRequest) and (items is None or len(asked.body) <= SMALL)
-    if isinstance(asked, JsonRequest) and as_it_is and not (table_only and items is not None):
+    if isinstance(asked, JsonRequest) and (
+        items is None or (len(asked.body) <= _SMALL and not table_only)
+    ):
         return Payload(splice(asked.body, ci_request.kept_there))
     if not table_only and items is not None and items.true.size <= MOST_ITEMS:
         packed = _packed(ci_request, evaluation_request) if columns else None
@@ -94,13 +94,13 @@ def _packed(ci_request: CiRequest, evaluation_request: EvaluationRequest) -> Pay
     if baseline is not None and baseline.items is None:
         content["baseline"] = members["baseline"]
     elif baseline is not None and baseline.items is not None:
-        if not _same_items(evaluation_request, baseline):
+        if not _same_items(evidence, baseline):
             return None
         arrays["y_pred_baseline"] = _positions(baseline.items.predicted, k)
     request = splice(written(content), ci_request.kept_there)
-    if len(quote(request, safe="")) > MOST_QUERY:
+    if len(quote(request, safe="")) > _MOST_QUERY:
         return None
-    return Payload(_streamed(arrays, evidence), ARROW, request)
+    return Payload(_streamed(arrays, evidence), FORMATS["arrow"].media_type, request)
 
 
 def _baseline(evaluation_request: EvaluationRequest) -> Side | None:
@@ -116,22 +116,19 @@ def _positions(predicted: NDArray[Any], k: int) -> NDArray[Any]:
     return np.where(predicted == k, signed.dtype.type(-1), signed)
 
 
-def _same_items(evaluation_request: EvaluationRequest, baseline_side: Side) -> bool:
+def _same_items(evidence: Evidence, baseline: Side) -> bool:
     """Whether a baseline is nothing but other predictions for the candidate's items."""
-    evidence = evaluation_request.evidence
-    mine, theirs = evidence.items, baseline_side.items
-    if mine is None or theirs is None or baseline_side.scores is not None or baseline_side.test_set:
+    mine, theirs = evidence.items, baseline.items
+    if mine is None or theirs is None or baseline.scores is not None or baseline.test_set:
         return False
-    pairs = ((mine.true, theirs.true), (mine.weights, theirs.weights), (mine.groups, theirs.groups))
     return (
-        baseline_side.labels == evidence.labels
-        and all(_is_equal(one, other) for one, other in pairs)
-        and baseline_side.fingerprint == evidence.fingerprint
+        baseline.labels == evidence.labels
+        and all(
+            np.array_equal(getattr(mine, name), getattr(theirs, name))
+            for name in ("true", "weights", "groups")
+        )
+        and baseline.fingerprint == evidence.fingerprint
     )
-
-
-def _is_equal(one: NDArray[Any] | None, other: NDArray[Any] | None) -> bool:
-    return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
 def _streamed(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> bytes:
@@ -179,8 +176,7 @@ def _representatives(column: SliceColumn) -> tuple[list[Any], NDArray[Any]]:
 def _slicing(slices: Slices | None) -> Json:
     """Return how the slices of items are made, as members of a request."""
     cuts = {name: one.edges for name, one in _columns(slices).items() if one.edges}
-    crossings = slices.crossings if slices else []
-    found = {"slice_cuts": cuts, "slice_crossings": crossings}
+    found = {"slice_cuts": cuts, "slice_crossings": slices and slices.crossings}
     return {name: value for name, value in found.items() if value}
 
 
@@ -191,27 +187,24 @@ def _spelled(
 
     Their ids do not go along, which say no more once the same items stand in the same order.
     """
-    asked = ci_request.request
+    asked, evidence = ci_request.request, evaluation_request.evidence
     if isinstance(asked, JsonRequest):
         body = asked.body
     else:
         baseline = _baseline(evaluation_request)
-        same = baseline is not None and _same_items(evaluation_request, baseline)
-        if evaluation_request.evidence.identities is not None and (with_ids or not same):
-            refuse(_IDS)
-        content = _rest(asked.members) | spelled_side(side_of(evaluation_request.evidence, None))
+        same = baseline is not None and _same_items(evidence, baseline)
+        if evidence.identities is not None and (with_ids or not same):
+            refuse(
+                "the ids of the items cannot be sent with this baseline, or with so many names of "
+                "classes; evaluate here, without --server, or send the tables alone by --table-only"
+            )
+        content = _rest(asked.members) | spelled_side(side_of(evidence, None))
         if "test_set" in asked.members:
             content["test_set"] = asked.members["test_set"]
         if baseline is not None:
             content["baseline"] = asked.members.get("baseline") or spelled_side(baseline)
         body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
-    return Payload(splice(body, ci_request.kept_there)) if len(body) <= MOST_JSON else None
-
-
-_IDS = (
-    "the ids of the items cannot be sent with this baseline, or with so many names of classes; "
-    "evaluate here, without --server, or send the tables alone by --table-only"
-)
+    return Payload(splice(body, ci_request.kept_there)) if len(body) <= _MOST_JSON else None
 
 
 def spelled_side(side: Side) -> Json:
@@ -223,8 +216,7 @@ def spelled_side(side: Side) -> Json:
     found |= _slicing(side.slices)
     for name, column in _columns(side.slices).items():
         values, codes = _representatives(column)
-        own = np.array(values, dtype=object)[codes].tolist()
-        found.setdefault("slices", {})[name] = own
+        found.setdefault("slices", {})[name] = np.array(values, dtype=object)[codes].tolist()
     found["y_pred"] = names[items.predicted].tolist()
     if side.scores is not None:
         found["y_score"] = np.ascontiguousarray(side.scores.values)

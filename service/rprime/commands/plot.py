@@ -97,26 +97,15 @@ def plot(
         elif source is None:
             refuse(f"{figure} is of an evaluation: name a file, or its id")
         elif Path(source).exists():
+            from rprime.commands.drawn_files import drawn_file
+
             sheet = Canvas(form, width, scale)
-            write_image(output, lambda: _of_file(source, baseline, figure, keys)(sheet))
+            write_image(output, lambda: drawn_file(source, baseline, figure, keys)(sheet))
             return
         else:
             place = ("evaluations", source)
         place = (*place, "figures", f"{figure}.{form}")
         write_image(output, lambda: _of_history(history, place, query, MEDIA_TYPES[form]))
-
-
-def _of_file(
-    file: str, baseline: str | None, figure: FigureName, indices: tuple[str, ...]
-) -> Callable[[Canvas], bytes]:
-    from rprime.commands.drawn_files import read_drawn
-    from rprime.report.figures.evaluation import drawn
-
-    found = read_drawn(file, baseline)
-    try:
-        return drawn(figure.value, found.subject, indices, compared=found.compared)
-    except ValueError as error:
-        refuse(str(error))
 
 
 def _of_history(

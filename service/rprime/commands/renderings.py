@@ -26,8 +26,13 @@ _LOUD = {
 }
 
 
-def publish(outcome: EvaluationOutcome, output: Output, gates: Path | None) -> None:
-    """Print and write what was asked for; annotations stand at the rules in the file of gates."""
+def conclude(
+    outcome: EvaluationOutcome, output: Output, gates: Path | None, *, strict: bool
+) -> NoReturn:
+    """Print and write what was asked for, and end with the status of the verdict.
+
+    Annotations stand at the rules in the file of gates.
+    """
     for name, path in output.files.items():
         if path is not None:
             _write(path, BY_NAME[name].render(outcome.subject))
@@ -45,9 +50,10 @@ def publish(outcome: EvaluationOutcome, output: Output, gates: Path | None) -> N
         put(render_terminal(outcome.subject).encode())
     if output.annotations:
         _annotate(outcome.subject, gates, err=output.as_json)
+    _end(outcome, strict=strict)
 
 
-def conclude(outcome: EvaluationOutcome, *, strict: bool) -> NoReturn:
+def _end(outcome: EvaluationOutcome, *, strict: bool) -> NoReturn:
     """End with the status of the verdict, and say loudly what is no pass."""
     status, verdict = Status.DONE, outcome.verdict
     if verdict == "fail":
@@ -76,27 +82,21 @@ def _annotate(subject: ReportSubject, gates: Path | None, *, err: bool) -> None:
 
 def _append(variable: str, content: Callable[[], bytes]) -> None:
     """Append to a file of a job of GitHub Actions, where there is one."""
-    path = os.environ.get(variable)
-    if not path:
-        return
-    try:
-        with Path(path).open("ab") as file:
-            file.write(content())
-    except OSError as error:
-        say(f"cannot write to {path}, which {variable} names: {error.strerror}")
+    if path := os.environ.get(variable):
+        try:
+            with Path(path).open("ab") as file:
+                file.write(content())
+        except OSError as error:
+            say(f"cannot write to {path}, which {variable} names: {error.strerror}")
 
 
 def _outputs(outcome: EvaluationOutcome) -> bytes:
     """Return the outputs for later steps of a job: verdict, id and first figures."""
-    figures = {one.index.key: one.value for one in Measures(outcome.subject).headlines}
-    found = {"verdict": outcome.verdict, "evaluation": outcome.subject.id, **figures}
+    found: dict[str, object] = {"verdict": outcome.verdict, "evaluation": outcome.subject.id}
+    found |= {one.index.key: one.value for one in Measures(outcome.subject).headlines}
+    known = {name: str(value) for name, value in found.items() if value is not None}
     # None of them may bring a line of its own.
-    lines = (
-        f"{name}={''.join(str(value).split())}\n"
-        for name, value in found.items()
-        if value is not None
-    )
-    return "".join(lines).encode()
+    return "".join(f"{name}={''.join(known[name].split())}\n" for name in known).encode()
 
 
 def _write(path: Path, content: bytes) -> None:

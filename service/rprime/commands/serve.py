@@ -111,25 +111,22 @@ def _refuse_unusable(settings: "Settings") -> None:
     from rprime.routes.store_lifespan import database_options
     from rprime.store import StoreError, StoreFullError, StoreUnavailableError, open_store
 
-    if settings.store == "none":
-        return
-    try:
-        # It may come later: until then the service is not ready.
-        with suppress(StoreUnavailableError, StoreFullError):
-            open_store(settings.store, options=database_options(settings)).close()
-    except StoreError as exc:
-        refuse(str(exc))
+    if settings.store != "none":
+        try:
+            # It may come later: until then the service is not ready.
+            with suppress(StoreUnavailableError, StoreFullError):
+                open_store(settings.store, options=database_options(settings)).close()
+        except StoreError as exc:
+            refuse(str(exc))
 
 
 def _listen(settings: "Settings") -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    address = (settings.host, settings.port)
     try:
-        listener = socket.create_server(
-            (settings.host, settings.port), family=family, backlog=_BACKLOG
-        )
+        return socket.create_server(address, family=family, backlog=_BACKLOG)
     except OSError as exc:
         refuse(f"cannot listen on {settings.host}:{settings.port}: {exc.strerror}")
-    return listener
 
 
 def _listen_at(path: Path) -> socket.socket:

@@ -62,9 +62,9 @@ def discrimination(
             from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
 
             output = output or Path(f"figure-{figure}.svg")
-            look: dict[str, Any] = {"title": plan.title, "by": by or plan.by}
-            look |= {"columns": 1 if plan.title else COLUMNS, "form": known_form(output)}
-            write_image(output, lambda: draw_discrimination(lines, **look))
+            look: Any = {"title": plan.title, "by": by or plan.by, "form": known_form(output)}
+            columns = 1 if plan.title else COLUMNS
+            write_image(output, lambda: draw_discrimination(lines, columns=columns, **look))
         else:
             put(discrimination_document(lines) + b"\n")
 
@@ -96,7 +96,7 @@ def _studied(study: Callable[[bytes, "Limits"], Result], body: bytes) -> Result:
         refuse_here(problem)
 
 
-def _entry(name: str) -> Any:  # noqa: ANN401 (JSON)
+def _entry(name: str) -> str | dict[str, Any]:
     key, colon, number = name.partition(":")
     if colon and not number.isdecimal():
         refuse("a class is a number from 1 on, as in f1:1")
@@ -139,22 +139,21 @@ def _document(found: "Reproduction") -> Iterator[str]:
 
 
 def _json(found: "Reproduction") -> bytes:
-    results = [
-        {
-            "table": result.table,
-            "index": result.index,
-            "class": result.class_,
-            "published": result.published,
-            "computed": result.computed,
-            "result": result.mark,
-        }
-        for result in found.results
-    ]
     document = {
         "source": found.source,
-        "numbers": len(results),
+        "numbers": len(found.results),
         "reproduced": found.reproduced,
-        "results": results,
+        "results": [
+            {
+                "table": one.table,
+                "index": one.index,
+                "class": one.class_,
+                "published": one.published,
+                "computed": one.computed,
+                "result": one.mark,
+            }
+            for one in found.results
+        ],
         "errata": [{"table": where, "text": text} for where, text in found.errata],
         "claims": [asdict(claim) for claim in found.claims],
     }

@@ -37,18 +37,17 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
     The table as members of a request, JSON, and that of the column `y_pred_baseline`, if there
     is one.
     """
-    asked = next(_of_scores(members), None)
-    if asked is not None:
+    for asked in _of_scores(members):
         refuse(
             f"{asked} reads the scores of every item, and an engine gives a table alone: "
             "leave it out, or evaluate without --engine"
         )
-    mapped = [name for name in OF_LABELS if members.get(name) not in (None, {}, "refuse")]
-    if mapped:
-        refuse(
-            f"{mapped[0]} is for items that are read here, and an engine counts labels as they "
-            "stand: map them in the files, or evaluate without --engine"
-        )
+    for name in OF_LABELS:
+        if members.get(name) not in (None, {}, "refuse"):
+            refuse(
+                f"{name} is for items that are read here, and an engine counts labels as they "
+                "stand: map them in the files, or evaluate without --engine"
+            )
     found = _tallies(files, engine, members)
     if found.baseline is None:
         return [_json(found.candidate)]
@@ -86,15 +85,9 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
         source = Files.of(files)
         asked = Engine.of(engine)
         with working(f"Counting by {asked.name} ..."), opened(asked, source) as frame:
-            return tally(
-                frame,
-                labels=labels,
-                reject_below=least,
-                untyped=source.format == "csv",
-                slices=slices,
-                cuts=cuts,
-                crossings=list(crossings),
-            )
+            asked_slices: Any = {"slices": slices, "cuts": cuts, "crossings": list(crossings)}
+            untyped = source.format == "csv"
+            return tally(frame, labels=labels, reject_below=least, untyped=untyped, **asked_slices)
     except UnreachableEngineError as error:
         say(f"NO VERDICT, the engine gave no answer. {error}")
         raise typer.Exit(Status.UNREACHABLE) from None

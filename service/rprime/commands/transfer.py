@@ -3,8 +3,9 @@
 import json
 import sys
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, Annotated
 
 import typer
 
@@ -17,10 +18,6 @@ from rprime.commands.history_source import (
     with_history,
 )
 from rprime.core.progress import report
-
-if TYPE_CHECKING:
-    from rprime.client.clients import Client
-    from rprime.store import Store
 
 _STANDARD = Path("-")
 _LINES = "application/x-ndjson"
@@ -69,14 +66,13 @@ def import_(
     history: HistorySource,
 ) -> None:
     """Add an export to the history of a service, or to a store that no service uses."""
+    from rprime.store import InvalidExportError
+
     try:
         with sys.stdin.buffer if file == _STANDARD else file.open("rb") as lines:
-            if history.service is None:
-                with opened(history.store, read_only=False) as store:
-                    added = _added_here(store, lines, file)
-            else:
-                with working("Importing ..."), history.client() as client:
-                    added = _added_there(client, lines)
+            added = _added(history, lines)
+    except InvalidExportError as exc:
+        refuse(f"{file}: {exc}")
     except OSError as exc:
         refuse(f"cannot read {file}: {exc.strerror}")
     say(
@@ -85,24 +81,15 @@ def import_(
     )
 
 
-def _added_here(store: "Store", lines: IO[bytes], file: Path) -> dict[str, int]:
-    from dataclasses import asdict
-
-    from rprime.store import InvalidExportError
-
-    try:
-        return asdict(store.import_lines(lines))
-    except InvalidExportError as exc:
-        refuse(f"{file}: {exc}")
-
-
-def _added_there(client: "Client", lines: IO[bytes]) -> dict[str, int]:
+def _added(history: HistorySource, lines: IO[bytes]) -> dict[str, int]:
     from rprime.client.calls import Call
 
-    headers = {"Content-Type": _LINES}
-    return client.ask(
-        Call("POST", "/v1/import", lambda content, _: json.loads(content), lines.read(), headers)
-    )
+    if history.service is None:
+        with opened(history.store, read_only=False) as store:
+            return asdict(store.import_lines(lines))
+    read, headers = lambda content, _: json.loads(content), {"Content-Type": _LINES}
+    with working("Importing ..."), history.client() as client:
+        return client.ask(Call("POST", "/v1/import", read, lines.read(), headers))
 
 
 def backup(
