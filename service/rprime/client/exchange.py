@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from http import HTTPStatus
+from http.client import responses
 from secrets import SystemRandom
 from typing import Any, NamedTuple
 
@@ -177,10 +177,7 @@ def _stand_in(response: httpx.Response) -> dict[str, Any]:
 
 
 def _phrase(status: int) -> str:
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
+    return f"{status} {responses.get(status, '')}".rstrip()
 
 
 def _place(url: httpx.URL) -> str:

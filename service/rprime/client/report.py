@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rprime.client.values import Classes, ClassValues, Differences, Values
 from rprime.report.decimals import plural
-from rprime.report.figures.sheet import Canvas, form_of
+from rprime.report.figures.sheet import Canvas, EvaluationFigure, form_of
 from rprime.schemas.report import CompareReport
 from rprime.schemas.report import Report as ReportModel
 from rprime.schemas.simulation import LintReport, PlanReport
@@ -223,16 +223,7 @@ class Report(Judged[ReportModel]):
 
     def plot(
         self,
-        figure: Literal[
-            "confusion",
-            "radar",
-            "per_class",
-            "roc",
-            "precision_recall",
-            "reliability",
-            "risk_coverage",
-            "scores",
-        ] = "confusion",
+        figure: EvaluationFigure = "confusion",
         *,
         indices: Sequence[str] = (),
         width: int = 800,

@@ -1,10 +1,9 @@
 """A figure as a file: of evidence, of a report, or of what is stored."""
 
 from collections.abc import Callable
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -13,6 +12,7 @@ from rprime.commands.history_source import HistorySource, with_history
 from rprime.report.figures.sheet import (
     MEDIA_TYPES,
     Canvas,
+    EvaluationFigure,
     Form,
     NoFiguresError,
     NothingToDrawError,
@@ -23,23 +23,8 @@ from rprime.report.figures.sheet import (
 _filter = partial(typer.Option, rich_help_panel="Of a history")
 
 
-class FigureName(StrEnum):
-    """What there is to draw."""
-
-    CONFUSION = "confusion"
-    RADAR = "radar"
-    PER_CLASS = "per_class"
-    ROC = "roc"
-    PRECISION_RECALL = "precision_recall"
-    RELIABILITY = "reliability"
-    RISK_COVERAGE = "risk_coverage"
-    SCORES = "scores"
-    TREND = "trend"
-    LINES = "lines"
-    BOXES = "boxes"
-
-
-_OF_HISTORY = (FigureName.TREND, FigureName.LINES, FigureName.BOXES)
+_HistoryFigure = Literal["trend", "lines", "boxes"]
+_Figure = Literal[EvaluationFigure, _HistoryFigure]
 
 
 @with_history
@@ -53,7 +38,7 @@ def plot(
         ),
     ] = None,
     *,
-    figure: Annotated[FigureName, typer.Option(help="What to draw.")],
+    figure: Annotated[_Figure, typer.Option(help="What to draw.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The file, .svg or .png; default: FIGURE.svg."),
@@ -89,7 +74,7 @@ def plot(
 
         keys = tuple(map(canonical, index or ()))
         query: dict[str, Any] = {"index": keys, "width": width, "scale": scale}
-        if figure in _OF_HISTORY:
+        if figure in get_args(_HistoryFigure):
             if project is None or source is not None:
                 refuse(f"{figure} is of a history: name its --project, and no file")
             place: tuple[str, ...] = ("projects", project)

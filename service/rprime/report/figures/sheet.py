@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+ScoreFigure = Literal["roc", "precision_recall", "reliability", "risk_coverage", "scores"]
+EvaluationFigure = Literal["confusion", "radar", "per_class", ScoreFigure]
 Form = Literal["svg", "png"]
 MEDIA_TYPES: dict[Form, str] = {"svg": "image/svg+xml", "png": "image/png"}
 PIXELS = 96
