@@ -22,8 +22,6 @@ from rprime.settings import Limits
 
 Json = dict[str, Any]
 
-_LONGEST_SOURCE = 2048
-"""Characters, of the contract."""
 _SLICE = re.compile(r"(?:([^=(),]+)=)?\s*(?:cut\(([^(),]+),([^()]+)\)|([^=(),]+))")
 _REFERENCE = re.compile(r"(?:(alias|version|branch|evaluation)=(.+?)|(latest))(?:,model=([^,=]+))?")
 
@@ -122,7 +120,7 @@ def assemble(
     reference = reference_of(baseline)
     kept = {name: value for name, value in (origin or {}).items() if value or value is False}
     if engine is not None:
-        kept.setdefault("source", ", ".join(files)[:_LONGEST_SOURCE])
+        kept.setdefault("source", ", ".join(files)[:2048])  # the most that the contract allows
     given = dict(kept)
     if "project" in kept:
         # The reader, too, needs it: the anchor of a gate belongs to a project.

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from http import HTTPStatus
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 _MARKER = re.compile(r"<!-- rprime:report [0-9a-f]+ -->")
 _PAGE = 100
-_FORBIDDEN = 403
 
 
 class Forge(NamedTuple):
@@ -36,6 +36,7 @@ class Forge(NamedTuple):
     headers: dict[str, str]
 
 
+@defects()
 def comment(
     file: Annotated[Path, typer.Argument(help="The report that --markdown of `evaluate` wrote.")],
     *,
@@ -50,21 +51,20 @@ def comment(
     request, with 2 for a file that is no report or without a token, and with 4 where the API
     refuses or gives no answer.
     """
-    with defects():
-        on_gitlab = "CI_API_V4_URL" in os.environ
-        if not on_gitlab and "GITHUB_REPOSITORY" not in os.environ:
-            refuse("this is no job of GitHub or GitLab: there is no GITHUB_REPOSITORY")
-        number = number or _number(on_gitlab=on_gitlab)
-        if number is None:
-            say("this job belongs to no pull or merge request, so there is no comment")
-            return
-        try:
-            body = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            refuse(f"cannot read {file}: {error}")
-        if not _MARKER.match(body):
-            refuse(f"{file} is no report that --markdown wrote")
-        _publish(_gitlab(number) if on_gitlab else _github(number), body)
+    on_gitlab = "CI_API_V4_URL" in os.environ
+    if not on_gitlab and "GITHUB_REPOSITORY" not in os.environ:
+        refuse("this is no job of GitHub or GitLab: there is no GITHUB_REPOSITORY")
+    number = number or _number(on_gitlab=on_gitlab)
+    if number is None:
+        say("this job belongs to no pull or merge request, so there is no comment")
+        return
+    try:
+        body = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        refuse(f"cannot read {file}: {error}")
+    if not _MARKER.match(body):
+        refuse(f"{file} is no report that --markdown wrote")
+    _publish(_gitlab(number) if on_gitlab else _github(number), body)
 
 
 def _number(*, on_gitlab: bool) -> int | None:
@@ -136,7 +136,7 @@ def _mine(client: "httpx.Client", forge: Forge, marker: str) -> int | None:
     """Find the comment of an earlier run, by the marker and by who wrote it."""
     user = client.get("/user")
     # The token of a job on GitHub belongs to an app, which may not ask who it is.
-    app = user.status_code == _FORBIDDEN and forge.author == "user"
+    app = user.status_code == HTTPStatus.FORBIDDEN and forge.author == "user"
     own = {"type": "Bot"} if app else {"id": user.raise_for_status().json()["id"]}
     for page in count(1):
         asked = client.get(forge.listed, params={"per_page": _PAGE, "page": page})

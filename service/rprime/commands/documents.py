@@ -13,9 +13,6 @@ from rprime.commands.exit_status import Refusal, Status
 if TYPE_CHECKING:
     from rprime.core.index import Index
 
-_WIDTH = 190
-"""Of the table of indices where it is not a terminal that shows it."""
-
 
 def openapi(
     *, output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None
@@ -82,7 +79,8 @@ def _print_table() -> None:
     for index in INDICES:
         shown = (index.key, index.symbol, *_range_and_best(index), index.name)
         table.add_row(index.scope, index.family, *shown)
-    Console(width=None if sys.stdout.isatty() else _WIDTH, markup=False).print(table)
+    # Where it is not a terminal that shows it, the table has its whole width.
+    Console(width=None if sys.stdout.isatty() else 190, markup=False).print(table)
 
 
 def _print_markdown() -> None:

@@ -25,6 +25,7 @@ _origin = partial(typer.Option, rich_help_panel="Where it belongs")
 
 @options.with_output
 @options.with_service
+@defects()
 def evaluate(
     file: Annotated[
         list[str],
@@ -95,26 +96,26 @@ def evaluate(
     """
     names = {"project": project, "model": model, "version": version, "branch": branch}
     origin = names | {"commit": commit, "tags": tag, "source": source, "keep_items": keep_items}
-    with defects():
-        from rprime.commands.ci_request import assemble, chosen_members
-        from rprime.commands.evaluation import run
-        from rprime.commands.renderings import conclude
+    from rprime.commands.ci_request import assemble, chosen_members
+    from rprime.commands.evaluation import run
+    from rprime.commands.renderings import conclude
 
-        ci_request = assemble(
-            *file,
-            baseline=baseline,
-            gates=gates,
-            request=request,
-            origin=origin,
-            engine=engine,
-            chosen=chosen_members(columns, slice_ or (), crossing or (), population),
-        )
-        outcome = run(ci_request, service, table=table, table_only=table_only)
-        conclude(outcome, output, gates, strict=strict)
+    ci_request = assemble(
+        *file,
+        baseline=baseline,
+        gates=gates,
+        request=request,
+        origin=origin,
+        engine=engine,
+        chosen=chosen_members(columns, slice_ or (), crossing or (), population),
+    )
+    outcome = run(ci_request, service, table=table, table_only=table_only)
+    conclude(outcome, output, gates, strict=strict)
 
 
 @options.with_output
 @options.with_service
+@defects()
 def compare(
     candidate: Annotated[
         str,
@@ -157,7 +158,7 @@ def compare(
 
     Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
     """
-    with defects(), ExitStack() as connections:
+    with ExitStack() as connections:
         from rprime.commands.ci_request import assemble, chosen_members, reference_of
         from rprime.commands.evaluation import run
         from rprime.commands.history import slice_member

@@ -21,14 +21,9 @@ from rprime.evidence import FORMATS, SUFFIXES, Kind
 STDIN = "-"
 _TABLES = {"confusion_matrix.npy", "labels.npy", "unclassified.npy", "spurious.npy"}
 """Members of an archive that holds a table, not columns."""
-_FILE_OF_ARROW = b"ARROW1"
-"""How Arrow's format of files begins, which is not that of its streams."""
-_ARRAY = b"\x93NUMPY"
-"""How a file with one array begins."""
 _PACKED = {".gz", ".zst"}
-_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
-"""How gzip and Zstandard begin."""
-_LONGEST_BEGINNING = 64
+_GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+"""How they begin."""
 _LARGE = 16 * 1024 * 1024
 """Bytes of a file from which on its reading is shown."""
 
@@ -46,7 +41,8 @@ class ColumnFile:
         """Open it; whoever watches sees how far a large one has been read."""
         with ExitStack() as files:
             body = files.enter_context(_opened(self.name, self.content))
-            if self.kind == "arrow" and _beginning(body).startswith(_FILE_OF_ARROW):
+            # Arrow's format of files begins so, which is not that of its streams.
+            if self.kind == "arrow" and _beginning(body).startswith(b"ARROW1"):
                 body = files.enter_context(_streamed(self.name, body))
             elif self.content is None:
                 body = files.enter_context(_shown(body, Path(self.name)))
@@ -64,7 +60,7 @@ def read_evidence(file: str) -> ColumnFile | bytes:
     try:
         with _opened(file, content) as body:
             beginning = _beginning(body)
-            if beginning.startswith(_ARRAY):
+            if beginning.startswith(b"\x93NUMPY"):
                 refuse(f"{file} is a single array; numpy.savez gives each array its name")
             kind = _kind(Path(file), beginning)
             if kind is None:
@@ -92,7 +88,8 @@ def _kind(path: Path, beginning: bytes) -> Kind | None:
 def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
     """Open a file, decompressed; a body that ends too early is found here, not by its reader."""
     with Path(file).open("rb") if content is None else BytesIO(content) as stream:
-        if not _beginning(stream).startswith(_MAGIC):
+        beginning = _beginning(stream)
+        if not beginning.startswith((_GZIP, _ZSTANDARD)):
             yield stream
             return
         with TemporaryFile() as plain:
@@ -100,7 +97,7 @@ def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
 
             from rprime.server.inflating import gunzip, unzstd
 
-            is_gzip = _beginning(stream).startswith(_MAGIC[0])
+            is_gzip = beginning.startswith(_GZIP)
             try:
                 plain.writelines(gunzip(stream) if is_gzip else unzstd(stream, window=0))
             except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError):
@@ -110,7 +107,7 @@ def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
 
 
 def _beginning(body: IO[bytes]) -> bytes:
-    found = body.read(_LONGEST_BEGINNING)
+    found = body.read(64)
     body.seek(0)
     return found
 

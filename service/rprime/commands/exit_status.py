@@ -75,11 +75,11 @@ def refuse_here(problem: "Problem", files: str = "") -> NoReturn:
     """End because of a problem that was found here, in these files of columns."""
     from rprime.client.errors import ProblemError
 
-    hint = _COLUMNS if any(error.code in _OF_COLUMNS for error in problem.errors) else ""
+    of_columns = {"unknown_column", "missing_column"}
+    hint = "" if of_columns.isdisjoint(error.code for error in problem.errors) else _COLUMNS
     refuse_problem(ProblemError(problem.document(local=True)), files, hint)
 
 
-_OF_COLUMNS = {"unknown_column", "missing_column"}
 _COLUMNS = (
     "`columns` is the option --columns y_true=label,y_pred=prediction\n"
     '  a confusion matrix is JSON: {"confusion_matrix": [[5, 1], [2, 7]], "labels": ["cat", "dog"]}'

@@ -21,11 +21,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List stored evaluations, show one, follow an index, rank versions.")
 
-_SHORT = 12
-"""Characters of a commit in the table."""
-_MOST_ROWS = 5
-"""Changed predictions that explain a fall."""
-
 AnyProject = Annotated[str | None, typer.Option("--project", help="Whose evaluations.")]
 Model = Annotated[str | None, typer.Option(help="Of this model.")]
 Version = Annotated[str | None, typer.Option(help="Of this version.")]
@@ -83,7 +78,7 @@ def list_(
     head = ("CREATED", "MODEL", "VERSION", "BRANCH", "COMMIT", index.upper(), "VERDICT", "ID")
     rows = []
     for one in found:
-        names = (one.model, one.version, one.branch, (one.commit or "")[:_SHORT])
+        names = (one.model, one.version, one.branch, (one.commit or "")[:12])
         verdict = f"{one.verdict or '-'}{' (waived)' if one.waived else ''}"
         rows.append((_moment(one), *names, _value(values.get(one.id)), verdict, one.id))
     print_rows(head, rows)
@@ -241,7 +236,7 @@ def _explain(client: "Client", found: "Trend", of: Any) -> None:  # noqa: ANN401
             for names, numbers in changed.rows
             if label is None or shown(label) in names
         ]
-        print_rows(tuple(map(str.upper, (*changed.names, *changed.numbers))), rows[:_MOST_ROWS])
+        print_rows(tuple(map(str.upper, (*changed.names, *changed.numbers))), rows[:5])
 
 
 def _steps(items: "list[TrendItem]") -> "Iterator[tuple[float, TrendItem, TrendItem]]":

@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import Status, refuse, refuse_problem, say
-from rprime.commands.options import OnServiceError, ServiceOptions
+from rprime.commands.options import ServiceOptions
 from rprime.core.progress import watched
 
 if TYPE_CHECKING:
@@ -77,9 +77,17 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
     except ProblemError as problem:
         if problem.status < _SERVER_ERROR:
             refuse_problem(problem, service.url if problem.code == "not_found" else "")
-        _give_up(f"{problem} (request {problem.request_id})", service.on_service_error)
+        why = f"{problem} (request {problem.request_id})"
     except ServiceUnavailableError as error:
-        _give_up(str(error), service.on_service_error)
+        why = str(error)
+    else:
+        return
+    no_verdict = "NO VERDICT, the service gave no answer. "
+    say(f"{no_verdict if service.on_service_error else ''}{why}")
+    if service.on_service_error == "warn":
+        say("this ends with 0 because of --on-service-error warn; nothing was evaluated")
+        raise typer.Exit(Status.DONE)
+    raise typer.Exit(Status.UNREACHABLE)
 
 
 def _watch_sending(request: "httpx.Request") -> None:
@@ -93,14 +101,6 @@ def _watch_sending(request: "httpx.Request") -> None:
 
     if len(request.content) > _PIECE:
         request.stream = Sent()
-
-
-def _give_up(why: str, on_error: OnServiceError | None) -> NoReturn:
-    say(why if on_error is None else f"NO VERDICT, the service gave no answer. {why}")
-    if on_error == "warn":
-        say("this ends with 0 because of --on-service-error warn; nothing was evaluated")
-        raise typer.Exit(Status.DONE)
-    raise typer.Exit(Status.UNREACHABLE)
 
 
 def page(client: "Client", project: str, limit: int, filters: Any) -> list[Any]:  # noqa: ANN401 (names)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _ABOUT = ("class", "class, slice")
 _MOST_ROWS = 20
-_WIDTH = 120
-"""Of the table where it is not a terminal that shows it."""
 
 File = Annotated[
     str, typer.Argument(help="How the model behaves: a file as `rprime evaluate` takes it.")
@@ -42,6 +40,7 @@ Seed = Annotated[int | None, typer.Option(help="Of the simulation.")]
 
 
 @options.with_service
+@defects()
 def lint(
     file: File,
     *,
@@ -54,14 +53,14 @@ def lint(
     as_json: options.AsJson = False,
 ) -> None:
     """Say how often a gate fails a model that has not changed, and which drop it can see."""
-    with defects():
-        asked: Any = {"pairing": pairing, "discordance": discordance, "seed": seed}
-        with _simulating(file, gates, service) as (client, model):
-            found = client.lint(**model, **asked, replicates=replicates)
-        show(found.content if as_json else _lint_overview(found))
+    asked: Any = {"pairing": pairing, "discordance": discordance, "seed": seed}
+    with _simulating(file, gates, service) as (client, model):
+        found = client.lint(**model, **asked, replicates=replicates)
+    show(found.content if as_json else _lint_overview(found))
 
 
 @options.with_service
+@defects()
 def plan(
     file: File,
     *,
@@ -76,11 +75,10 @@ def plan(
     as_json: options.AsJson = False,
 ) -> None:
     """Say how many items a gate needs to pass an unchanged model and to find a drop."""
-    with defects():
-        asked: Any = {"pairing": pairing, "discordance": discordance, "seed": seed}
-        with _simulating(file, gates, service) as (client, model):
-            found = client.plan(**model, **asked, drop=drop)
-        show(found.content if as_json else _plan_overview(found))
+    asked: Any = {"pairing": pairing, "discordance": discordance, "seed": seed}
+    with _simulating(file, gates, service) as (client, model):
+        found = client.plan(**model, **asked, drop=drop)
+    show(found.content if as_json else _plan_overview(found))
 
 
 @contextmanager
@@ -135,7 +133,7 @@ def show(found: "bytes | RenderableType") -> None:
         Console().print(found)
     else:
         stream = StringIO()
-        Console(file=stream, width=_WIDTH, color_system=None).print(found)
+        Console(file=stream, width=120, color_system=None).print(found)
         put("\n".join(line.rstrip() for line in stream.getvalue().splitlines()).encode() + b"\n")
 
 

@@ -28,6 +28,7 @@ _Figure = Literal[EvaluationFigure, _HistoryFigure]
 
 
 @with_history
+@defects()
 def plot(
     source: Annotated[
         str | None,
@@ -67,30 +68,29 @@ def plot(
     history: HistorySource,
 ) -> None:
     """Draw a figure: of evidence or a report here, of what is stored here or by a service."""
+    from rprime.core.aliases import canonical
+
     output = output or Path(f"{figure}.svg")
     form = known_form(output)
-    with defects():
-        from rprime.core.aliases import canonical
+    keys = tuple(map(canonical, index or ()))
+    query: dict[str, Any] = {"index": keys, "width": width, "scale": scale}
+    if figure in get_args(_HistoryFigure):
+        if project is None or source is not None:
+            refuse(f"{figure} is of a history: name its --project, and no file")
+        place: tuple[str, ...] = ("projects", project)
+        query |= {"model": model, "branch": branch, "class": label, "limit": limit, "by": by}
+    elif source is None:
+        refuse(f"{figure} is of an evaluation: name a file, or its id")
+    elif Path(source).exists():
+        from rprime.commands.drawn_files import drawn_file
 
-        keys = tuple(map(canonical, index or ()))
-        query: dict[str, Any] = {"index": keys, "width": width, "scale": scale}
-        if figure in get_args(_HistoryFigure):
-            if project is None or source is not None:
-                refuse(f"{figure} is of a history: name its --project, and no file")
-            place: tuple[str, ...] = ("projects", project)
-            query |= {"model": model, "branch": branch, "class": label, "limit": limit, "by": by}
-        elif source is None:
-            refuse(f"{figure} is of an evaluation: name a file, or its id")
-        elif Path(source).exists():
-            from rprime.commands.drawn_files import drawn_file
-
-            sheet = Canvas(form, width, scale)
-            write_image(output, lambda: drawn_file(source, baseline, figure, keys)(sheet))
-            return
-        else:
-            place = ("evaluations", source)
-        place = (*place, "figures", f"{figure}.{form}")
-        write_image(output, lambda: _of_history(history, place, query, MEDIA_TYPES[form]))
+        sheet = Canvas(form, width, scale)
+        write_image(output, lambda: drawn_file(source, baseline, figure, keys)(sheet))
+        return
+    else:
+        place = ("evaluations", source)
+    place = (*place, "figures", f"{figure}.{form}")
+    write_image(output, lambda: _of_history(history, place, query, MEDIA_TYPES[form]))
 
 
 def _of_history(

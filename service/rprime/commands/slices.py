@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 @options.with_service
+@defects()
 def slices(
     file: Annotated[
         str, typer.Argument(metavar="FILE", help="Predictions, as `rprime evaluate` takes them.")
@@ -45,21 +46,20 @@ def slices(
     ] = False,
 ) -> None:
     """Find slices in which a model is weak: one half of the items finds them, the other tests."""
-    with defects():
-        from rprime.commands.ci_request import assemble, chosen_members
+    from rprime.commands.ci_request import assemble, chosen_members
 
-        members = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
-        chosen = chosen_members(columns, column or [], option="--column")
-        found = _found(assemble(file, request=request, chosen=chosen).request, members, service)
-        said, rows = _said(found), _rows(found)
-        numbers = (found.model.index, "Rest", "Difference", "Interval", "Adjusted p")
-        titles = ("Slice", "Items", *numbers)
-        if as_json:
-            show(found.content)
-        elif markdown:
-            put(_markdown(said, titles, rows).encode())
-        else:
-            show(overview(said[:1], titles if rows else (), rows, said[1:]))
+    members = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
+    chosen = chosen_members(columns, column or [], option="--column")
+    found = _found(assemble(file, request=request, chosen=chosen).request, members, service)
+    said, rows = _said(found), _rows(found)
+    numbers = (found.model.index, "Rest", "Difference", "Interval", "Adjusted p")
+    titles = ("Slice", "Items", *numbers)
+    if as_json:
+        show(found.content)
+    elif markdown:
+        put(_markdown(said, titles, rows).encode())
+    else:
+        show(overview(said[:1], titles if rows else (), rows, said[1:]))
 
 
 def _found(

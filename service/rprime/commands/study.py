@@ -23,6 +23,7 @@ app = typer.Typer(no_args_is_help=True, help="Study what indices have to do with
 
 
 @app.command()
+@defects()
 def discrimination(
     indices: Annotated[
         list[str] | None, typer.Argument(metavar="INDEX...", help="Keys; `f1:1` is f1 of class 1.")
@@ -51,25 +52,25 @@ def discrimination(
         discrimination_lines,
     )
 
-    with defects():
-        plan = PrintedFigure("", "condition", {}) if figure is None else FIGURES[figure]
-        given = {"indices": [_entry(name) for name in indices or ()], "k": k, "p": p}
-        asked = {**plan.request, **{n: v for n, v in given.items() if v}, "resolution": resolution}
-        if "indices" not in asked:
-            refuse("name an index, or a figure by --figure 1 to --figure 5")
-        lines = _studied(discrimination_lines, orjson.dumps(asked))
-        if output is not None or figure is not None:
-            from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
+    plan = PrintedFigure("", "condition", {}) if figure is None else FIGURES[figure]
+    given = {"indices": [_entry(name) for name in indices or ()], "k": k, "p": p}
+    asked = {**plan.request, **{n: v for n, v in given.items() if v}, "resolution": resolution}
+    if "indices" not in asked:
+        refuse("name an index, or a figure by --figure 1 to --figure 5")
+    lines = _studied(discrimination_lines, orjson.dumps(asked))
+    if output is not None or figure is not None:
+        from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
 
-            output = output or Path(f"figure-{figure}.svg")
-            look: Any = {"title": plan.title, "by": by or plan.by, "form": known_form(output)}
-            columns = 1 if plan.title else COLUMNS
-            write_image(output, lambda: draw_discrimination(lines, columns=columns, **look))
-        else:
-            put(discrimination_document(lines) + b"\n")
+        output = output or Path(f"figure-{figure}.svg")
+        look: Any = {"title": plan.title, "by": by or plan.by, "form": known_form(output)}
+        columns = 1 if plan.title else COLUMNS
+        write_image(output, lambda: draw_discrimination(lines, columns=columns, **look))
+    else:
+        put(discrimination_document(lines) + b"\n")
 
 
 @app.command()
+@defects()
 def agreement(
     file: Annotated[
         str, typer.Argument(help="A request of POST /v1/studies/agreement; - is standard input.")
@@ -78,12 +79,11 @@ def agreement(
     """Say how far indices agree over many models."""
     from rprime.history.agreement import agreement_document
 
-    with defects():
-        try:
-            body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        except OSError as error:
-            refuse(f"cannot read {file}: {error.strerror}")
-        put(_studied(agreement_document, body) + b"\n")
+    try:
+        body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        refuse(f"cannot read {file}: {error.strerror}")
+    put(_studied(agreement_document, body) + b"\n")
 
 
 def _studied(study: Callable[[bytes, "Limits"], Result], body: bytes) -> Result:
