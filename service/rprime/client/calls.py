@@ -80,9 +80,11 @@ def path_of(*parts: str, query: Mapping[str, object] | None = None) -> str:
     return f"{path}?{urlencode(found, doseq=True, quote_via=quote, safe='')}" if found else path
 
 
-def document(kind: type[Model], path: str) -> Call[Model]:
-    """Get a document as a model."""
-    return Call("GET", path, validated(kind))
+def document(
+    kind: type[Model], *parts: str, query: Mapping[str, object] | None = None
+) -> Call[Model]:
+    """Get the resource with this path as a model."""
+    return Call("GET", path_of(*parts, query=query), validated(kind))
 
 
 def post(

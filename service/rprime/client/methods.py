@@ -257,8 +257,7 @@ class Methods:
             What an evaluation must match, such as `model`, `commit` or `branch`.
         """
         query = {**filters, "limit": limit, "cursor": cursor}
-        path = calls.path_of("projects", project, "evaluations", query=query)
-        return calls.document(EvaluationPage, path)
+        return calls.document(EvaluationPage, "projects", project, "evaluations", query=query)
 
     @method
     def evaluation(
@@ -290,7 +289,7 @@ class Methods:
             As in `evaluations`; and `slice`, the value of each column of a slice.
         """
         query = {**filters, "index": index, "class": class_, "limit": limit}
-        return calls.document(Trend, calls.path_of("projects", project, "trend", query=query))
+        return calls.document(Trend, "projects", project, "trend", query=query)
 
     @method
     def leaderboard(
@@ -320,8 +319,7 @@ class Methods:
         """
         narrowed = {"test_set": test_set, "model": model, "branch": branch}
         query = {**narrowed, **of, "index": index, "class": class_, "limit": limit}
-        path = calls.path_of("projects", project, "leaderboard", query=query)
-        return calls.document(Leaderboard, path)
+        return calls.document(Leaderboard, "projects", project, "leaderboard", query=query)
 
     @method
     def purge(
@@ -350,14 +348,14 @@ class Methods:
     @method
     def indices(self) -> Call[Catalog]:
         """List every index that a report can have."""
-        return calls.document(Catalog, "/v1/indices")
+        return calls.document(Catalog, "indices")
 
     @method
     def index(self, scope: Literal["overall", "class"], key: str) -> Call[IndexEntry]:
         """Describe one index."""
-        return calls.document(IndexEntry, calls.path_of("indices", scope, key))
+        return calls.document(IndexEntry, "indices", scope, key)
 
     @method
     def version(self) -> Call[Version]:
         """Return the version and the limits of the service."""
-        return calls.document(Version, "/version")
+        return Call("GET", "/version", calls.validated(Version))

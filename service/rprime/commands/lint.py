@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rprime.client.in_process import InProcess
     from rprime.client.report import GateLintReport, GatePlanReport
 
-_ABOUT = ("class", "class, slice")
 _MOST_ROWS = 20
 
 File = Annotated[
@@ -149,7 +148,7 @@ def _lint_overview(found: "GateLintReport") -> "RenderableType":
         )
         for rule in found.model.rules
     )
-    about = _ABOUT[any(rule.slice for rule in found.model.rules)]
+    about = "class, slice" if any(rule.slice for rule in found.model.rules) else "class"
     columns = ("rule", about, "fails", "inconclusive", "drop it can see")
     return overview([said], columns, list(rows), found.advice)
 
@@ -162,7 +161,7 @@ def _plan_overview(found: "GatePlanReport") -> "RenderableType":
             *((_name(None, s.slice), s.items, s.needed) for s in found.model.slices),
         )
     ]
-    columns = (_ABOUT[bool(found.model.slices)], "items", "needed")
+    columns = ("class, slice" if found.model.slices else "class", "items", "needed")
     return overview([], columns, rows, found.advice)
 
 

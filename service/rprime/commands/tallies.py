@@ -10,16 +10,7 @@ from rprime.commands.exit_status import Status, refuse, say, working
 from rprime.core.aliases import canonical
 from rprime.core.catalog import SCORE_KEYS
 from rprime.evidence.reader import OF_LABELS
-from rprime.tally import (
-    Engine,
-    Files,
-    Tallies,
-    Tally,
-    TallyError,
-    UnreachableEngineError,
-    opened,
-    tally,
-)
+from rprime.tally import Engine, Files, Tallies, TallyError, UnreachableEngineError, opened, tally
 
 Json = dict[str, Any]
 
@@ -49,12 +40,13 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
                 "stand: map them in the files, or evaluate without --engine"
             )
     found = _tallies(files, engine, members)
-    if found.baseline is None:
-        return [_json(found.candidate)]
-    say("an engine gives tables, not items: the comparison with y_pred_baseline is unpaired")
-    # Of the same items, so of the same test set where one is declared.
-    shared = {name: members[name] for name in ("test_set",) if name in members}
-    return [_json(found.candidate), _json(found.baseline, **shared)]
+    tables = [found.candidate.evidence()]
+    if found.baseline is not None:
+        say("an engine gives tables, not items: the comparison with y_pred_baseline is unpaired")
+        # Of the same items, so of the same test set where one is declared.
+        shared = {"test_set": members["test_set"]} if "test_set" in members else {}
+        tables.append(found.baseline.evidence() | shared)
+    return [orjson.dumps(table, option=orjson.OPT_SERIALIZE_NUMPY) for table in tables]
 
 
 def _of_scores(members: Json) -> Iterator[str]:
@@ -93,7 +85,3 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
         raise typer.Exit(Status.UNREACHABLE) from None
     except TallyError as error:
         refuse(str(error))
-
-
-def _json(found: Tally, **more: object) -> bytes:
-    return orjson.dumps(found.evidence() | more, option=orjson.OPT_SERIALIZE_NUMPY)
