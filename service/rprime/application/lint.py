@@ -20,9 +20,6 @@ from rprime.schemas.document import parse
 from rprime.schemas.simulation import LintRest, PlanRest
 from rprime.settings import Limits
 
-OPTIONS = {"pairing", "discordance", "drop", "replicates", "seed"}
-"""The members of a request that are options of its simulation."""
-
 
 def lint_request(body: bytes, limits: Limits) -> bytes:
     """Lint the gate of a request by simulation."""
@@ -44,7 +41,8 @@ def _simulated(
     document = parse(body, limits.json_depth)
     wanted, read = read_members(kind, document, lambda: evidence.read(document, limits))
     gate = gate_of(wanted.gates, Options())
-    options = wanted.model_dump(include=OPTIONS) | {"population": _population(wanted, read)}
+    named = {"pairing", "discordance", "drop", "replicates", "seed"}
+    options = wanted.model_dump(include=named) | {"population": _population(wanted, read)}
     try:
         found = simulate(gate, side_of(read, None), **options)
     except LintError as error:

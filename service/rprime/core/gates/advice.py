@@ -22,8 +22,6 @@ class RuleLint:
 
     Parameters
     ----------
-    slice
-        Column and value of its slice; None: it is about all items.
     false_fail_rate, inconclusive_rate
         Shares of the replicates; every fail counts, whatever its effect.
     detectable_drop
@@ -55,11 +53,8 @@ def advise(
 ) -> Iterator[str]:
     """Explain the rates in sentences, first of the gate, then of its rules.
 
-    Parameters
-    ----------
-    gate_rates
-        Shares of the gate's verdicts by `GateVerdictCode`, shape (3, runs): first those on the
-        own table, then those on other ones.
+    `gate_rates` are the shares of the gate's verdicts by `GateVerdictCode`, shape (3, runs): those
+    on the own table, then those on other ones.
     """
     fail, open_ = gate_rates[[GateVerdictCode.fail, GateVerdictCode.inconclusive]].tolist()
     yield (

@@ -24,14 +24,8 @@ CLASSES_DIFFER = REASONS.index("classes_differ")
 class Rows:
     """The results of a rule among the rows of its evidence: one for each class, or only one.
 
-    Parameters
-    ----------
-    labels
-        Of the results: the class, None for a single number.
-    positions
-        Row of each result, -1 where there is none.
-    left_out
-        Classes that the rule leaves out: they have too few items.
+    `labels` are their classes, None for a single number; `positions` their rows, -1 where there is
+    none; `left_out` the classes that the rule leaves out because they have too few items.
     """
 
     labels: tuple[str | None, ...]
@@ -44,12 +38,7 @@ class Rows:
     ) -> "Rows":
         """Choose the classes that a rule is about; "all" means those with items.
 
-        Parameters
-        ----------
-        known
-            The classes that have a row each.
-        others
-            Further classes, which "all" leaves out.
+        The `known` classes have a row each; `others` are further ones, which "all" leaves out.
         """
         if rule.classes is None:
             return cls.single(exists=items.size > 0 and bool(items[0] > 0))

@@ -22,13 +22,9 @@ TINY = float(np.finfo(np.float64).tiny)
 class GapLimits(MoverLimits):
     """Limits of the largest difference between slices, which share no items.
 
-    The value is that of the candidate, and the baseline 0.
-
-    Parameters
-    ----------
-    of_slices
-        Shape (s, ..., m): the values of the slices; NaN for a slice that takes no part. The source
-        has a side for each slice, or is of one stack; then `places` has the shape of `of_slices`.
+    The value is that of the candidate, and the baseline 0. `of_slices` are the values of the
+    slices, shape (s, ..., m); NaN for a slice that takes no part. The source has a side for each
+    slice, or is of one stack; then `places` has the shape of `of_slices`.
 
     Notes
     -----

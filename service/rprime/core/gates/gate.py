@@ -114,10 +114,7 @@ def _look_warnings(gate: Gate, look: int | None) -> Iterator[Warning]:
 class GateRun:
     """The tests of every rule of a gate, with the verdicts after waivers.
 
-    Parameters
-    ----------
-    waivers
-        The waiver for each result that would fail, in force or not.
+    `waivers` has the one for each result that would fail, in force or not.
     """
 
     tests: RuleTests

@@ -22,16 +22,11 @@ FEWER = 4
 
 @dataclass(frozen=True, kw_only=True)
 class GateLint:
-    """The behaviour of a gate on an unchanged model.
+    """The behaviour of a gate on an unchanged model: shares of the replicates by its verdict.
 
-    Parameters
-    ----------
-    false_fail_rate, inconclusive_rate
-        Shares of the replicates with this verdict of the gate.
-    false_fail_interval, inconclusive_interval
-        From the lowest to the highest share on this table and on two others drawn from it: those
-        of 200 on which the gate passes about most and least easily, without 2.5 % of them at each
-        end. None for rules about scores.
+    Intervals are from the lowest to the highest share on this table and on two others drawn from
+    it: those of 200 on which the gate passes about most and least easily, without 2.5 % of them at
+    each end. None for rules about scores.
     """
 
     false_fail_rate: float = 0.0

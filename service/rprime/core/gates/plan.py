@@ -63,13 +63,9 @@ class SlicePlan:
 class ItemPlan:
     """How many items a gate needs, in the shares of the table's classes.
 
-    Parameters
-    ----------
-    for_passing, for_finding
-        Items until an unchanged model passes in 90 % of runs, and until every rule finds the
-        drop in 80 %; None if a thousand times as many do not suffice.
-    for_passing_interval, for_finding_interval
-        The same as the tables of other test sets of this size would say.
+    An unchanged model passes in 90 % of runs, and every rule finds the drop in 80 %; None if a
+    thousand times as many do not suffice. The intervals are what the tables of other test sets of
+    this size would say.
     """
 
     items: int
@@ -95,19 +91,8 @@ def plan_items(
 ) -> ItemPlan:
     """Plan the number of items, by simulation of larger and smaller test sets of the same kind.
 
-    Parameters
-    ----------
-    gate, side, pairing, discordance, replicates, seed, population
-        As for `lint`.
-    drop
-        The drop to find; None: for each rule, twice its limit.
-
-    Raises
-    ------
-    RuleError
-        If the catalog cannot answer a rule.
-    LintError
-        If the table, or the items, cannot be drawn from.
+    The `drop` to find is for each rule twice its limit where None is given; everything else, and
+    what is raised, is as for `lint`.
 
     Notes
     -----
@@ -215,8 +200,8 @@ def _slices(
 
 def _results(run: SimulatedGate) -> list[_Result]:
     """Return rule, class and slice of each result."""
-    plan = run.plan
-    return list(zip((rule.name for rule in plan.rules), plan.labels, plan.slices, strict=True))
+    names = (rule.name for rule in run.plan.rules)
+    return list(zip(names, run.plan.labels, run.plan.slices, strict=True))
 
 
 def _largest(factors: FloatArray) -> float:

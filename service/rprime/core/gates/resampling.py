@@ -201,15 +201,10 @@ def _at_cells(gradient: Gradient, place: int) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class UnchangedModel:
-    """An unchanged model with the class-wise behaviour of a table.
+    """An unchanged model with the class-wise behaviour of tables of whole counts, (..., k, k).
 
-    Parameters
-    ----------
-    counts
-        Shape (..., k, k), whole numbers.
-    redrawn
-        Shape (..., k): share of the items of each class that the new model predicts anew, in the
-        same proportions; 1 for another test set.
+    `redrawn`, shape (..., k), is the share of the items of each class that the new model predicts
+    anew, in the same proportions; 1 for another test set.
     """
 
     counts: FloatArray
@@ -256,21 +251,12 @@ class UnchangedModel:
         shares = np.take_along_axis(shares, order, axis=-1)
         moving = random.binomial(support, self.redrawn, (replicates, *support.shape))
         kept, old, new = (random.multinomial(n, shares) for n in (support - moving, moving, moving))
-        both = _coincidences(old, new, moving, random)
+        total = moving[..., None]
+        if moving.max(initial=0) > MOST_DRAWN:
+            both = np.rint(old * (new / np.maximum(total, 1)))
+        else:  # the items in the same cell of two independent predictions, given both margins
+            both = random.hypergeometric(old, total - old, new)
         cells = np.zeros((4, replicates, *self.counts.shape))
         for drawn, part in zip((kept, old, new, both), cells, strict=True):
             np.put_along_axis(part, np.broadcast_to(order, drawn.shape), drawn, axis=-1)
         return SimulatedPredictions(*cells)
-
-
-def _coincidences(
-    old: NDArray[np.int64],
-    new: NDArray[np.int64],
-    moving: NDArray[np.int64],
-    random: np.random.Generator,
-) -> NDArray[np.int64] | FloatArray:
-    """Draw the items in the same cell of two independent predictions, given both margins."""
-    total = moving[..., None]
-    if moving.max(initial=0) > MOST_DRAWN:
-        return np.rint(old * (new / np.maximum(total, 1)))
-    return random.hypergeometric(old, total - old, new)

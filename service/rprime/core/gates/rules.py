@@ -28,13 +28,7 @@ DEFAULT_EFFECTS: Mapping[OpenVerdict, Effect] = {
 
 
 class RuleError(ValueError):
-    """An invalid gate.
-
-    Parameters
-    ----------
-    place
-        Where in the gate, as the tokens of a JSON pointer: ("rules", 2, "max_drop").
-    """
+    """An invalid gate; `place` is where, as tokens of a JSON pointer: ("rules", 2, "max_drop")."""
 
     def __init__(self, place: tuple[str | int, ...], code: str, message: str) -> None:
         super().__init__(message)
@@ -212,13 +206,7 @@ class Gate:
 
 
 def check_gate(gate: Gate, options: Options | None = None) -> None:
-    """Refuse an invalid gate, so that a typo never switches a rule off.
-
-    Raises
-    ------
-    RuleError
-        With the first of its `mistakes`.
-    """
+    """Raise the first of the `mistakes` of a gate, so that a typo never switches a rule off."""
     if error := next(mistakes(gate, options), None):
         raise error
 

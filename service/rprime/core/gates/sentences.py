@@ -19,11 +19,7 @@ def gate_sentence(
     judged: bool,
     differences: Mapping[Against, str | None],
 ) -> str:
-    """State the verdict of a gate, and what it rests on.
-
-    `differences` has a sentence about how the test sets differ, for each comparison that could not
-    be made.
-    """
+    """State the verdict of a gate, and what it rests on; `differences` say how test sets differ."""
     if verdict == "no_rules":
         return "The gate has no rules, so nothing was judged."
     if verdict == "fail":
@@ -34,8 +30,14 @@ def gate_sentence(
     lead = {"pass": ", but", "fail": ":"}.get(verdict, ", with these results")
     said = f"{lead} {found}" if own else ""
     common = dict.fromkeys((r.reason, r.against) for r in results if r.reason in CAUSES)
-    causes = (_cause(reason, against, differences) for reason, against in common)
-    return " ".join((f"{opening}{said}.", *causes))
+    sentences = [f"{opening}{said}."]
+    for reason, against in common:
+        if reason == "no_baseline" or against is None:
+            sentences.append(f"There is no {against}.")
+        else:
+            how = differences.get(against) or "The test sets differ."
+            sentences.append(how if against == "baseline" else f"Against the anchor: {how}")
+    return " ".join(sentences)
 
 
 PASSED = "The gate passed."
@@ -46,13 +48,6 @@ OPENINGS = {
 }
 CAUSES = ("different_test_sets", "no_baseline")
 """Why a whole comparison tells nothing: the sentence of the gate says it for all results."""
-
-
-def _cause(reason: str, against: Against | None, differences: Mapping[Against, str | None]) -> str:
-    if reason == "no_baseline" or against is None:
-        return f"There is no {against}."
-    how = differences.get(against) or "The test sets differ."
-    return how if against == "baseline" else f"Against the anchor: {how}"
 
 
 def _all_of(results: Sequence[Result]) -> str:

@@ -27,13 +27,7 @@ SimulatedGate: TypeAlias = "LintRun | NormalGate"
 
 
 class LintError(ValueError):
-    """A gate cannot be simulated.
-
-    Parameters
-    ----------
-    place
-        Where in the gate, as the tokens of a JSON pointer; empty: it is about the table.
-    """
+    """A gate cannot be simulated; `place` is as of a `RuleError`, or empty: it is the table."""
 
     def __init__(self, message: str, place: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
@@ -78,13 +72,9 @@ class VerdictCounts:
 class OtherSets:
     """Other test sets like that of a run, as the model might have behaved on them.
 
-    Parameters
-    ----------
-    drops
-        What each result detects on them, shape (runs, m); infinite for nothing.
-    chances
-        Logarithm of the chance that all results of an unchanged model pass, if these were
-        independent, shape (runs,).
+    `drops` are what each result detects on them, shape (runs, m), infinite for nothing; `chances`
+    the logarithms of the chance that all results of an unchanged model pass, if these were
+    independent, shape (runs,).
     """
 
     runs: Sequence[SimulatedGate]

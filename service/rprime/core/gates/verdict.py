@@ -146,15 +146,10 @@ class Decisions:
 
 
 def decide(tests: "RuleTests", level: float, blocks: Blocks | None = None) -> Decisions:
-    """Decide the verdict of every result, before waivers.
+    """Decide the verdict of every result, before waivers, at the one-sided level of this look.
 
-    Parameters
-    ----------
-    level
-        One-sided, of this look.
-    blocks
-        Returns the joint laws of results, for max-T; without any, p-values are adjusted by Holm's
-        procedure.
+    `blocks` returns the joint laws of results, for max-T; without any, p-values are adjusted by
+    Holm's procedure.
 
     Notes
     -----

@@ -12,7 +12,6 @@ from rprime.core.table import ConfusionTable
 Strata = Literal["true", "predicted", "own"]
 """What divides the items into strata: true classes, predicted classes, or strata of their own."""
 
-
 MOST_CLASSES = 300
 """The strata of so many classes take 70 MiB, those of 1000 ten times as much."""
 

@@ -39,10 +39,8 @@ class SliceChanges:
     names, items
         Of the s slices that both sides have; those that got worst first, by the change of `index`
         shrunk towards that of all items, as `SliceEvaluation.weakest` is ordered.
-    entries
-        The overall indices.
-    index
-        The one that orders; None if no value of one of them is best.
+    entries, index
+        The overall indices, and the one that orders; None if no value of one of them is best.
     numbers
         Shape (7, overall, s): the values of candidate and baseline, their difference, the lower and
         the upper limit of its two-sided interval (NaN where there is none), and codes into

@@ -99,16 +99,11 @@ class Finder:
                     around = [
                         known[one].at((*[slice(None)] * i, None)) for i, one in enumerate(inner)
                     ]
-                    found = self._cross([parts[i] for i in chosen], around)
-                    if found is not None:
-                        known[chosen] = found
-
-    def _cross(self, parts: Sequence[Column], around: Sequence[_Counts]) -> _Counts | None:
-        """Count a crossing unless nothing in it can be a candidate."""
-        items = reduce(np.minimum, (one.items for one in around))
-        losses = reduce(np.minimum, (one.losses for one in around))
-        possible = (self._bound(items, losses) > self.threshold).any()
-        return self._count(parts, around) if possible else None
+                    items = reduce(np.minimum, (one.items for one in around))
+                    losses = reduce(np.minimum, (one.losses for one in around))
+                    # Else nothing in it can be a candidate.
+                    if (self._bound(items, losses) > self.threshold).any():
+                        known[chosen] = self._count([parts[i] for i in chosen], around)
 
     def _count(self, parts: Sequence[Column], around: Sequence[_Counts]) -> _Counts:
         shape = [len(column.values) + 1 for _, column in parts]

@@ -74,16 +74,9 @@ class FoundSlices:
 class SearchPlan:
     """Which slices a search finds.
 
-    Parameters
-    ----------
-    halves
-        Items of the half that finds, and of the half that tests.
-    threshold
-        The score that a candidate exceeded.
-    alpha
-        Level of the first step of Holm, for as many candidates as may be.
-    mean, variance, largest
-        Of the losses, the smallest of which is 0.
+    `halves` are the numbers of items that find and that test; a candidate exceeded the score
+    `threshold`; `alpha` is the level of the first step of Holm, for as many candidates as may be;
+    the smallest loss is 0.
     """
 
     least: int

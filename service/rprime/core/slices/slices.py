@@ -32,12 +32,10 @@ class TooManySlicesError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class SliceColumn:
-    """A column that divides the items.
+    """A column that divides the items into slices with distinct names, `values`.
 
     Parameters
     ----------
-    values
-        Names of the slices, distinct.
     codes
         Shape (n,), unsigned integers: positions in `values`; any other number means that the
         item is in no slice of this column.
@@ -72,13 +70,9 @@ def items_inside(name: SliceName, columns: Mapping[str, SliceColumn]) -> Array:
 class Slices:
     """The slices of one test set, over the classes of its table.
 
-    Parameters
-    ----------
-    tables
-        The items of each of the s slices, dense, stack shape (s,). Those of one column are
-        disjoint, those of different columns share items.
-    columns
-        The columns of the items by name; empty where only tables are known.
+    `tables` are dense, stack shape (s,): slices of one column are disjoint, those of different
+    columns share items. `columns` are those of the items, by name; empty where only tables are
+    known.
     """
 
     names: tuple[SliceName, ...]

@@ -8,7 +8,7 @@ generic tables of every piece agree everywhere.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -107,21 +107,14 @@ def all_properties() -> dict[tuple[IndexScope, str], Properties]:
 TableChange = Literal["reordered", "scaled", "resampled", "transposed", "own"]
 
 
-@dataclass(frozen=True, eq=False)
-class _DrawnTables:
+class _DrawnTables(NamedTuple):
     """The catalog computed on tables of k classes, before and after each change.
 
-    Parameters
-    ----------
-    entries
-        The indices of each scope, in the order of the values.
-    values
-        By the change of the tables, "" for none, and the scope; shape (index, table, class) and
-        (index, table). Reordered classes are put back into their first order. "own", of classes
-        only, has the values of each class after resampling it alone.
-    related
-        Values on tables of any class sizes, then on sets of tables of one test set each; shape
-        as `values`, but the last axis is ordered.
+    `entries` are the indices of each scope. `values` are by the change of the tables, "" for none,
+    and the scope: shape (index, table, class) and (index, table). Reordered classes are put back
+    into their first order; "own", of classes only, has the values of each class after resampling
+    it alone. `related` has values on tables of any class sizes, then on sets of tables of one test
+    set each; shape as `values`, but the last axis is ordered.
     """
 
     entries: dict[IndexScope, tuple[Index, ...]]
