@@ -133,6 +133,13 @@ def test_everybody_can_read_the_contract(server: str, visit: Visitor) -> None:
     seen.shoot("redoc")
 
 
+@pytest.mark.parametrize("path", ["/docs", "/redoc", "/docs/problems", "/docs/gates.md"])
+def test_a_page_of_the_api_says_where_the_reader_is(client: httpx.Client, path: str) -> None:
+    page = client.get(path, headers={"Accept": "text/html"}).text
+    assert re.search(r'docs" aria-current="page">API<', page)
+    assert "`" not in page
+
+
 def test_an_address_of_the_api_is_not_answered_with_a_page(client: httpx.Client) -> None:
     for path, accept in (("/nope", "*/*"), ("/v1/indices/overall/nope", "text/html")):
         answer = client.get(path, headers={"Accept": accept})

@@ -98,13 +98,11 @@ class CatalogEntry:
             return None
         options = Options(indices=("accuracy",), intervals=False)
         found = np.ravel(_values(index, COUNTS[None]))
-        confused = "Share of A that is predicted as B"
-        frequent = "Share of A among all items, each class treated as before"
         names = ("overall",) if index.scope == "overall" else LABELS
         return {
             "heat": heat_map(evaluate(ConfusionTable.dense(COUNTS), LABELS, options)),
             "values": [(name, decimal(value)) for name, value in zip(names, found, strict=True)],
-            "plots": [_plot(index, confused, _confused()), _plot(index, frequent, _frequent())],
+            "plots": [_plot(index, moved, tables) for moved, tables in _changing()],
         }
 
     def related(self, extent: str) -> list[tuple[str, bool]]:
@@ -167,19 +165,16 @@ def entries_of(key: str) -> tuple[CatalogEntry, ...]:
     return tuple(entry for entry in catalog() if entry.facts.key == canonical(key))
 
 
-def _confused() -> Array:
-    """Return tables in which ever more of A are predicted as B."""
-    tables = np.tile(COUNTS, (STEPS.size, 1, 1))
-    tables[:, 0] = np.outer(1 - STEPS, COUNTS[0]) + np.outer(STEPS, [0, COUNTS[0].sum(), 0])
-    return tables
-
-
-def _frequent() -> Array:
-    """Return tables of as many items in which A is ever more frequent."""
-    share, total, own = np.clip(STEPS, 0.01, 0.99), COUNTS.sum(), COUNTS[0].sum()
+def _changing() -> Iterator[tuple[str, Array]]:
+    """Say what changes step by step, and into which tables of as many items."""
+    own, total = COUNTS[0].sum(), COUNTS.sum()
+    confused = np.tile(COUNTS, (STEPS.size, 1, 1))
+    confused[:, 0] = np.outer(1 - STEPS, COUNTS[0]) + np.outer(STEPS, [0, own, 0])
+    yield "Share of A that is predicted as B", confused
+    share = np.clip(STEPS, 0.01, 0.99)
     factors = np.stack((share / own, *[(1 - share) / (total - own)] * 2), axis=-1)
-    tables: Array = COUNTS * factors[..., None] * total
-    return tables
+    frequent = COUNTS * factors[..., None] * total
+    yield "Share of A among all items, each class treated as before", frequent
 
 
 def _values(index: Index, tables: Array) -> Array:

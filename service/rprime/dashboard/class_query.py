@@ -8,8 +8,9 @@ import orjson
 from fastapi import Request
 from pydantic import Field
 
+from rprime.core.gates.sliced import Slice
 from rprime.report.class_selection import ClassSelection
-from rprime.schemas.history import Query
+from rprime.schemas.history import Narrowed, Query
 from rprime.schemas.population import Prevalence, SliceWanted
 
 ROWS = 25
@@ -34,7 +35,7 @@ class ClassQuery(Query):
     @property
     def sliced(self) -> str:
         """The slice as a query names it; empty for all items."""
-        return slice_text(dict(self.slice)) if self.slice else ""
+        return slice_text(self.slice)
 
     @property
     def given(self) -> dict[str, str]:
@@ -49,10 +50,7 @@ class ClassQuery(Query):
 
     def address(self, **changed: str | int) -> str:
         """Return the query of the same page with another selection, as its links have it."""
-        copy = self.model_copy(update={"page": 1, **changed})
-        asked = copy.model_dump(exclude_defaults=True, by_alias=True, exclude={"slice"})
-        asked |= {"slice": copy.sliced} if copy.slice else {}
-        return f"?{urlencode(asked)}#classes"
+        return f"?{urlencode(said_of(self.model_copy(update={'page': 1, **changed})))}#classes"
 
 
 def class_query(request: Request) -> ClassQuery:
@@ -69,8 +67,17 @@ def given_of(request: Request) -> dict[str, Any]:
     return found | ({"slice": query.getlist("slice")} if "slice" in found else {})
 
 
-def slice_text(name: Mapping[str, str]) -> str:
-    """Write the name of a slice for a query: as `region=EU`, else as JSON."""
+def said_of(query: Narrowed | ClassQuery) -> dict[str, Any]:
+    """Return what an address says of a query: what differs from its defaults."""
+    said = query.model_dump(exclude_defaults=True, by_alias=True, exclude={"slice"})
+    return said | ({"slice": slice_text(query.slice)} if query.slice else {})
+
+
+def slice_text(columns: Mapping[str, str] | Slice) -> str:
+    """Write the name of a slice for a query: as `region=EU`, else as JSON; empty for all items."""
+    name = dict(columns)
+    if not name:
+        return ""
     column, value = next(iter(name.items()))
     plain = len(name) == 1 and "=" not in column and not column.startswith("{")
     return f"{column}={value}" if plain else orjson.dumps(name).decode()

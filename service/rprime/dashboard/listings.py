@@ -5,7 +5,7 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, cast
 
-from rprime.core.catalog import find
+from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.history.series import Measured, Point
 from rprime.report.class_selection import Order
@@ -63,7 +63,18 @@ def listing(
     if order == NEWEST_FIRST:
         page = store.page(project, filters, limit=limit, cursor=cursor)
         return _rows(store, project, filters, page.items), page.next_cursor
-    chosen, following = _chosen(store, project, filters, order, limit=limit, cursor=cursor)
+    by_index = order.by not in _NAMED
+    measured = Measured.of(order.by if by_index else HEADLINES[0], None)
+    points = measured.points(store, project, filters, MOST_SORTED)
+    # Of equal ones the newest comes first.
+    newest_first = sorted(points, key=attrgetter("evaluation"), reverse=True)
+    value = _NAMED.get(order.by, attrgetter("value"))
+    ids = [point.evaluation for point in order.sorted(newest_first, value)]
+    if cursor is not None and cursor not in ids:
+        raise InvalidCursorError
+    start = 0 if cursor is None else ids.index(cursor) + 1
+    chosen = ids[start : start + limit]
+    following = chosen[-1] if start + limit < len(ids) else None
     found = store.page(project, Filters(ids=tuple(chosen)), limit=limit).items
     by_id = {summary.id: summary for summary in found}
     # One may have been deleted in between.
@@ -89,24 +100,6 @@ def _rows(
     ]
 
 
-def _chosen(
-    store: Store, project: str, filters: Filters, order: Order, *, limit: int, cursor: str | None
-) -> tuple[list[str], str | None]:
-    """Return the ids of a page of a list: those after the cursor."""
-    by_index = order.by not in _NAMED
-    measured = Measured.of(order.by if by_index else HEADLINES[0], None)
-    points = measured.points(store, project, filters, MOST_SORTED)
-    # Of equal ones the newest comes first.
-    newest_first = sorted(points, key=attrgetter("evaluation"), reverse=True)
-    value = _NAMED.get(order.by, attrgetter("value"))
-    ids = [point.evaluation for point in order.sorted(newest_first, value)]
-    if cursor is not None and cursor not in ids:
-        raise InvalidCursorError
-    start = 0 if cursor is None else ids.index(cursor) + 1
-    part = ids[start : start + limit]
-    return part, part[-1] if start + limit < len(ids) else None
-
-
 def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
     """Describe an evaluation of a list; names are those that were given, or empty."""
     named = ("model", "version", "branch", "test_set")
@@ -123,11 +116,8 @@ def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
 
 def table_of(rows: Sequence[ListingRow]) -> dict[str, Any]:
     """Put evaluations into words and marks; all marks of an index have one axis."""
-    indices = [index for key in HEADLINES if (index := find("overall", key))]
-    measured = [
-        [measure_of(index, point) for index, point in zip(indices, points, strict=True)]
-        for _, points in rows
-    ]
+    indices = [OVERALL_INDICES[key] for key in HEADLINES]
+    measured = [list(map(measure_of, indices, points)) for _, points in rows]
     axes = [axis_of(column) for column in zip(*measured, strict=True)] or [Axis(0, 1)] * 3
     return {
         "columns": [
@@ -158,14 +148,14 @@ def cell_of(measure: Measure, axis: Axis) -> dict[str, Any]:
     }
 
 
-def pointers(store: Store, project: str) -> list[dict[str, Any]]:
-    """Return the aliases of a project, each with the entry that it points at, if that is there."""
+def pointers(store: Store, aliases: Iterable[Alias]) -> list[dict[str, Any]]:
+    """Return aliases, each with the entry that it points at, if that is there."""
     found = []
-    for alias in store.aliases(project):
+    for alias in aliases:
         entry = None
         with suppress(EvaluationMissingError):
             evaluation = store.get(alias.evaluation)
-            entry = entry_of(evaluation) if evaluation.project == project else None
+            entry = entry_of(evaluation) if evaluation.project == alias.project else None
         found.append({"name": shown(alias.name), "alias": alias, "entry": entry})
     return found
 

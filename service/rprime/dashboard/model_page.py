@@ -14,7 +14,6 @@ from starlette.responses import RedirectResponse
 
 from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import form_session, read_form, remember, session_of
-from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.dashboard.class_query import given_of, slice_text
@@ -35,7 +34,6 @@ from rprime.report.history_charts import (
 from rprime.report.marks import axis_of
 from rprime.report.measures import Measure
 from rprime.report.names import isolated, shown
-from rprime.report.names import shown as fit
 from rprime.report.view import term
 from rprime.routes.aliases import point
 from rprime.routes.compressed_route import CompressedRoute
@@ -128,7 +126,7 @@ async def _shown(
     response = show(
         request,
         "model.html",
-        fit(model),
+        shown(model),
         status=status,
         project=project,
         model=model,
@@ -150,12 +148,12 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
         **model_history(store, project, query, pointing(aliases)),
         "aliases": [
             {**pointed, "changes": _changes(store, pointed["alias"])}
-            for pointed in pointers(store, project)
+            for pointed in pointers(store, aliases)
         ],
         "pointing": pointing(aliases),
         "branches": store.branches(project),
         "slices": [slice_text(n) for n in store.slice_names(project, Filters(model=query.model))],
-        "sliced": slice_text(dict(query.slice)) if query.slice else "",
+        "sliced": slice_text(query.slice),
         "class_indices": measurable(CLASS_INDICES),
         "overall_indices": measurable(OVERALL_INDICES),
         "etag": _ETAG,
@@ -168,11 +166,11 @@ def _changes(store: Store, alias: Alias) -> list[dict[str, Any]]:
     return [
         {
             "id": change.evaluation,
-            "model": fit(change.model or ""),
-            "version": fit(change.version or ""),
+            "model": shown(change.model or ""),
+            "version": shown(change.version or ""),
             "time": change.evaluation and f"{created_at(change.evaluation):%Y-%m-%d %H:%M}",
             "moment": change.changed_at,
-            "by": fit(change.by or ""),
+            "by": shown(change.by or ""),
         }
         for change in found
     ]
@@ -282,13 +280,10 @@ def _lines(
         sides |= {"prevalence": query.prevalence} if query.prevalence else {}
         return CompareQuery.model_validate(sides).row(label)
 
-    def newest_first(values: Array) -> list[tuple[int, float]]:
-        return list(enumerate(values.tolist()))[::-1]
-
     return [
         (
             shown(one.name),
-            [(decimal(value), change(one.name, at)) for at, value in newest_first(one.values)],
+            [(decimal(v), change(one.name, at)) for at, v in enumerate(one.values.tolist())][::-1],
         )
         for one in history.series
     ]

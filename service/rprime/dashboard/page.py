@@ -38,8 +38,8 @@ NAVIGATION = (
 """Names and paths, in the order in which they are shown."""
 OF_HISTORY = "ui/projects"
 """Of use only where evaluations are kept."""
-_HISTORY_PAGES = ("ui/evaluations/", "ui/compare")
-"""They stand below it for a reader, though not in their address."""
+_BELOW = {"ui/evaluations/": OF_HISTORY, "ui/compare": OF_HISTORY, "redoc": "docs"}
+"""What stands below another page for a reader, though not in its address."""
 
 Kind = int | type[Exception]
 Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
@@ -75,9 +75,8 @@ class Page:
     @property
     def navigation(self) -> list[tuple[str, str, bool]]:
         """The names and paths that can be visited, and whether the reader is there."""
-        here = self.path.removeprefix("/")
-        if here.startswith(_HISTORY_PAGES):
-            here = OF_HISTORY
+        path = self.path.removeprefix("/")
+        here = next((above for start, above in _BELOW.items() if path.startswith(start)), path)
         return [
             (name, path, here == path or here.startswith(f"{path}/"))
             for name, path in NAVIGATION

@@ -51,8 +51,6 @@ _SCORE_FIGURES = {
     "scores": "scores",
 }
 """Of a stored evaluation, as images: the name in the address and the name for readers."""
-_FOR_EVER = "public, max-age=31536000, immutable"
-_BRIEFLY = "no-cache"
 
 
 @public.get("/")
@@ -179,7 +177,8 @@ async def static(request: Request, name: str) -> Response:
         raise Problem("not_found")
     found = asset(name)
     current = request.query_params.get("v") == found.digest
-    headers = {"Cache-Control": _FOR_EVER if current else _BRIEFLY, "Vary": "Accept-Encoding"}
+    kept = "public, max-age=31536000, immutable" if current else "no-cache"
+    headers = {"Cache-Control": kept, "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
         return Response(found.compressed, 200, headers, found.media_type)

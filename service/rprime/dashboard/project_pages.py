@@ -9,7 +9,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
-from rprime.dashboard.class_query import given_of, slice_text
+from rprime.dashboard.class_query import given_of, said_of
 from rprime.dashboard.listings import NEWEST_FIRST, listing, pointers, pointing, table_of
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import show
@@ -77,15 +77,15 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
     filters = filters_of(query)
     order = Order(query.order)
     rows, following = listing(store, project, filters, order, limit=PAGE_SIZE, cursor=query.cursor)
-    models = store.models(project)
+    models, aliases = store.models(project), store.aliases(project)
     return {
         "table": table_of(rows),
         "models": models,
         "branches": store.branches(project),
         "evaluations": sum(model.evaluations for model in models),
         "fitting": store.count(project, filters),
-        "named_aliases": pointers(store, project),
-        "aliases": pointing(store.aliases(project)),
+        "named_aliases": pointers(store, aliases),
+        "aliases": pointing(aliases),
         "order": order,
         "orders": ORDERS,
         "given": dict.fromkeys(ListingQuery.model_fields, "") | _given(query),
@@ -96,8 +96,7 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
 
 
 def _given(query: ListingQuery) -> dict[str, str]:
-    given = query.model_dump(exclude_defaults=True, exclude={"slice"})
-    given |= {"slice": slice_text(dict(query.slice))} if query.slice else {}
+    given = said_of(query)
     if query.since is not None:
         given["since"] = query.since.date()
     return {name: str(value) for name, value in given.items()}

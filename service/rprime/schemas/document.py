@@ -100,7 +100,13 @@ def parse_batch(body: bytes, most: int, depth: int = 8) -> list[Document]:
     its own answer. 400 or 422 if the batch as a whole is invalid.
     """
     content = loads(body)
-    members = _requests(content, most)
+    members = content.get("requests")
+    if not isinstance(members, list) or not 1 <= len(members) <= most:
+        raise refuse("/requests", "not_a_batch", f"`requests` is an array of 1 to {most} objects.")
+    for number, request in enumerate(members):
+        if not isinstance(request, dict):
+            detail = f"A request must be an object; this is {kind_of(request)}."
+            raise refuse(f"/requests/{number}", "not_an_object", detail)
     outer, *requests = (_lift(member, ("baseline",), ARRAYS) for member in (content, *members))
     _check(body, content, depth, [outer, *requests])
     if len(outer.names) > 1:
@@ -156,17 +162,6 @@ def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Doc
         document.without_booleans = without_booleans
         for name in document.arrays:  # their placeholders
             del document.rest[name]
-
-
-def _requests(content: dict[str, Any], most: int) -> list[dict[str, Any]]:
-    requests = content.get("requests")
-    if not isinstance(requests, list) or not 1 <= len(requests) <= most:
-        raise refuse("/requests", "not_a_batch", f"`requests` is an array of 1 to {most} objects.")
-    for number, request in enumerate(requests):
-        if not isinstance(request, dict):
-            detail = f"A request must be an object; this is {kind_of(request)}."
-            raise refuse(f"/requests/{number}", "not_an_object", detail)
-    return requests
 
 
 def _lift(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache, lru_cache, reduce
-from itertools import groupby
+from itertools import groupby, takewhile
 from operator import attrgetter
 from typing import Any, TypeVar
 
@@ -125,12 +125,7 @@ def _joined(found: Iterable[Violation]) -> Iterator[Violation]:
 def _named(location: tuple[int | str, ...]) -> list[int | str]:
     """Return the parts of a place, up to the first name that is not a field of a request."""
     known = request_fields()
-    parts: list[int | str] = []
-    for part in location:
-        if isinstance(part, str) and part not in known:
-            break
-        parts.append(part)
-    return parts
+    return list(takewhile(lambda part: isinstance(part, int) or part in known, location))
 
 
 def _unknown(
