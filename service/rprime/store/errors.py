@@ -133,39 +133,32 @@ def translated() -> Iterator[None]:
     """Turn errors of the database as a whole into a `StoreError`."""
     try:
         yield
-    except DBAPIError as exc:
-        # The server went away, is read-only, is starting and so on: not a fault of the request. All
-        # other errors are defects in a statement.
-        failed = isinstance(exc, OperationalError | InternalError | InterfaceError)
-        known = store_error_of(exc.orig, failed=failed or exc.connection_invalidated)
+    except (DBAPIError, sqlite3.Error) as exc:
+        cause: BaseException | None = exc
+        failed = False
+        if isinstance(exc, DBAPIError):
+            cause = exc.orig
+            # The server went away, is read-only, is starting and so on: not a fault of the request.
+            # All other errors are defects in a statement.
+            failed = isinstance(exc, OperationalError | InternalError | InterfaceError)
+            failed = failed or exc.connection_invalidated
+        known = (
+            _of_sqlite(cause)
+            if isinstance(cause, sqlite3.Error)
+            else _of_postgresql(cause, failed=failed)
+        )
         if known is not None:
+            known.code = getattr(cause, "sqlite_errorname", None) or getattr(
+                cause, "sqlstate", None
+            )
             raise known from exc
         if isinstance(exc, DataError):
             raise InvalidRecordError(_UNSTORABLE) from exc
         raise
-    except sqlite3.Error as exc:
-        known = store_error_of(exc)
-        if known is None:
-            raise
-        raise known from exc
     except UnicodeEncodeError as exc:
         raise InvalidRecordError(_UNSTORABLE) from exc
     except PoolTimeoutError as exc:
         raise StoreUnavailableError("All connections to the database are busy.") from exc
-
-
-def store_error_of(cause: BaseException | None, *, failed: bool = False) -> StoreError | None:
-    """Return the `StoreError` for an error of a driver; None if it is another kind of error.
-
-    It has `failed` if it is known to be an error of the database as a whole.
-    """
-    if isinstance(cause, sqlite3.Error):
-        known, name = _of_sqlite(cause), "sqlite_errorname"
-    else:
-        known, name = _of_postgresql(cause, failed=failed), "sqlstate"
-    if known is not None:
-        known.code = getattr(cause, name, None)
-    return known
 
 
 def _of_postgresql(cause: BaseException | None, *, failed: bool) -> StoreError | None:
@@ -175,7 +168,10 @@ def _of_postgresql(cause: BaseException | None, *, failed: bool) -> StoreError |
             return kind(text)
     if isinstance(cause, TimeoutError):
         return StoreTimeoutError("The database does not answer.")
-    refusal = refusal_of(cause)
+    # libpq names the host, the role and the database, and never the password.
+    text = " ".join(str(cause).split())
+    refused = text.startswith(("connection failed:", "connection is bad:"))
+    refusal = text if refused else ""
     if state is not None and state.startswith(_ACCESS):
         return StoreAccessError(f"{refusal} (SQLSTATE {state}) Correct RPRIME_STORE.")
     return StoreUnavailableError(refusal) if failed else None
@@ -202,15 +198,6 @@ _REFUSALS = (
     (r"too many (clients|connections)|connection slots are reserved", TOO_MANY_CONNECTIONS),
     (r"the database system is (starting|shutting|in recovery)", "57P03"),
 )
-
-
-def refusal_of(cause: BaseException | None) -> str:
-    """Return why no connection was made, with the address of the server; "" if there was one.
-
-    libpq names the host, the role and the database, and never the password.
-    """
-    text = " ".join(str(cause).split())
-    return text if text.startswith(("connection failed:", "connection is bad:")) else ""
 
 
 def refusal_state(text: str) -> str | None:

@@ -23,7 +23,6 @@ from rprime.store.records import (
     EvaluationSummary,
     Filters,
     StoredEvaluation,
-    tags_of,
 )
 from rprime.store.schema import aliases, evaluations, items, scores, shared, slices
 
@@ -254,6 +253,6 @@ def _shown(row: Row[Any]) -> dict[str, Any]:
     """Return the members of `EvaluationSummary`."""
     check(row)
     shown = dict(zip(_SHOWN, row, strict=False))
-    shown["tags"] = tags_of(row.tags)
+    shown["tags"] = tuple(row.tags[1:-1].split("\n")) if row.tags else ()
     shown["fingerprint"] = None if row.fingerprint is None else digest_text(row.fingerprint)
     return shown

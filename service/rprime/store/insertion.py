@@ -14,7 +14,7 @@ from rprime.store import packing, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
 from rprime.store.dialects import Row, add, insert, serialise
 from rprime.store.evaluations import JSON_COLUMNS, checked_row
-from rprime.store.records import NAMES, NewEvaluation, tags_text
+from rprime.store.records import NAMES, NewEvaluation
 from rprime.store.schema import evaluations, items, looks, replays, scores, shared, slices
 from rprime.store.schema import project_sizes as sizes
 
@@ -174,7 +174,8 @@ def rows_of(
     row = {
         **{name: getattr(new, name) for name in _AS_GIVEN},
         **{name: squeeze(getattr(new, name)) for name in JSON_COLUMNS},
-        "tags": tags_text(new.tags),
+        # So that "\ntag\n" is found exactly where that tag is one of them.
+        "tags": "\n".join(("", *new.tags, "")) if new.tags else "",
         "fingerprint": fingerprint,
         "keeps_items": items_content is not None,
         "input_digest": digest_bytes(new.input_digest),

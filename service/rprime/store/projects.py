@@ -120,11 +120,6 @@ def delete(connection: Connection, name: str) -> int:
     return clear(connection, name)
 
 
-def delete_aliases(connection: Connection, name: str) -> None:
-    """Delete the aliases of a project."""
-    connection.execute(aliases.delete().where(aliases.c.project == name))
-
-
 def clear(connection: Connection, name: str) -> int:
     """Delete what a project has, if anything; return how many evaluations."""
     quiesce(connection)

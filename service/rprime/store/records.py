@@ -1,6 +1,5 @@
 """The records that the store reads and writes, independent of the database."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -19,31 +18,31 @@ class InvalidRecordError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationNames:
-    """What lists show and filters find.
+class OptionalNames:
+    """Names of up to 255 characters without control characters, and the digest of the test set.
 
-    Parameters
-    ----------
-    project, model, version, branch, commit, test_set
-        Names of up to 255 characters without control characters.
-    fingerprint
-        The digest of the test set. With it, storing counts as a look at that test set.
+    With a fingerprint, storing counts as a look at that test set.
     """
 
-    project: str
     model: str | None = None
     version: str | None = None
     branch: str | None = None
     commit: str | None = None
-    tags: tuple[str, ...] = ()
     test_set: str | None = None
-    fingerprint: str | None = None
     verdict: str | None = None
+    fingerprint: str | None = None
+
+
+NAMES = tuple(name for name in OptionalNames.__dataclass_fields__ if name != "fingerprint")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationNames(OptionalNames):
+    """What lists show."""
+
+    project: str
+    tags: tuple[str, ...] = ()
     waived: bool = False
-
-
-NAMES = ("model", "version", "branch", "commit", "test_set", "verdict")
-"""The optional names."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -123,19 +122,12 @@ class StoredEvaluation(EvaluationSummary, EvaluationContent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filters:
+class Filters(OptionalNames):
     """Filters of the evaluations of a project; all of them must match.
 
     A naive time is UTC. With a slice `Store.tables` reads its tables alone.
     """
 
-    model: str | None = None
-    version: str | None = None
-    branch: str | None = None
-    commit: str | None = None
-    test_set: str | None = None
-    fingerprint: str | None = None
-    verdict: str | None = None
     since: datetime | None = None
     tag: str | None = None
     ids: tuple[str, ...] | None = None
@@ -189,14 +181,3 @@ class Stack:
     test_sets: tuple[str | None, ...]
     verdicts: tuple[str | None, ...]
     extras: tuple[bytes | None, ...]
-
-
-def tags_text(tags: Iterable[str]) -> str:
-    r"""Join tags so that `\ntag\n` is found exactly where that tag is one of them."""
-    joined = "\n".join(tags)
-    return f"\n{joined}\n" if joined else ""
-
-
-def tags_of(text: str) -> tuple[str, ...]:
-    """Invert `tags_text`."""
-    return tuple(text[1:-1].split("\n")) if text else ()

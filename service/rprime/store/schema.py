@@ -1,5 +1,7 @@
 """The tables of a store, the same for SQLite and PostgreSQL."""
 
+from typing import Any
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -18,22 +20,37 @@ Name = Text().with_variant(Text(collation="C"), "postgresql")
 
 metadata = MetaData()
 
-# `sqlite_with_rowid=False`: a key leads to its row itself, not by a number that a flipped bit turns
-# into that of another row. For large rows this is slow, so those of `evaluations` have a checksum.
 
-shared = Table(
+def _table(name: str, *columns: Column[Any], comment: str | None = None) -> Table:
+    """Declare a table whose key leads to its row itself.
+
+    Not by a number, as SQLite does by default, that a flipped bit turns into that of another row.
+    For large rows this is slow, so those of `evaluations` have a checksum instead.
+    """
+    return Table(name, metadata, *columns, comment=comment, sqlite_with_rowid=False)
+
+
+def _key(name: str, kind: Text | type[LargeBinary] = Name) -> Column[Any]:
+    return Column(name, kind, primary_key=True)
+
+
+def _of_evaluation() -> Column[Any]:
+    return Column(
+        "evaluation", Name, ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True
+    )
+
+
+shared = _table(
     "shared",
-    metadata,
-    Column("key", LargeBinary, primary_key=True),
+    _key("key", LargeBinary),
     Column("content", LargeBinary, nullable=False),
     comment="Class names and options, each once: most evaluations of a project have the same.",
-    sqlite_with_rowid=False,
 )
 
 evaluations = Table(
     "evaluations",
     metadata,
-    Column("id", Name, primary_key=True),
+    _key("id"),
     Column("project", Name, nullable=False),
     *(Column(name, Name) for name in ("model", "version", "branch", "commit")),
     Column("tags", Text, nullable=False),
@@ -64,76 +81,58 @@ Index(
 ).ddl_if(dialect="sqlite")
 # PostgreSQL limits an entry to a third of a page, which long names and tags would exceed.
 Index("evaluations_project", _of.project, _of.id).ddl_if(dialect="postgresql")
-Index("evaluations_model", _of.project, _of.model, _of.id).ddl_if(dialect="postgresql")
-Index("evaluations_test_set", _of.project, _of.test_set, _of.id).ddl_if(dialect="postgresql")
-Index("evaluations_verdict", _of.project, _of.verdict, _of.id).ddl_if(dialect="postgresql")
+for _name in ("model", "test_set", "verdict"):
+    Index(f"evaluations_{_name}", _of.project, _of[_name], _of.id).ddl_if(dialect="postgresql")
 
-items = Table(
-    "items",
-    metadata,
-    Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), primary_key=True),
-    Column("content", LargeBinary, nullable=False),
-    sqlite_with_rowid=False,
-)
+items = _table("items", _of_evaluation(), Column("content", LargeBinary, nullable=False))
 
-scores = Table(
+scores = _table(
     "scores",
-    metadata,
-    Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), primary_key=True),
+    _of_evaluation(),
     Column("content", LargeBinary, nullable=False),
     comment="What is drawn of scores: thinned curves and bins.",
-    sqlite_with_rowid=False,
 )
 
-slices = Table(
+slices = _table(
     "slices",
-    metadata,
-    Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), primary_key=True),
-    Column("key", LargeBinary, primary_key=True),
+    _of_evaluation(),
+    _key("key", LargeBinary),
     Column("place", Integer, nullable=False),
     Column("name", LargeBinary, nullable=False),
     Column("content", LargeBinary, nullable=False),
     comment="A row for each slice: the history of one slice reads no others.",
-    sqlite_with_rowid=False,
 )
 
-aliases = Table(
+aliases = _table(
     "aliases",
-    metadata,
-    Column("project", Name, primary_key=True),
-    Column("name", Name, primary_key=True),
+    _key("project"),
+    _key("name"),
     Column("evaluation", Name, ForeignKey(evaluations.c.id), nullable=False, index=True),
     Column("etag", Text, nullable=False),
     Column("updated", BigInteger, nullable=False),
-    sqlite_with_rowid=False,
 )
 
-alias_changes = Table(
+alias_changes = _table(
     "alias_changes",
-    metadata,
-    Column("project", Name, primary_key=True),
-    Column("name", Name, primary_key=True),
+    _key("project"),
+    _key("name"),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), index=True),
     Column("changed", BigInteger, nullable=False),
     Column("by", Name),
     comment="What each alias pointed at, from 1; nothing once it was deleted.",
-    sqlite_with_rowid=False,
 )
 
-looks = Table(
+looks = _table(
     "looks",
-    metadata,
-    Column("project", Name, primary_key=True),
-    Column("fingerprint", LargeBinary, primary_key=True),
+    _key("project"),
+    _key("fingerprint", LargeBinary),
     Column("looks", Integer, nullable=False),
-    sqlite_with_rowid=False,
 )
 
-replays = Table(
+replays = _table(
     "replays",
-    metadata,
-    Column("key", LargeBinary, primary_key=True),
+    _key("key", LargeBinary),
     Column("payload", LargeBinary, nullable=False),
     Column("status", Integer, nullable=False),
     Column("body", LargeBinary, nullable=False),
@@ -141,32 +140,27 @@ replays = Table(
     Column("project", Name, nullable=False),
     Column("expires", BigInteger, nullable=False, index=True),
     comment="What was answered to an Idempotency-Key.",
-    sqlite_with_rowid=False,
 )
 
-projects = Table(
+projects = _table(
     "projects",
-    metadata,
-    Column("name", Name, primary_key=True),
+    _key("name"),
     Column("badge_public", Boolean, nullable=False, default=False),
     Column("keeps_slices", Boolean, nullable=False, default=True),
     comment="Settings of the projects that have some.",
-    sqlite_with_rowid=False,
 )
 
-project_sizes = Table(
+project_sizes = _table(
     "project_sizes",
-    metadata,
-    Column("project", Name, primary_key=True),
+    _key("project"),
     Column("bytes", BigInteger, nullable=False),
     comment="The sum of `bytes` over the evaluations of each project.",
-    sqlite_with_rowid=False,
 )
 
 revoked_sessions = Table(
     "revoked_sessions",
     metadata,
-    Column("id", Name, primary_key=True),
+    _key("id"),
     Column("expires", BigInteger, nullable=False),
     comment="Sessions of browsers that ended before they expired.",
 )

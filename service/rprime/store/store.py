@@ -25,7 +25,7 @@ from rprime.store.insertion import Idempotency, Outcome, Packed, Replay
 from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import Purged, Retention
 from rprime.store.records import ALL, Filters, NewEvaluation, Stack, StoredEvaluation
-from rprime.store.schema import looks, replays
+from rprime.store.schema import aliases, looks, replays
 from rprime.store.sqlite import open_sqlite
 from rprime.store.stacks import stacks
 from rprime.store.transfer import Imported
@@ -210,7 +210,7 @@ class Store:
         try:
             return self.write(lambda c: project_queries.delete(c, name))
         except StoreFullError:
-            self.write(lambda c: project_queries.delete_aliases(c, name))
+            self.write(lambda c: c.execute(aliases.delete().where(aliases.c.project == name)))
             purged = self.purge(name, Retention())
             return purged.deleted + self.write(lambda c: project_queries.clear(c, name))
 

@@ -2,8 +2,9 @@
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -199,20 +200,13 @@ def _line(document: dict[str, Any]) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE | _NUMPY)
 
 
-@dataclass
-class ImportStep:
-    """Validated lines of an import that are written in one transaction."""
-
-    evaluations: list[Packed] = field(default_factory=list)
-    aliases: list[dict[str, Any]] = field(default_factory=list)
-    looks: list[dict[str, Any]] = field(default_factory=list)
-    settings: list[dict[str, Any]] = field(default_factory=list)
-    size: int = 0
+ImportStep = dict[str, list[Any]]
+"""Validated records of an import by their kind, which are written in one transaction."""
 
 
 def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
     """Read the lines of an export, a bounded number at a time, up to an invalid one."""
-    step = ImportStep()
+    step: ImportStep = {kind: [] for kind in _READERS}
     started = False
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -220,7 +214,8 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
         try:
             document = orjson.loads(line)
             if started:
-                _READERS[next(iter(document))](step, next(iter(document.values())))
+                kind, given = next(iter(document.items()))
+                step[kind].append(_READERS[kind](given))
             else:
                 _check_header(document)
                 started = True
@@ -228,10 +223,9 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
             raise InvalidExportError(number, str(exc)) from exc
         except (*UNDECODABLE, StopIteration) as exc:
             raise InvalidExportError(number, "This is not a line of an export.") from exc
-        step.size += 1
-        if step.size >= MOST_IN_A_STEP:
+        if sum(map(len, step.values())) >= MOST_IN_A_STEP:
             yield step
-            step = ImportStep()
+            step = {kind: [] for kind in _READERS}
     if not started:
         raise InvalidExportError(1, "The export is empty.")
     yield step
@@ -245,7 +239,7 @@ def _check_header(document: dict[str, Any]) -> None:
         raise InvalidRecordError(f"The export has format {version}, this rprime knows {FORMAT}.")
 
 
-def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
+def _read_evaluation(given: dict[str, Any]) -> Packed:
     labels = given["labels"]
     if not isinstance(labels, list) or len(set(labels)) != len(labels) or not labels:
         raise InvalidRecordError("`labels` is not a list of distinct class names.")
@@ -253,7 +247,8 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
         raise InvalidRecordError("`options` has no options.")
     check_names(*labels)
     table = _read_table(given["table"], len(labels))
-    kept = {name: _optional(_from_base64, given.get(name)) for name in ("items", "scores")}
+    decoded = partial(base64.b64decode, validate=True)
+    kept = {name: _optional(decoded, given.get(name)) for name in ("items", "scores")}
     if kept["scores"] is not None:
         packing.unpack_scores(kept["scores"]).check(len(labels))
     sliced = _read_slices(given["slices"], table) if given.get("slices") else None
@@ -273,13 +268,11 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
         **{name: _optional(orjson.dumps, given[name]) for name in JSON_COLUMNS},
         slices=sliced,
     )
-    step.evaluations.append(
-        rows_of(
-            new,
-            items_content=kept["items"],
-            scores_content=kept["scores"],
-            submission=_optional(bytes.fromhex, given["submission"]),
-        )
+    return rows_of(
+        new,
+        items_content=kept["items"],
+        scores_content=kept["scores"],
+        submission=_optional(bytes.fromhex, given["submission"]),
     )
 
 
@@ -314,10 +307,6 @@ def _read_slices(given: list[dict[str, Any]], whole: ConfusionTable) -> Slices:
     return found
 
 
-def _from_base64(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)
-
-
 def _read_items(content: bytes, k: int) -> tuple[Items, Columns]:
     found, columns = packing.unpack_items(content)
     values = (found.predicted, *(column.codes for column in columns.values()))
@@ -337,7 +326,7 @@ def _check_columns(given: Slices, found: Items, k: int) -> None:
         raise InvalidRecordError("The slices are not those of the items.")
 
 
-def _read_alias(step: ImportStep, given: dict[str, Any]) -> None:
+def _read_alias(given: dict[str, Any]) -> dict[str, Any]:
     changes = [
         {"evaluation": one["evaluation"], "changed": int(one["changed"]), "by": one["by"]}
         for one in given.get("changes", ())
@@ -348,22 +337,22 @@ def _read_alias(step: ImportStep, given: dict[str, Any]) -> None:
     for one in (given, *changes):
         if one["evaluation"] is not None and not ids.is_id(one["evaluation"]):
             raise InvalidRecordError("The id is not one that a store makes.")
-    step.aliases.append({**given, "changes": changes})
+    return {**given, "changes": changes}
 
 
-def _read_looks(step: ImportStep, given: dict[str, Any]) -> None:
+def _read_looks(given: dict[str, Any]) -> dict[str, Any]:
     check_names(given["project"])
     row = {"project": given["project"], "fingerprint": digest_bytes(given["fingerprint"])}
-    step.looks.append({**row, "looks": int(given["looks"])})
+    return {**row, "looks": int(given["looks"])}
 
 
-def _read_settings(step: ImportStep, given: dict[str, Any]) -> None:
+def _read_settings(given: dict[str, Any]) -> dict[str, Any]:
     check_names(given["project"])
     chosen = {name: given.get(name, unset) is True for name, unset in SETTINGS.items()}
-    step.settings.append({"name": given["project"], **chosen})
+    return {"name": given["project"], **chosen}
 
 
-_READERS = {
+_READERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "evaluation": _read_evaluation,
     "alias": _read_alias,
     "looks": _read_looks,
@@ -375,15 +364,15 @@ def write(connection: Connection, step: ImportStep) -> Imported:
     """Add missing records; existing ones stay unchanged, except for a larger look count."""
     # Two imports of one evaluation must not both count it.
     serialise(connection, [b"import"])
-    given = [packed.id for packed in step.evaluations]
+    given = [packed.id for packed in step["evaluation"]]
     present = set(connection.scalars(select(_of.id).where(_of.id.in_(given))))
-    fresh = {packed.id: packed for packed in step.evaluations if packed.id not in present}
+    fresh = {packed.id: packed for packed in step["evaluation"] if packed.id not in present}
     add_all(connection, [fresh[identifier] for identifier in sorted(fresh)])
-    if step.settings:
-        connection.execute(insert(projects).on_conflict_do_nothing(), step.settings)
-    if step.looks:
-        connection.execute(_RAISED_LOOKS, step.looks)
-    pointed = Counter(filter(None, (_point(connection, alias) for alias in step.aliases)))
+    if step["settings"]:
+        connection.execute(insert(projects).on_conflict_do_nothing(), step["settings"])
+    if step["looks"]:
+        connection.execute(_RAISED_LOOKS, step["looks"])
+    pointed = Counter(filter(None, (_point(connection, alias) for alias in step["alias"])))
     return Imported(evaluations=len(fresh), evaluations_present=len(given) - len(fresh), **pointed)
 
 
