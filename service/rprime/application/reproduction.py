@@ -25,14 +25,8 @@ DECIMALS = 4
 class PrintedResult:
     """One printed number, to four decimals, and ours in full precision.
 
-    Parameters
-    ----------
-    index
-        A key of the catalog, or a coefficient between two indices.
-    class_
-        None for overall indices.
-    erratum
-        Whether the print is known to contradict the paper's own counts.
+    The index is a key of the catalog, or a coefficient between two indices; the class is None for
+    overall indices; an erratum is known to contradict the paper's own counts.
     """
 
     table: str

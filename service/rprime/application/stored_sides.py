@@ -51,10 +51,7 @@ def with_side(
 ) -> Assessment:
     """Add the stored baseline or anchor that a request names, or the reason why there is none.
 
-    Raises
-    ------
-    Problem
-        404 if the request names one that does not exist.
+    Problem 404 if it does not exist.
     """
     try:
         found = store.baseline(origin.project, query, model=origin.model)

@@ -35,16 +35,10 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Models:
-    """The values of several models.
+    """The values of several models, shape (index, model), NaN where undefined.
 
-    Parameters
-    ----------
-    values
-        Shape (index, model); NaN for undefined values.
-    per_class
-        By class, only for the boxes: arrays of shape (model,) by index.
-    described
-        JSON members that describe the models.
+    Those of classes are arrays of shape (model,) by index, only for the boxes; the models are
+    described by JSON members.
     """
 
     names: list[str]
@@ -58,15 +52,17 @@ def agreement_document(
 ) -> bytes:
     """Compute how far indices agree over the models in a JSON body, or those that it names.
 
-    The latter are read by `stored`, which is None without a store.
-
-    Raises
-    ------
-    Problem
-        400 or 422; 409 without a store.
+    The latter are read by `stored`, which is None without a store: problem 409.
     """
     document = parse(body, limits.json_depth, (), ())
-    models = _stored(document, stored) if "project" in document.rest else _posted(document)
+    if "project" not in document.rest:
+        models = _posted(document)
+    elif not document.rest.keys().isdisjoint({"values", "per_class"}):
+        raise refuse("", "several_kinds", "Send either `values` or a `project`, not both.")
+    elif stored is None:
+        raise Problem("no_store")
+    else:
+        models = stored(document)
     names, values = models.names, models.values
     directions = [direction(find("overall", name) or find("class", name)) for name in names]
     boxes = {WHOLE: dict(zip(names, values, strict=True)), **models.per_class}
@@ -74,7 +70,14 @@ def agreement_document(
         {
             **models.described,
             "pairs": [_named(found, names) for found in agreements(values)],
-            "boxes": {label: _boxes(by_index) for label, by_index in boxes.items()},
+            "boxes": {
+                label: {
+                    name: asdict(summary)
+                    for name, values in by_index.items()
+                    if (summary := box(values)) is not None
+                }
+                for label, by_index in boxes.items()
+            },
             "disagreements": [
                 _named(found, names) for found in disagreements(values, directions, MOST_NAMED)
             ],
@@ -110,21 +113,7 @@ def _uneven(asked: AgreementRequest) -> Iterator[Violation]:
             yield Violation(place, "length", detail)
 
 
-def _stored(document: Document, stored: Callable[[Document], Models] | None) -> Models:
-    if not document.rest.keys().isdisjoint({"values", "per_class"}):
-        detail = "Send either `values` or a `project`, not both."
-        raise refuse("", "several_kinds", detail)
-    if stored is None:
-        raise Problem("no_store")
-    return stored(document)
-
-
 def _named(found: Agreement | Disagreement, names: list[str]) -> Json:
     """Return the members of a pair of indices by their names; JSON has null for NaN."""
     members = {name: getattr(found, name) for name in found.__slots__}
     return members | {"a": names[found.a], "b": names[found.b]}
-
-
-def _boxes(by_index: Mapping[str, Array]) -> Json:
-    found = {name: box(values) for name, values in by_index.items()}
-    return {name: asdict(summary) for name, summary in found.items() if summary is not None}

@@ -29,15 +29,13 @@ OTHER_POPULATION = "different_populations"
 """Why a version has no place beside those whose values are about another population."""
 
 Json = dict[str, Any]
+_SHOWN = ("evaluation", "model", "version", "value", "interval")
 
 
 def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) -> bytes:
     """Return the tiers of the versions that a query selects as JSON. Reads the store.
 
-    Raises
-    ------
-    Problem
-        422 if no direction of the index is better, 404 if no evaluation has the class.
+    Problem 422 if no direction of the index is better, 404 if no evaluation has the class.
     """
     measured = Measured.of(query.index, query.class_, uniform=query.prevalence is not None)
     if measured.index.higher_is_better is None:
@@ -61,7 +59,11 @@ def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) ->
             "prevalence": query.prevalence,
             "test_set": filters.test_set or filters.fingerprint,
             "tiers": [
-                {"tier": number, "versions": list(map(_version, points)), "why": why}
+                {
+                    "tier": number,
+                    "versions": [{name: getattr(one, name) for name in _SHOWN} for one in points],
+                    "why": why,
+                }
                 for number, (points, why) in enumerate(tiers, start=1)
             ],
             "unranked": ranking.unranked,
@@ -81,11 +83,6 @@ def _filters(store: Store, project: str, query: LeaderboardQuery) -> Filters:
     if newest and newest[0].test_set is not None:
         return Filters(test_set=newest[0].test_set, **names)
     return Filters(fingerprint=newest[0].fingerprint if newest else None, **names)
-
-
-def _version(point: Point) -> Json:
-    names = ("evaluation", "model", "version", "value", "interval")
-    return {name: getattr(point, name) for name in names}
 
 
 @dataclass(eq=False)

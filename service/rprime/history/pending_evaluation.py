@@ -55,8 +55,8 @@ def storing_warnings(
         "name is another one."
     )
     begun = Warning("first_evaluation", "/project", text, "docs/gates.md#baselines")
-    kept = {SCORES_NOT_KEPT: not scored, SLICES_NOT_KEPT: not sliced, begun: not first}
-    return tuple(warning for warning, absent in kept.items() if not absent)
+    given = {SCORES_NOT_KEPT: scored, SLICES_NOT_KEPT: sliced, begun: first}
+    return tuple(warning for warning, holds in given.items() if holds)
 
 
 def needs_store(evaluation_request: EvaluationRequest, store: Store) -> bool:
@@ -83,10 +83,9 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
         store_request, id=new_id(), is_first=store.is_empty(project), keeps_slices=keeps
     )
     origin = CandidateOrigin(project, evaluation_request.given.model, store_request.id)
+    evaluation_request = replace(evaluation_request, store_request=store_request)
     if store_request.prevalence_of is not None:
-        evaluation_request, store_request = _with_prevalence(
-            evaluation_request, store, store_request
-        )
+        evaluation_request = _with_prevalence(evaluation_request, store, store_request)
         assessment = evaluation_request.assessment
     for query, anchor in ((store_request.reference, False), (store_request.anchor, True)):
         if assessment is not None and query is not None:
@@ -94,12 +93,12 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
     if assessment is not None and _counts(assessment):
         fingerprint = assessment.candidate.fingerprint or ""
         assessment = replace(assessment, look=store.looks(project, fingerprint) + 1)
-    return replace(evaluation_request, assessment=assessment, store_request=store_request)
+    return replace(evaluation_request, assessment=assessment)
 
 
 def _with_prevalence(
     evaluation_request: EvaluationRequest, store: Store, store_request: StoreRequest
-) -> tuple[EvaluationRequest, StoreRequest]:
+) -> EvaluationRequest:
     """Set the population to the prevalence in the stored evaluation that the request names."""
     identifier = store_request.prevalence_of or ""
     try:
@@ -118,10 +117,9 @@ def _with_prevalence(
     if assessment is not None:
         assessment = replace(assessment, options=options)
     asked = with_options(store_request.asked, options)
-    return (
-        replace(evaluation_request, options=options, assessment=assessment),
-        replace(store_request, asked=asked),
-    )
+    store_request = replace(store_request, asked=asked)
+    changed = replace(evaluation_request, options=options, assessment=assessment)
+    return replace(changed, store_request=store_request)
 
 
 def _counts(assessment: Assessment) -> bool:

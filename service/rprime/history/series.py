@@ -24,19 +24,18 @@ from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store, ids
 
 _SHOWN = ("evaluation", "model", "version", "created_at", "value", "interval", "verdict")
+_PER_CLASS = "The index is per class: name a `class`, or take its macro average."
 GROUPED = "items_in_groups"
 """Reason for a missing interval."""
 
 
 class Point(NamedTuple):
-    """The value of an index for one stored evaluation.
+    """The value of an index for one stored evaluation; None, as its interval, if undefined.
 
     Parameters
     ----------
     anchor
         Id of the anchor of its gate; None without one.
-    value, interval
-        None if undefined.
     reason
         Why the value or the interval is missing; empty if both exist.
     classified_only
@@ -65,13 +64,9 @@ NOTHING: Columns = ((),) * len(Point._fields)
 
 @dataclass(frozen=True)
 class Measured:
-    """An index, of a class or overall.
+    """An index, of a class or overall; uniform: at equal shares of the classes.
 
-    Parameters
-    ----------
-    uniform
-        Whether every value is that at equal shares of the classes; else it is about the population
-        that the evaluation was stored with, or about its items.
+    Else each value is about the population of its evaluation, or about the items.
     """
 
     index: Index
@@ -84,7 +79,8 @@ class Measured:
         entry = find("overall" if label is None else "class", key)
         if entry is None:
             other = find("class" if label is None else "overall", key)
-            raise _refusal(_SCOPED[label is None] if other else unknown_index(key))
+            scoped = _PER_CLASS if label is None else "The index is overall: remove `class`."
+            raise _refusal(scoped if other else unknown_index(key))
         if entry.scored:
             raise _refusal("The index reads scores, which are not stored, so it has no series.")
         if entry.needs is not None:
@@ -119,15 +115,13 @@ class Measured:
     def _of_stack(self, stack: Stack) -> Columns:
         column = None if self.label is None else stack.labels.index(self.label)
         extras = extras_of(stack)
+        key = self.index.key
+        options, selection = Options(indices=(key,)), minimal_selection(key)
         found, about = np.full((4, len(extras)), np.nan), [""] * len(extras)
         reasons = [""] * len(extras)
         for kind in kinds_of(stack, extras, uniform=self.uniform):
             for row, text in zip(kind.rows.tolist(), kind.about, strict=False):
                 about[row], reasons[row] = text, kind.reason
-            options, selection = (
-                Options(indices=(self.index.key,)),
-                minimal_selection(self.index.key),
-            )
             for rows, estimates in estimates_of(stack.table, kind, options, selection):
                 found[:, rows] = self._numbers(estimates, column)
         values, low, high, codes = found
@@ -231,12 +225,6 @@ def minimal_selection(key: str) -> Selection:
         functions=tuple(place for place in selection.functions if place != last),
         place={name: place for name, place in selection.place.items() if place != last},
     )
-
-
-_SCOPED = {
-    True: "The index is per class: name a `class`, or take its macro average.",
-    False: "The index is overall: remove `class`.",
-}
 
 
 def _refusal(detail: str) -> Problem:

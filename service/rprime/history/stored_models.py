@@ -29,10 +29,7 @@ MOST_BOXED = 2_000_000
 def stored_models(document: Document, visible_history: VisibleHistory) -> Models:
     """Compute the values of the evaluations that a request names. Reads the store.
 
-    Raises
-    ------
-    Problem
-        422; 404 if the caller may not see the project; 409 without a store.
+    Problem 422; 404 if the caller may not see the project; 409 without a store.
     """
     asked = validated_study(StoredAgreementRequest, document)
     raise_violations(_unstored(asked))

@@ -41,16 +41,10 @@ ITEMS_GONE = Warning(
 
 @dataclass(frozen=True, eq=False)
 class StoredReport:
-    """A stored evaluation.
+    """A stored evaluation, with items only where they came in groups, for its intervals.
 
-    Parameters
-    ----------
-    items
-        Only where items came in groups: intervals take them into account.
-    indices
-        Keys of what is computed; None: what it was asked for.
-    slice
-        What all of it is about, without comparison and verdict; empty: all items.
+    Indices are the keys of what is computed, None: what it was asked for. With a slice all of it is
+    about that slice, without comparison and verdict.
     """
 
     stored: StoredEvaluation

@@ -30,18 +30,10 @@ STRATA_OF_ITEMS, NOT_WITH_POPULATION = "strata_of_items", "not_with_population"
 
 
 class OneKind(NamedTuple):
-    """Evaluations of a stack that are computed together.
+    """Evaluations of a stack, by their positions, that are computed at one kind of population.
 
-    Parameters
-    ----------
-    rows
-        Their positions in the stack.
-    population
-        None: their items.
-    about
-        What the value of each is about, "" for its items.
-    reason
-        Why they have no values; "" if they have.
+    About is what the value of each is about, "" for its items; the reason says why they have no
+    values, "" if they have.
     """
 
     rows: Array
@@ -115,14 +107,9 @@ def estimates_of(
 
 
 class StoredValues:
-    """Indices over stored evaluations, oldest first.
+    """Indices over stored evaluations, oldest first; uniform: at equal shares of the classes.
 
-    Parameters
-    ----------
-    stacks
-        The evaluations, in any order.
-    uniform
-        Whether at equal shares of the classes; else each at the population that it was stored with.
+    Else each is at the population that it was stored with.
 
     Attributes
     ----------

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from rprime.routes.batching import resolve
 from rprime.store import Outcome, Packed, Store, Stored
 
 Waiting = tuple[Packed, "asyncio.Future[Stored]"]
@@ -54,7 +55,7 @@ class GroupCommit:
             outcomes = store.put_many([packed for packed, _ in waiting])
         except Exception as error:  # noqa: BLE001 (every request of the group gets the error)
             for future in futures:
-                _resolve(future, error)
+                resolve(future, error)
             return
         outcomes.add_done_callback(
             lambda known: loop.call_soon_threadsafe(
@@ -78,13 +79,4 @@ class GroupCommit:
             self._timer = None
         known, self._known = self._known, []
         for future, outcome in known:
-            _resolve(future, outcome)
-
-
-def _resolve(future: "asyncio.Future[Stored]", outcome: Outcome) -> None:
-    if future.done():
-        return
-    if isinstance(outcome, Stored):
-        future.set_result(outcome)
-    else:
-        future.set_exception(outcome)
+            resolve(future, outcome)

@@ -187,12 +187,6 @@ def _as_problem() -> Iterator[None]:
         raise (problem_of(exc) or exc) from exc
 
 
-def _on_changed(exc: AliasChangedError) -> Problem:
-    current = exc.current
-    headers = {} if current is None else {"ETag": f'"{current.etag}"'}
-    return Problem("precondition_failed", headers=headers)
-
-
 _KINDS: dict[type[Exception], str | Callable[[Any], Problem]] = {
     StoreError: lambda _: _unavailable(RETRY_SECONDS),
     StoreUnavailableError: lambda exc: _unavailable(exc.retry_after),
@@ -204,7 +198,9 @@ _KINDS: dict[type[Exception], str | Callable[[Any], Problem]] = {
     ProjectMissingError: "not_found",
     EvaluationDeletedError: "evaluation_deleted",
     EvaluationAliasedError: "evaluation_aliased",
-    AliasChangedError: _on_changed,
+    AliasChangedError: lambda exc: Problem(
+        "precondition_failed", headers={"ETag": f'"{exc.current.etag}"'} if exc.current else {}
+    ),
     KeyReusedError: "idempotency_key_reused",
     KeyRunningError: lambda _: Problem("idempotency_key_running", headers={"Retry-After": "1"}),
     ProjectQuotaError: lambda exc: Problem("project_quota_exceeded", str(exc)),

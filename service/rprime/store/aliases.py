@@ -59,12 +59,8 @@ class AliasChange:
 class Expected:
     """The state of an alias that a change expects.
 
-    Parameters
-    ----------
-    etags
-        One of these, as in If-Match; "*" means any existing alias, None no condition.
-    absent
-        The alias must not exist, as in If-None-Match: *.
+    One of the etags as in If-Match ("*": any existing alias, None: no condition); or its absence,
+    as in If-None-Match: *.
     """
 
     etags: Collection[str] | Literal["*"] | None = None
@@ -177,11 +173,8 @@ def restore(
     present = named.with_for_update(key_share=True, read=True)
     known = {None, *connection.scalars(present)}
     kept = [one for one in given if one["evaluation"] in known][-MOST_CHANGES:]
-    rows = [
-        {"project": project, "name": name, "number": number, **one}
-        for number, one in enumerate(kept, start=1)
-    ]
-    if rows:
+    of_alias = {"project": project, "name": name}
+    if rows := [{**of_alias, "number": n, **one} for n, one in enumerate(kept, start=1)]:
         connection.execute(alias_changes.insert(), rows)
 
 
@@ -210,19 +203,10 @@ def _record(
         return int(last.changed)
     number, before = (0, 0) if last is None else (last.number, last.changed)
     changed = max(before, time.time_ns() // 1_000_000)
-    connection.execute(
-        alias_changes.insert().values(
-            project=project,
-            name=name,
-            number=number + 1,
-            evaluation=evaluation,
-            changed=changed,
-            by=by,
-        )
-    )
-    connection.execute(
-        alias_changes.delete().where(*this, _was.number <= number + 1 - MOST_CHANGES)
-    )
+    fresh = {"evaluation": evaluation, "changed": changed, "by": by, "number": number + 1}
+    connection.execute(alias_changes.insert().values(project=project, name=name, **fresh))
+    outdated = _was.number <= number + 1 - MOST_CHANGES
+    connection.execute(alias_changes.delete().where(*this, outdated))
     return changed
 
 

@@ -117,11 +117,8 @@ def resolve(
 ) -> Baseline:
     """Find the evaluation that a candidate of a model has as its baseline, with the reason.
 
-    Raises
-    ------
-    BaselineNotFoundError
-        If there is no such id, version, alias or model. An alias of a model that has no alias
-        yet, and any evaluation of a model that has none yet, are no errors.
+    `BaselineNotFoundError` if there is no such id, version, alias or model. An alias of a model
+    that has no alias yet, and any evaluation of a model that has none yet, are no errors.
     """
     named = model if query.model is None else query.model
     scope = _Scope(connection, project, named, is_own=named == model)
@@ -129,18 +126,11 @@ def resolve(
 
 
 def _by_alias(scope: _Scope, name: str) -> Baseline:
-    try:
-        alias = aliases.get(scope.connection, scope.project, name)
-    except aliases.AliasMissingError:
-        return _without_alias(scope, name)
-    return Baseline(get(scope.connection, alias.evaluation), f"The alias `{name}` points at it.")
-
-
-def _without_alias(scope: _Scope, name: str) -> Baseline:
-    known = aliases.read_all(scope.connection, scope.project)
-    pointed = [alias.evaluation for alias in known]
-    own = select(_of.id).where(*scope.fits, _of.id.in_(pointed)).limit(1)
-    names = [alias.name for alias in known]
+    pointed = {a.name: a.evaluation for a in aliases.read_all(scope.connection, scope.project)}
+    if name in pointed:
+        return Baseline(get(scope.connection, pointed[name]), f"The alias `{name}` points at it.")
+    own = select(_of.id).where(*scope.fits, _of.id.in_(pointed.values())).limit(1)
+    names = list(pointed)
     if scope.connection.scalar(own) is not None:
         text = f"Project `{scope.project}` has no alias `{name}`."
         raise BaselineNotFoundError(f"{text} {_nearest(name, names, 'aliases')}")
@@ -252,8 +242,7 @@ def _models(connection: Connection, project: str, *fits: ColumnElement[bool]) ->
 
 def _nearest(name: str, known: list[str], kind: str) -> str:
     """Name the nearest names; without any, the newest ones."""
-    near = _near(name, known)
-    if near:
+    if near := _near(name, known):
         return f"The nearest {kind}: {_listed(name, near)}."
     return f"Known {kind}: {_listed(name, known)}." if known else f"There are no {kind}."
 

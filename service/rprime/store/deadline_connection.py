@@ -33,10 +33,7 @@ class DeadlineConnection(psycopg.Connection[Any]):
     def bounded(
         cls, parameters: Mapping[str, Any], *, breaker: CircuitBreaker, seconds: float
     ) -> Self:
-        """Connect by the parameters of `psycopg.connect`, with a breaker of the whole server.
-
-        An answer, also to a statement, has to come within so many seconds.
-        """
+        """Connect; an answer, also to a statement, has to come within so many seconds."""
         try:
             connection = cls.connect(**parameters)
         except psycopg.errors.ConnectionTimeout as exc:

@@ -18,18 +18,14 @@ TOO_MANY_CONNECTIONS = "53300"
 
 
 class StoreError(Exception):
-    """The store failed; the message says how to fix it.
+    """The store failed; the message, `text` unless there is a better one, says how to fix it.
 
-    Attributes
-    ----------
-    code
-        SQLSTATE, or the name of SQLite for the error; None if the database named none.
+    The cause is that of metrics, and the code the SQLSTATE, or the name of SQLite for the error;
+    None if the database named none.
     """
 
     cause: ClassVar[str] = "other"
-    """In metrics."""
     text: ClassVar[str] = ""
-    """The message, unless there is a better one."""
 
     def __init__(self, text: str | None = None, *, code: str | None = None) -> None:
         super().__init__(text or self.text)
@@ -201,11 +197,7 @@ _REFUSALS = (
 
 
 def refusal_state(text: str) -> str | None:
-    """Return the SQLSTATE of a refused connection, which libpq does not report, by its message.
-
-    A server with messages in another language than English gets None: then the message says it
-    all the same.
-    """
+    """Return the SQLSTATE of a refusal, which libpq does not report, by its message in English."""
     return next((state for pattern, state in _REFUSALS if re.search(pattern, text)), None)
 
 

@@ -80,16 +80,10 @@ class Replay:
 
 @dataclass(frozen=True)
 class Stored:
-    """The outcome of storing an evaluation.
+    """The outcome of storing an evaluation: its id, or that of an equal one stored earlier.
 
-    Parameters
-    ----------
-    id
-        Its own id, or that of an equal evaluation stored earlier.
-    look
-        The number of its look at the test set; None without a fingerprint.
-    replay
-        The earlier answer, if its key was used before.
+    The look is its number at the test set, None without a fingerprint; the replay is the earlier
+    answer, if its key was used before.
     """
 
     id: str
@@ -140,14 +134,16 @@ def replay_key(owner: str, key: str) -> bytes:
 
 def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packed:
     """Turn an evaluation into rows, as `Store.pack`; `now` is in milliseconds since 1970."""
-    given, submission = new.slices, None
-    packed_with = None if given is None else given.columns
+    submission = items_content = None
+    if new.items is not None:
+        columns = None if new.slices is None else new.slices.columns
+        items_content = packing.pack_items(new.items, columns)
     if new.submission is not None:
         repeated = new.project.encode() + b"\n" + new.submission
         submission = hashlib.blake2b(repeated, digest_size=_SUBMISSION_BYTES).digest()
     return rows_of(
         new,
-        items_content=None if new.items is None else packing.pack_items(new.items, packed_with),
+        items_content=items_content,
         scores_content=None if new.scores is None else packing.pack_scores(new.scores),
         submission=submission,
         replay=None if idempotency is None else _replay_row(new, idempotency, now),
@@ -244,14 +240,12 @@ def put_all(
     quota: int | None = None,
     repeated: bool = False,
 ) -> list[Outcome]:
-    """Store evaluations in a transaction; return the outcome of each.
+    """Store evaluations, of two with one key the first, in a transaction; return their outcomes.
 
-    It is an exception only if nothing of the evaluation is in the transaction.
+    An outcome is an exception only if nothing of the evaluation is in the transaction.
 
     Parameters
     ----------
-    batch
-        In order of arrival: of two with one key the first is stored.
     quota
         Most bytes of the evaluations of a project. Replicas that write at the same time may exceed
         it by what they write.

@@ -76,17 +76,9 @@ def form_of(blob: bytes) -> tuple[bool, bool]:
 
 
 def unpack_stack(blobs: Sequence[bytes], identifiers: Sequence[str], k: int) -> ConfusionTable:
-    """Unpack many tables over k classes as one stack.
+    """Unpack many tables over k classes, all of one `form_of`, as one stack.
 
-    Parameters
-    ----------
-    blobs
-        Results of `pack_table`; all dense or all sparse, all weighted or none.
-
-    Raises
-    ------
-    ValueError
-        If a checksum differs: a table has changed, or belongs to another evaluation.
+    `ValueError` if a checksum differs: a table has changed, or belongs to another evaluation.
     """
     blobs = list(map(unsealed, blobs, identifiers))
     sparse, weighted = form_of(blobs[0])

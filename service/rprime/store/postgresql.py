@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from math import ceil
 from pathlib import Path
@@ -29,7 +29,6 @@ _NETWORK_SECONDS = 2
 _UPGRADE = DatabaseOptions(lock_seconds=3600, statement_seconds=3600)
 _PAUSE_SECONDS = 0.1
 _RETRY_SECONDS = 1.0
-_UPGRADING = b"rprime upgrade"
 
 
 class CircuitBreaker:
@@ -103,13 +102,16 @@ def open_postgresql(url: URL, *, read_only: bool, options: DatabaseOptions) -> P
     driven = url.set(drivername="postgresql+psycopg")
     breaker = CircuitBreaker(options.connect_seconds + options.statement_seconds + _NETWORK_SECONDS)
     engine = _engine(driven, breaker, options)
-    try:
-        with translated():
-            if not _is_current(engine, read_only=read_only):
-                _upgrade(driven)
-    except BaseException:
-        engine.dispose()
-        raise
+    with ExitStack() as opened, translated():
+        opened.callback(engine.dispose)
+        with engine.begin() as connection:
+            found = connection.dialect.server_version_info or (0,)
+            if found < OLDEST_SERVER:
+                raise StoreOutdatedError(f"PostgreSQL {found[0]} is too old, 15 is needed.")
+            current = is_current(connection, read_only=read_only)
+        if not current:
+            _upgrade(driven)
+        opened.pop_all()
     return PostgresqlDatabase(engine, breaker, options.lock_seconds)
 
 
@@ -150,21 +152,13 @@ def _parameters(options: DatabaseOptions) -> dict[str, str | int]:
     }
 
 
-def _is_current(engine: Engine, *, read_only: bool) -> bool:
-    with engine.begin() as connection:
-        found = connection.dialect.server_version_info or (0,)
-        if found < OLDEST_SERVER:
-            raise StoreOutdatedError(f"PostgreSQL {found[0]} is too old, 15 is needed.")
-        return is_current(connection, read_only=read_only)
-
-
 def _upgrade(url: URL) -> None:
     """Migrate the tables, without the statement timeout of requests."""
     engine = _engine(url, CircuitBreaker(_UPGRADE.statement_seconds), _UPGRADE)
     try:
         with engine.begin() as connection:
             # If several processes start at once, one migrates and the others wait.
-            serialise(connection, [_UPGRADING], purpose=b"upgrade")
+            serialise(connection, [b"rprime upgrade"], purpose=b"upgrade")
             upgrade(connection)
     finally:
         engine.dispose()

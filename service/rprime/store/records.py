@@ -62,7 +62,7 @@ class EvaluationContent:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NewEvaluation(EvaluationNames, EvaluationContent):
-    """An evaluation to be stored.
+    """An evaluation to be stored; its id is made before, so that the answer can be stored, too.
 
     Parameters
     ----------
@@ -72,8 +72,6 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
     look
         The number of the look that judged the gate; storing fails with `LookMovedError` if another
         evaluation was stored meanwhile. None if the gate did not use it.
-    id
-        Its id, made before storing, so that the answer can be stored with it.
     """
 
     items: Items | None = None

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -166,36 +166,29 @@ def _checkpoint(writer: Engine, mode: str) -> bool:
 
 
 def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteDatabase:
-    """Open a file, or create it.
+    """Open a file, or create it; wait so many seconds for a lock of another program.
 
-    Parameters
-    ----------
-    read_only
-        Open beside the serving process: nothing is created, locked or migrated.
-    lock_seconds
-        How long to wait for a lock of another program.
+    Read-only beside the serving process: then nothing is created, locked or migrated.
     """
     path = _path(url)
     check_library()
-    file = None if read_only else HeldFile(path)
-    writer = None
-    try:
-        with translated():
-            _check_file(path, read_only=read_only, lock_seconds=lock_seconds)
-            if file is not None:
-                writer = _writer(path, lock_seconds)
-                file.remember()
-    except BaseException:
-        if writer is not None:
-            writer.dispose()
+    with ExitStack() as opened, translated():
+        file = writer = None
+        if not read_only:
+            file = HeldFile(path)
+            opened.callback(file.release)
+        _check_file(path, read_only=read_only, lock_seconds=lock_seconds)
         if file is not None:
-            file.release()
-        raise
-    connect = partial(_connect, path, lock_seconds, read_only=True)
-    readers = _engine(connect, "BEGIN", pool_size=_READERS, max_overflow=_MORE_READERS)
-    if read_only:
-        with translated(), readers.connect() as connection:
-            is_current(connection, read_only=True)
+            writer = _engine(partial(_connect_writer, path, lock_seconds), "BEGIN IMMEDIATE", 1, 0)
+            opened.callback(writer.dispose)
+            _prepare(writer)
+            file.remember()
+        connect = partial(_connect, path, lock_seconds, read_only=True)
+        readers = _engine(connect, "BEGIN", _READERS, _MORE_READERS)
+        if read_only:
+            with readers.connect() as connection:
+                is_current(connection, read_only=True)
+        opened.pop_all()
     return SqliteDatabase(path, writer, readers, file=file, lock_seconds=lock_seconds)
 
 
@@ -274,40 +267,30 @@ def _connect(path: Path, lock_seconds: float, *, read_only: bool = False) -> sql
     )
 
 
-def _writer(path: Path, lock_seconds: float) -> Engine:
-    def connect() -> sqlite3.Connection:
-        connection = _connect(path, lock_seconds)
-        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-        if mode != "wal":
-            raise StoreError(f"The file system of {path} cannot hold a store; use a local disk.")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-        # 16 MiB: a checkpoint writes each changed page only once.
-        connection.execute("PRAGMA wal_autocheckpoint = 4000")
-        return connection
-
-    engine = _engine(connect, "BEGIN IMMEDIATE", pool_size=1, max_overflow=0)
-    try:
-        with engine.begin() as connection:
-            upgrade(connection)
-            # Written once: a start on a full disk must not need to write.
-            if _pragma(_raw(connection), "application_id") != APPLICATION_ID:
-                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-    except BaseException:
-        engine.dispose()
-        raise
-    return engine
+def _connect_writer(path: Path, lock_seconds: float) -> sqlite3.Connection:
+    connection = _connect(path, lock_seconds)
+    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+    if mode != "wal":
+        raise StoreError(f"The file system of {path} cannot hold a store; use a local disk.")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+    # 16 MiB: a checkpoint writes each changed page only once.
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
+    return connection
 
 
-def _engine(
-    connect: Callable[[], sqlite3.Connection], begin: str, *, pool_size: int, max_overflow: int
-) -> Engine:
+def _prepare(writer: Engine) -> None:
+    """Make or migrate the tables."""
+    with writer.begin() as connection:
+        upgrade(connection)
+        # Written once: a start on a full disk must not need to write.
+        if _pragma(_raw(connection), "application_id") != APPLICATION_ID:
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+
+
+def _engine(connect: Callable[[], sqlite3.Connection], begin: str, size: int, more: int) -> Engine:
     engine = create_engine(
-        "sqlite://",
-        creator=connect,
-        poolclass=QueuePool,
-        pool_size=pool_size,
-        max_overflow=max_overflow,
+        "sqlite://", creator=connect, poolclass=QueuePool, pool_size=size, max_overflow=more
     )
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
     return engine

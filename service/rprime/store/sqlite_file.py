@@ -52,8 +52,10 @@ class HeldFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._wal = wal_path(path)
-        self._reserve = self._wal.with_name(self._wal.name.removesuffix("-wal") + "-reserve")
+        # SQLite puts the WAL beside the target of a symbolic link.
+        real = path.resolve()
+        self._wal = real.with_name(real.name + "-wal")
+        self._reserve = real.with_name(real.name + "-reserve")
         self._is_new = not path.exists()
         self._descriptor = _locked(path)
         self._store: _Identity | None = None
@@ -160,12 +162,6 @@ def _allocated(path: Path, size: int) -> bool:
     except OSError as exc:
         return exc.errno not in _FULL
     return True
-
-
-def wal_path(path: Path) -> Path:
-    """Return the path of the WAL, which SQLite puts beside the target of a symbolic link."""
-    real = path.resolve()
-    return real.with_name(real.name + "-wal")
 
 
 _held: set[_Identity] = set()

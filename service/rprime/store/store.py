@@ -110,12 +110,8 @@ class Store:
     def replay(self, owner: str, key: str, payload: bytes) -> Replay | None:
         """Return the answer to the first request with an idempotency key, for 24 hours.
 
-        Raises
-        ------
-        KeyReusedError
-            If that request had another payload.
-        EvaluationDeletedError
-            If its evaluation was deleted.
+        `KeyReusedError` if it had another payload, `EvaluationDeletedError` if its evaluation is
+        gone.
         """
         name, now = insertion.replay_key(owner, key), self._clock()
         return self.database.read(lambda c: insertion.find_replay(c, name, payload, now))
@@ -263,10 +259,7 @@ class Store:
     def import_lines(self, lines: Iterable[bytes]) -> Imported:
         """Add the records of an export that this store lacks; repeating it changes nothing.
 
-        Raises
-        ------
-        InvalidExportError
-            At an invalid line; the lines before it may have been added.
+        `InvalidExportError` at an invalid line; the lines before it may have been added.
         """
         total = Imported()
         for step in transfer.steps(lines):
@@ -332,7 +325,7 @@ def open_store(
     options: DatabaseOptions = DEFAULTS,
     clock: Callable[[], int] = milliseconds,
 ) -> Store:
-    """Open a store; create or migrate its tables.
+    """Open a store; create or migrate its tables. A `StoreError` says how to fix what fails.
 
     Parameters
     ----------
@@ -342,11 +335,6 @@ def open_store(
         Open a SQLite file beside the serving process, for an export or a backup.
     clock
         The time in milliseconds, for the expiry of idempotency keys.
-
-    Raises
-    ------
-    StoreError
-        One of its subclasses; the message says how to fix it.
     """
     try:
         parsed = make_url(url)

@@ -47,13 +47,7 @@ Json = dict[str, Any]
 
 @decoding()
 def upgrade() -> None:
-    """Copy every row into the new tables.
-
-    Raises
-    ------
-    StoreDamagedError
-        If a row cannot be read; the store then stays as it was.
-    """
+    """Copy every row; `StoreDamagedError` if one cannot be read, and all stays as it was."""
     connection = op.get_bind()
     for one in reversed(_TABLES):
         # Not renamed: indexes and constraints would keep the names that the new ones have.
