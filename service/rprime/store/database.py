@@ -12,14 +12,8 @@ from typing import ClassVar, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from rprime.store.errors import (
-    StoreConflictError,
-    StoreDamagedError,
-    StoreError,
-    StoreTimeoutError,
-    StoreUnavailableError,
-    translated,
-)
+from rprime.store import errors
+from rprime.store.errors import translated
 from rprime.store.schema import replays
 from rprime.store.use import waiting
 
@@ -86,9 +80,9 @@ class StoreHealth:
         """Count a failure; damage that is read changes the state, too."""
         try:
             yield
-        except StoreError as exc:
+        except errors.StoreError as exc:
             self.failures[exc.cause] += 1
-            if isinstance(exc, StoreDamagedError):
+            if isinstance(exc, errors.StoreDamagedError):
                 self.state = exc.cause
             raise
 
@@ -96,13 +90,13 @@ class StoreHealth:
         """Record a commit, and how long it took."""
         self.observe_commit(seconds)
         self.last_write = time.time()
-        if self.state != StoreDamagedError.cause:
+        if self.state != errors.StoreDamagedError.cause:
             self.state = OK
 
-    def failed_to_write(self, exc: StoreError) -> None:
+    def failed_to_write(self, exc: errors.StoreError) -> None:
         """Record why nothing could be written."""
         self.failures[exc.cause] += 1
-        if self.state != StoreDamagedError.cause and exc.cause in STATES:
+        if self.state != errors.StoreDamagedError.cause and exc.cause in STATES:
             self.state = exc.cause
 
 
@@ -120,9 +114,9 @@ class Database(ABC):
         with waiting(), self.health.observed():
             try:
                 return self._read(work)
-            except StoreUnavailableError as exc:
-                has_waited = isinstance(exc, StoreTimeoutError)
-                if has_waited and not isinstance(exc, StoreConflictError):
+            except errors.StoreUnavailableError as exc:
+                has_waited = isinstance(exc, errors.StoreTimeoutError)
+                if has_waited and not isinstance(exc, errors.StoreConflictError):
                     raise
                 if not self.can_lose_connection:
                     raise

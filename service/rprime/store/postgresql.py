@@ -11,16 +11,10 @@ from threading import Lock
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 
+from rprime.store import errors
 from rprime.store.database import Database, DatabaseOptions
 from rprime.store.dialects import serialise
-from rprime.store.errors import (
-    TOO_MANY_CONNECTIONS,
-    StoreError,
-    StoreMissingError,
-    StoreOutdatedError,
-    StoreTimeoutError,
-    translated,
-)
+from rprime.store.errors import TOO_MANY_CONNECTIONS, translated
 from rprime.store.schema_version import is_current, upgrade
 
 OLDEST_SERVER = (15,)
@@ -50,7 +44,7 @@ class CircuitBreaker:
         with self._lock:
             now = time.monotonic()
             if now < self._retry_at:
-                raise StoreTimeoutError("The database does not answer.")
+                raise errors.StoreTimeoutError("The database does not answer.")
             self._retry_at = now + self._trial_seconds
 
     def trip(self) -> None:
@@ -94,7 +88,9 @@ class PostgresqlDatabase(Database):
 
     def backup(self, path: Path) -> None:  # noqa: ARG002 - the interface of SQLite
         """Refuse: the tools of the server make backups."""
-        raise StoreError("A PostgreSQL store is saved with pg_dump, or with `rprime export`.")
+        raise errors.StoreError(
+            "A PostgreSQL store is saved with pg_dump, or with `rprime export`."
+        )
 
 
 def open_postgresql(url: URL, *, read_only: bool, options: DatabaseOptions) -> PostgresqlDatabase:
@@ -107,7 +103,7 @@ def open_postgresql(url: URL, *, read_only: bool, options: DatabaseOptions) -> P
         with engine.begin() as connection:
             found = connection.dialect.server_version_info or (0,)
             if found < OLDEST_SERVER:
-                raise StoreOutdatedError(f"PostgreSQL {found[0]} is too old, 15 is needed.")
+                raise errors.StoreOutdatedError(f"PostgreSQL {found[0]} is too old, 15 is needed.")
             current = is_current(connection, read_only=read_only)
         if not current:
             _upgrade(driven)
@@ -125,7 +121,7 @@ def _engine(url: URL, breaker: CircuitBreaker, options: DatabaseOptions) -> Engi
             connect_args=_parameters(options),
         )
     except ModuleNotFoundError as exc:
-        raise StoreMissingError(
+        raise errors.StoreMissingError(
             "The driver of PostgreSQL is missing: pip install 'rprime[postgres]'."
         ) from exc
     from rprime.store.deadline_connection import DeadlineConnection  # noqa: PLC0415 - needs the driver

@@ -12,18 +12,9 @@ import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.pool import QueuePool
 
+from rprime.store import errors
 from rprime.store.database import Database
-from rprime.store.errors import (
-    StoreDamagedError,
-    StoreError,
-    StoreForeignError,
-    StoreMissingError,
-    StoreMovedError,
-    StoreOutdatedError,
-    StoreUnavailableError,
-    StoreUrlError,
-    translated,
-)
+from rprime.store.errors import translated
 from rprime.store.schema_version import is_current, upgrade
 from rprime.store.sqlite_file import REMEDY, HeldFile
 
@@ -73,7 +64,7 @@ class SqliteDatabase(Database):
     def writing(self, waited: float = 0.0) -> Iterator[Connection]:
         """Yield the writing connection in a transaction."""
         if self._writer is None or self._file is None:
-            raise StoreError("The store was opened for reading only.")
+            raise errors.StoreError("The store was opened for reading only.")
         self._verify()
         try:
             with translated(), self._writer.connect() as connection:
@@ -83,7 +74,7 @@ class SqliteDatabase(Database):
                     # Then the WAL can always be moved into the file, and used again.
                     pages = _pragma(_raw(connection), "page_count")
                     self._file.allocate(pages * _PAGE_BYTES)
-        except StoreUnavailableError as exc:
+        except errors.StoreUnavailableError as exc:
             known = self._file.cause_of(exc)
             if known is None:
                 raise
@@ -110,7 +101,7 @@ class SqliteDatabase(Database):
     def backup(self, path: Path) -> None:
         """Copy with the backup API of SQLite, while others read and write."""
         if path.exists():
-            raise StoreError(f"{path} exists already.")
+            raise errors.StoreError(f"{path} exists already.")
         part = path.with_name(path.name + ".part")
         part.unlink(missing_ok=True)
         with translated(), self.readers.connect() as connection:
@@ -144,7 +135,7 @@ class SqliteDatabase(Database):
             if changed:
                 self._report(moved)
         if moved:
-            raise StoreMovedError(moved)
+            raise errors.StoreMovedError(moved)
 
     def _report(self, moved: str | None) -> None:
         if moved is None:
@@ -160,7 +151,7 @@ class SqliteDatabase(Database):
 def _checkpoint(writer: Engine, mode: str) -> bool:
     """Move everything from the WAL into the main file; return whether that was possible."""
     # On a full disk it stays in the WAL, which is equally safe.
-    with suppress(StoreError), translated(), closing(writer.raw_connection()) as raw:
+    with suppress(errors.StoreError), translated(), closing(writer.raw_connection()) as raw:
         return not raw.cursor().execute(f"PRAGMA wal_checkpoint({mode})").fetchone()[0]
     return False
 
@@ -194,10 +185,14 @@ def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteData
 
 def _path(url: URL) -> Path:
     if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
-        raise StoreUrlError("A SQLite store is a file: sqlite:///rprime.db or sqlite:////var/r.db")
+        raise errors.StoreUrlError(
+            "A SQLite store is a file: sqlite:///rprime.db or sqlite:////var/r.db"
+        )
     path = Path(url.database).absolute()
     if not path.parent.is_dir():
-        raise StoreMissingError(f"There is no folder {path.parent}; make it, then start again.")
+        raise errors.StoreMissingError(
+            f"There is no folder {path.parent}; make it, then start again."
+        )
     return path
 
 
@@ -205,7 +200,7 @@ def check_library() -> None:
     """Refuse a SQLite that is too old, and log one that has a known defect."""
     found = sqlite3.sqlite_version_info
     if found < OLDEST_LIBRARY:
-        raise StoreOutdatedError(
+        raise errors.StoreOutdatedError(
             f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed; "
             "use a newer Python or a PostgreSQL store."
         )
@@ -221,13 +216,13 @@ def _check_file(path: Path, *, read_only: bool, lock_seconds: float) -> None:
     """Refuse a file that is foreign, newer or damaged, before anything is changed in it."""
     if not path.exists() or not path.stat().st_size:
         if read_only:
-            raise StoreMissingError(f"There is no store at {path}.")
+            raise errors.StoreMissingError(f"There is no store at {path}.")
         return
     if not os.access(path, os.R_OK):
-        raise StoreMissingError(f"{path} cannot be read; {REMEDY}")
+        raise errors.StoreMissingError(f"{path} cannot be read; {REMEDY}")
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
-            raise StoreForeignError(
+            raise errors.StoreForeignError(
                 f"{path} is not a SQLite file, or its start is damaged; "
                 "let RPRIME_STORE name another file, or restore a backup."
             )
@@ -235,12 +230,12 @@ def _check_file(path: Path, *, read_only: bool, lock_seconds: float) -> None:
         owner = _pragma(connection, "application_id")
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
         if owner != APPLICATION_ID and (owner or tables):
-            raise StoreForeignError(
+            raise errors.StoreForeignError(
                 f"{path} belongs to another program; let RPRIME_STORE name another file."
             )
         is_small = path.stat().st_size <= MOST_CHECKED_BYTES
         if is_small and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-            raise StoreDamagedError(f"{path}: {StoreDamagedError.text}")
+            raise errors.StoreDamagedError(f"{path}: {errors.StoreDamagedError.text}")
 
 
 def _raw(connection: Connection) -> sqlite3.Connection:
@@ -271,7 +266,7 @@ def _connect_writer(path: Path, lock_seconds: float) -> sqlite3.Connection:
     connection = _connect(path, lock_seconds)
     mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
     if mode != "wal":
-        raise StoreError(f"The file system of {path} cannot hold a store; use a local disk.")
+        raise errors.StoreError(f"The file system of {path} cannot hold a store; use a local disk.")
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
     # 16 MiB: a checkpoint writes each changed page only once.

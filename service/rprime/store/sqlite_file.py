@@ -9,16 +9,7 @@ from threading import Lock
 
 import structlog
 
-from rprime.store.errors import (
-    StoreEmptyError,
-    StoreError,
-    StoreFullError,
-    StoreInUseError,
-    StoreMissingError,
-    StoreMovedError,
-    StoreReadOnlyError,
-    StoreUnavailableError,
-)
+from rprime.store import errors
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +53,7 @@ class HeldFile:
         self._log: _Identity | None = None
         if not self._is_new and not path.stat().st_size:
             self.release()
-            raise StoreEmptyError(
+            raise errors.StoreEmptyError(
                 f"{path} is empty. Restore a backup; or remove it, to begin an empty store."
             )
         # From here on the room is needed for the WAL and its index.
@@ -75,7 +66,7 @@ class HeldFile:
         self._log = _identity_at(self._wal)
         moved = self.moved()
         if moved:
-            raise StoreMovedError(moved)
+            raise errors.StoreMovedError(moved)
         if not _allocated(self._wal, RESERVED_WAL_BYTES):
             log.warning("store_reserve_missing", detail="The disk of the store is full.")
 
@@ -91,14 +82,14 @@ class HeldFile:
                     return
             else:
                 return
-        raise StoreFullError
+        raise errors.StoreFullError
 
-    def cause_of(self, exc: StoreUnavailableError) -> StoreError | None:
+    def cause_of(self, exc: errors.StoreUnavailableError) -> errors.StoreError | None:
         """Return what failed if SQLite names only an error of the disk; None if it stays unknown.
 
         SQLite tells neither a used-up quota nor a limit of the file size from a broken disk.
         """
-        if type(exc) is not StoreUnavailableError:
+        if type(exc) is not errors.StoreUnavailableError:
             return None
         trial = self._wal.with_name(f"{self.path.name}-trial")
         try:
@@ -107,9 +98,9 @@ class HeldFile:
             trial.write_bytes(bytes(_TRIAL_BYTES))
         except OSError as error:
             if error.errno in _READ_ONLY:
-                return StoreReadOnlyError(code=exc.code)
+                return errors.StoreReadOnlyError(code=exc.code)
             if error.errno in _FULL:
-                return StoreFullError(code=exc.code)
+                return errors.StoreFullError(code=exc.code)
         finally:
             with suppress(OSError):
                 trial.unlink(missing_ok=True)
@@ -195,7 +186,7 @@ def _locked(path: Path) -> int:
             holder = _holder(os.fstat(descriptor))
             os.close(descriptor)
             if not isinstance(exc, BlockingIOError):
-                raise StoreError(
+                raise errors.StoreError(
                     f"The file system of {path} has no locks; use a local disk."
                 ) from exc
             raise _in_use(path, holder) from exc
@@ -205,18 +196,18 @@ def _locked(path: Path) -> int:
 
 def _open(path: Path, target: Path) -> int:
     if not os.access(target.parent, os.W_OK):
-        raise StoreMissingError(f"The folder of {path} cannot be written to; {REMEDY}")
+        raise errors.StoreMissingError(f"The folder of {path} cannot be written to; {REMEDY}")
     try:
         return os.open(target, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as exc:
         if exc.errno in _FULL:
-            raise StoreFullError from exc
-        raise StoreMissingError(f"{path} cannot be read and written; {REMEDY}") from exc
+            raise errors.StoreFullError from exc
+        raise errors.StoreMissingError(f"{path} cannot be read and written; {REMEDY}") from exc
 
 
-def _in_use(path: Path, holder: int | None) -> StoreInUseError:
+def _in_use(path: Path, holder: int | None) -> errors.StoreInUseError:
     named = "" if holder is None else f", with the id {holder},"
-    return StoreInUseError(f"Another process{named} uses {path}. {_POSTGRES_HINT}")
+    return errors.StoreInUseError(f"Another process{named} uses {path}. {_POSTGRES_HINT}")
 
 
 def _holder(file: os.stat_result) -> int | None:

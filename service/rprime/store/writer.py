@@ -14,17 +14,9 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
+from rprime.store import errors
 from rprime.store.database import Database
-from rprime.store.errors import (
-    StoreClosedError,
-    StoreConflictError,
-    StoreError,
-    StoreFullError,
-    StoreMovedError,
-    StoreTimeoutError,
-    StoreUnavailableError,
-    translated,
-)
+from rprime.store.errors import translated
 from rprime.store.insertion import EvaluationExistsError, Outcome, Packed, put_all
 from rprime.store.project_sizes import counting
 
@@ -122,7 +114,7 @@ class Writer:
     def _enqueue(self, batch: list[_Change]) -> None:
         with self._closing:
             if self._closed:
-                raise StoreClosedError("The store is closed.")
+                raise errors.StoreClosedError("The store is closed.")
             self._queue.put(batch)
 
     def _run(self) -> None:
@@ -150,7 +142,7 @@ class Writer:
         health, since = self._database.health, time.monotonic()
         try:
             outcomes = self._persist(group)
-        except (StoreTimeoutError, StoreMovedError) as exc:
+        except (errors.StoreTimeoutError, errors.StoreMovedError) as exc:
             # Single tries would wait as long again, or might commit twice.
             health.failed_to_write(exc)
             outcomes = [exc] * len(group)
@@ -159,7 +151,7 @@ class Writer:
                 for change in group:
                     self._settle([change])
                 return
-            if isinstance(exc, StoreError):
+            if isinstance(exc, errors.StoreError):
                 health.failed_to_write(exc)
             outcomes = [exc]
         else:
@@ -173,17 +165,17 @@ class Writer:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self._commit(group, repeated=repeated)
-            except StoreFullError:
+            except errors.StoreFullError:
                 if has_room or not self._database.make_room():
                     raise
                 has_room = True
-            except StoreConflictError:
+            except errors.StoreConflictError:
                 if attempt == ATTEMPTS:
                     raise
-            except StoreTimeoutError:
+            except errors.StoreTimeoutError:
                 # The waiting requests have waited long enough.
                 raise
-            except StoreUnavailableError:
+            except errors.StoreUnavailableError:
                 # The commit may have succeeded before the connection was lost. Evaluations are
                 # recognised by their ids; other work must not run twice.
                 repeated = self._database.can_lose_connection
@@ -214,7 +206,9 @@ def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> objec
         with translated():
             result = work(connection)
     except Exception as exc:
-        if not savepoint.is_active or isinstance(exc, StoreUnavailableError | StoreFullError):
+        if not savepoint.is_active or isinstance(
+            exc, errors.StoreUnavailableError | errors.StoreFullError
+        ):
             raise
         savepoint.rollback()
         return exc
