@@ -21,7 +21,7 @@ from rprime.history.stored_values import kept_with
 from rprime.problems.problem import Problem, Violation
 from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS
-from rprime.report.subject import ORIGIN
+from rprime.report.subject import ORIGIN, ReportSubject
 from rprime.store import EvaluationMissingError, NewEvaluation, Store, StoredEvaluation, ids, new_id
 from rprime.store.packing import fits
 
@@ -199,6 +199,12 @@ class PendingEvaluation:
         return self.evaluation_request.report(
             self.evaluation, with_table=with_table, members=metadata_members(self.record)
         )
+
+    @property
+    def subject(self) -> ReportSubject:
+        """What a rendering shows of it."""
+        subject = self.evaluation_request.subject(self.evaluation)
+        return replace(subject, id=self.id, created_at=ids.created_at(self.id))
 
     def _comparison(self, found: bytes | None) -> bytes | None:
         """Return a comparison as it is stored: without slices that are not kept."""

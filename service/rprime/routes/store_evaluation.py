@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 
@@ -18,22 +18,13 @@ from rprime.application.stored_options import StoreRequest
 from rprime.auth.access import access_of, check_project, check_scopes
 from rprime.core.evaluate import Evaluation
 from rprime.history.pending_evaluation import PendingEvaluation, needs_store, with_stored_baseline
-from rprime.history.stored_report import stored_report
+from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import Problem
 from rprime.problems.root_path import rooted
 from rprime.report.formats import Format
 from rprime.routes.negotiation import rendered, verdict_header
 from rprime.routes.services import Services, get_services, get_store
-from rprime.store import (
-    Idempotency,
-    KeyRunningError,
-    LookMovedError,
-    Packed,
-    Replay,
-    Store,
-    Stored,
-    ids,
-)
+from rprime.store import Idempotency, KeyRunningError, LookMovedError, Packed, Replay, Store, Stored
 from rprime.store.use import changed, waiting
 
 LONGEST_KEY = 255
@@ -182,28 +173,22 @@ class Storing:
 
     def _answer(self, pending: PendingEvaluation) -> StoredResponse:
         """Render the answer before the commit, since it is stored with its idempotency key."""
-        found, form = pending.evaluation_request, self.options.form
-        if form is None:
-            content = pending.report(with_table=self.options.with_table)
-        else:
-            created_at = ids.created_at(pending.id)
-            subject = replace(
-                found.subject(pending.evaluation), id=pending.id, created_at=created_at
-            )
-            content = form.render(subject)
-        return StoredResponse(HTTPStatus.CREATED, content, pending.id, found.verdict)
+        verdict = pending.evaluation_request.verdict
+        return StoredResponse(HTTPStatus.CREATED, self._content(pending), pending.id, verdict)
 
     def _earlier(self, stored: Stored) -> StoredResponse:
         """Return the earlier answer: the replay of its key, or the stored report."""
         if stored.replay is not None:
             return self._replayed(stored.replay)
-        evaluation, form = self.store.get(stored.id), self.options.form
+        evaluation = self.store.get(stored.id)
         found = stored_report(evaluation, self.store, self.options.limits.top_confusions)
+        return StoredResponse(HTTPStatus.OK, self._content(found), stored.id, evaluation.verdict)
+
+    def _content(self, found: PendingEvaluation | StoredReport) -> bytes:
+        form = self.options.form
         if form is None:
-            content = found.report(with_table=self.options.with_table)
-        else:
-            content = form.render(found.subject)
-        return StoredResponse(HTTPStatus.OK, content, stored.id, evaluation.verdict)
+            return found.report(with_table=self.options.with_table)
+        return form.render(found.subject)
 
     def _replayed(self, replay: Replay) -> StoredResponse:
         verdict = None

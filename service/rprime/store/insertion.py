@@ -134,7 +134,17 @@ def replay_key(owner: str, key: str) -> bytes:
 
 def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packed:
     """Turn an evaluation into rows, as `Store.pack`; `now` is in milliseconds since 1970."""
-    submission = items_content = None
+    submission = items_content = replay = None
+    if idempotency is not None:
+        replay = {
+            "key": replay_key(idempotency.owner, idempotency.key),
+            "payload": idempotency.payload,
+            "status": idempotency.status,
+            "body": squeeze(idempotency.body),
+            "evaluation": new.id,
+            "project": new.project,
+            "expires": now + REPLAY_MILLISECONDS,
+        }
     if new.items is not None:
         columns = None if new.slices is None else new.slices.columns
         items_content = packing.pack_items(new.items, columns)
@@ -146,7 +156,7 @@ def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packe
         items_content=items_content,
         scores_content=None if new.scores is None else packing.pack_scores(new.scores),
         submission=submission,
-        replay=None if idempotency is None else _replay_row(new, idempotency, now),
+        replay=replay,
     )
 
 
@@ -200,18 +210,6 @@ def _labels(labels: tuple[str, ...]) -> Row:
 def _content(content: bytes) -> Row:
     """Return the row of content that many evaluations share; cached."""
     return {"key": content_key(content), "content": squeeze(content)}
-
-
-def _replay_row(new: NewEvaluation, given: Idempotency, now: int) -> Row:
-    return {
-        "key": replay_key(given.owner, given.key),
-        "payload": given.payload,
-        "status": given.status,
-        "body": squeeze(given.body),
-        "evaluation": new.id,
-        "project": new.project,
-        "expires": now + REPLAY_MILLISECONDS,
-    }
 
 
 def find_replay(connection: Connection, key: bytes, payload: bytes, now: int) -> Replay | None:

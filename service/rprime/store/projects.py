@@ -87,12 +87,6 @@ def branches(connection: Connection, name: str) -> tuple[str, ...]:
     return tuple(connection.scalars(query.order_by(_of.branch)))
 
 
-def exists(connection: Connection, name: str) -> bool:
-    """Whether a project has an evaluation or a setting."""
-    is_set = select(projects.c.name).where(projects.c.name == name)
-    return has_evaluation(connection, name) or connection.scalar(is_set) is not None
-
-
 def has_evaluation(connection: Connection, name: str) -> bool:
     """Whether a project has an evaluation."""
     return connection.scalar(select(_of.id).where(_of.project == name).limit(1)) is not None
@@ -115,7 +109,8 @@ def put_settings(connection: Connection, name: str, /, **given: bool) -> None:
 def delete(connection: Connection, name: str) -> int:
     """Delete everything of a project; return how many evaluations it had."""
     quiesce(connection)
-    if not exists(connection, name):
+    is_set = select(projects.c.name).where(projects.c.name == name)
+    if not has_evaluation(connection, name) and connection.scalar(is_set) is None:
         raise ProjectMissingError
     return clear(connection, name)
 

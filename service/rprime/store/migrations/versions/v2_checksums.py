@@ -64,7 +64,10 @@ def upgrade() -> None:
     _fill(connection, replays, ({**row, "body": _squeezed(row["body"])} for row in answers))
     for one in _COPIED:
         _fill(connection, one, map(dict, _rows(connection, _old(one))))
-    _fill(connection, alias_changes, map(_since, _rows(connection, _old(aliases))))
+    # 0.1.0 did not keep the changes before the last one.
+    old, first = _old(aliases).c, sa.literal(1).label("number")
+    last = sa.select(old.project, old.name, old.evaluation, old.updated.label("changed"), first)
+    _fill(connection, alias_changes, map(dict, _rows(connection, last)))
     for one in _TABLES:
         op.drop_table(f"v1_{one.name}")
 
@@ -109,12 +112,6 @@ def _evaluations(
         row = checked_row(row, labels, options, kept_items)
         sizes[row["project"]] += row["bytes"]
         yield row
-
-
-def _since(alias: Row) -> Row:
-    """Return the last change of an alias; 0.1.0 did not keep those before."""
-    kept = {name: alias[name] for name in ("project", "name", "evaluation")}
-    return kept | {"number": 1, "changed": alias["updated"], "by": None}
 
 
 def _plain(stored: bytes) -> bytes:
