@@ -12,11 +12,11 @@ from rprime.store import (
     Filters,
     InvalidCursorError,
     InvalidRecordError,
-    ModelSummary,
     ProjectMissingError,
     Retention,
     Store,
 )
+from rprime.store.records import ModelSummary
 from tests.store import samples
 
 

@@ -18,14 +18,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rprime.store import (
-    BaselineQuery,
-    StoreDamagedError,
-    StoreEmptyError,
-    StoreFullError,
-    open_store,
-    sqlite,
-)
+from rprime.store import BaselineQuery, StoreDamagedError, StoreFullError, open_store, sqlite
+from rprime.store.errors import StoreEmptyError
 from tests.command import Run
 from tests.history_service import labels, matrix
 from tests.services import Serve

@@ -14,16 +14,18 @@ from rprime.store import (
     NewEvaluation,
     StoreDamagedError,
     StoreError,
+    StoreMissingError,
+    StoreUnavailableError,
+    open_store,
+    sqlite,
+)
+from rprime.store.errors import (
     StoreForeignError,
     StoreInUseError,
     StoreLockedError,
-    StoreMissingError,
     StoreNewerError,
     StoreOutdatedError,
-    StoreUnavailableError,
     StoreUrlError,
-    open_store,
-    sqlite,
 )
 from rprime.store.schema_version import SCHEMA_VERSION
 from tests.store import samples
@@ -172,7 +174,7 @@ def test_a_second_opening_is_refused_and_told_about_postgresql(path: Path) -> No
     with pytest.raises(StoreInUseError, match=r"Another process.*PostgreSQL"):
         open_store(f"sqlite:///{path}")
     second = (
-        "import sys; from rprime.store import *\n"
+        "import sys; from rprime.store.errors import *; from rprime.store import open_store\n"
         "try: open_store(sys.argv[1])\n"
         "except StoreInUseError: sys.exit(9)"
     )

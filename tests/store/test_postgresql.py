@@ -11,7 +11,8 @@ import psycopg
 import pytest
 from sqlalchemy import URL, make_url
 
-from rprime.store import DatabaseOptions, StoreAccessError, StoreUnavailableError, open_store
+from rprime.store import DatabaseOptions, StoreUnavailableError, open_store
+from rprime.store.errors import StoreAccessError
 from tests.command import Run
 from tests.history_service import labels, matrix
 from tests.services import Serve

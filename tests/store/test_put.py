@@ -8,18 +8,18 @@ import pytest
 from sqlalchemy import select
 
 from rprime.store import (
-    EvaluationExistsError,
     EvaluationMissingError,
     Filters,
     InvalidRecordError,
     LookMovedError,
     Store,
-    StoreClosedError,
     Stored,
     StoreDamagedError,
     new_id,
     packing,
 )
+from rprime.store.errors import StoreClosedError
+from rprime.store.insertion import EvaluationExistsError
 from rprime.store.schema import slices
 from tests.store import samples
 

@@ -33,16 +33,13 @@ class StoreRequest:
     ----------
     asked
         The options and the gates, written by `write_options`.
-    reference, anchor
-        The stored baselines that the request and its gate name.
-    prevalence_of
-        Id of the stored evaluation whose prevalence the population has.
+    reference, anchor, prevalence_of
+        The stored baselines that the request and its gate name, and the id of the evaluation whose
+        prevalence the population has.
     id
         Of the evaluation, where the answer needs it before the evaluation is stored.
-    payload
-        Identifies the body: the body itself or a digest of it.
-    large
-        Whether evaluating it takes so long that it needs a thread.
+    payload, large
+        The body or a digest of it, and whether evaluating it takes so long that it needs a thread.
     """
 
     project: str

@@ -14,22 +14,13 @@ from rprime.store.aliases import (
 from rprime.store.baselines import Baseline, BaselineNotFoundError, BaselineQuery
 from rprime.store.database import STATES, DatabaseOptions, StoreHealth
 from rprime.store.errors import (
-    StoreAccessError,
-    StoreClosedError,
     StoreDamagedError,
-    StoreEmptyError,
     StoreError,
-    StoreForeignError,
     StoreFullError,
-    StoreInUseError,
-    StoreLockedError,
     StoreMissingError,
     StoreMovedError,
-    StoreNewerError,
-    StoreOutdatedError,
     StoreTimeoutError,
     StoreUnavailableError,
-    StoreUrlError,
 )
 from rprime.store.evaluations import (
     EvaluationAliasedError,
@@ -39,7 +30,6 @@ from rprime.store.evaluations import (
 from rprime.store.ids import is_id, new_id
 from rprime.store.insertion import (
     EvaluationDeletedError,
-    EvaluationExistsError,
     Idempotency,
     KeyReusedError,
     LookMovedError,
@@ -54,7 +44,6 @@ from rprime.store.records import (
     EvaluationSummary,
     Filters,
     InvalidRecordError,
-    ModelSummary,
     NewEvaluation,
     Project,
     Stack,

@@ -164,7 +164,7 @@ class ModelSummary:
     newest: str
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Stack:
     """Evaluations over the same classes as one stack of tables, oldest first.
 

@@ -56,19 +56,12 @@ class _Gathered:
     def stack(self) -> Stack:
         """Return all of the rows as one stack."""
         columns = tuple(zip(*self.rows, strict=True))
-        ids, models, versions, test_sets, verdicts = columns[:_LABELS]
+        ids, extras = columns[0], tuple(map(expand, columns[_EXTRAS]))
         sealed_by = [slice_identifier(i, self.key) for i in ids] if self.key else ids
         table = unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
-        return Stack(
-            labels=self.labels,
-            table=table,
-            ids=ids,
-            models=models,
-            versions=versions,
-            test_sets=test_sets,
-            verdicts=verdicts,
-            extras=tuple(map(expand, columns[_EXTRAS])),
-        )
+        shown = (*columns[:_LABELS], extras)
+        shown = (*columns[:_LABELS], extras)
+        return Stack(self.labels, table, *shown)
 
 
 def stacks(
