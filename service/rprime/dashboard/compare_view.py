@@ -18,7 +18,7 @@ from rprime.dashboard.class_query import ROWS, ClassQuery, slice_text
 from rprime.dashboard.listings import entry_of
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
-from rprime.report.changes import Change, Changes
+from rprime.report.changes import Change, class_changes
 from rprime.report.class_selection import ClassSelection
 from rprime.report.decimals import MINUS, PLACES, bound, count, decimal, signed
 from rprime.report.gate_results import compares, threshold
@@ -133,7 +133,7 @@ def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -
     keys.sort(key=lambda key: (key != selection.by, key not in ruled))
     if not selection.order and keys:
         selection = replace(selection, order=keys[0])
-    found = Changes.of(comparison, tuple(keys)).per_class
+    found = {key: class_changes(comparison, key) for key in keys}
     labels = _ordered(found, keys, comparison, selection)
     differing = [label for label in labels if any(found[key][label].value != 0 for key in keys)]
     kept = labels if asked.all else differing

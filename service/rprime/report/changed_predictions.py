@@ -13,10 +13,10 @@ from rprime.schemas.comparison import CellChange, Comparison, Flips, Move, Slice
 
 
 @dataclass(frozen=True, slots=True)
-class ChangedPrediction:
-    """A table of changes: columns of classes, None for unclassified, then columns of numbers.
+class NameTable:
+    """A table: columns of classes, None for unclassified, then columns of numbers.
 
-    `slices` has those that the table names, by how it names them.
+    `slices` has those that the table names, by how it names them; `noun` is what a row is.
     """
 
     title: str
@@ -25,9 +25,10 @@ class ChangedPrediction:
     numbers: tuple[str, ...]
     rows: tuple[tuple[tuple[str | None, ...], tuple[str, ...]], ...]
     slices: Mapping[str, SliceName] = field(default_factory=dict)
+    noun: str = "row"
 
 
-def changed_predictions(comparison: Comparison | None) -> list[ChangedPrediction]:
+def changed_predictions(comparison: Comparison | None) -> list[NameTable]:
     """Tell what changed: item by item where items are known, else cell by cell."""
     if comparison is None:
         return []
@@ -58,13 +59,13 @@ def _worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, Slic
     return found
 
 
-def _slices(comparison: Comparison) -> ChangedPrediction:
+def _slices(comparison: Comparison) -> NameTable:
     worse = _worse_slices(comparison)
     names = {named(change.slice): change.slice for change, _, _ in worse}
     confidence = percent(comparison.confidence)
     deltas = [delta for change in comparison.slices or () for delta in change.overall.values()]
     tables = any(delta.method == "mover" for delta in deltas)
-    return ChangedPrediction(
+    return NameTable(
         "Slices that got worse",
         f"{f'{len(names):,}' if names else 'None'} of "
         f"{plural(len(comparison.slices or ()), 'slice')} got worse "
@@ -89,9 +90,9 @@ def _slices(comparison: Comparison) -> ChangedPrediction:
     )
 
 
-def _moves(flips: Flips, moves: list[Move]) -> ChangedPrediction:
+def _moves(flips: Flips, moves: list[Move]) -> NameTable:
     lost, won = count(flips.right_to_wrong), count(flips.wrong_to_right)
-    return ChangedPrediction(
+    return NameTable(
         "Changed predictions",
         f"{plural(flips.moved, 'item')} changed: {lost} from right to wrong, "
         f"{won} from wrong to right.",
@@ -107,8 +108,8 @@ def _moves(flips: Flips, moves: list[Move]) -> ChangedPrediction:
     )
 
 
-def _cells(cells: list[CellChange]) -> ChangedPrediction:
-    return ChangedPrediction(
+def _cells(cells: list[CellChange]) -> NameTable:
+    return NameTable(
         "Cells that changed most",
         "",
         ("True class", "Predicted as"),

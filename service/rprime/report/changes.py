@@ -50,26 +50,13 @@ class Change:
         return cls(delta.baseline, delta.value, low, high, delta.reason or "", judged)
 
 
-@dataclass(frozen=True, eq=False)
-class Changes:
-    """The changes of overall values by key, and of the classes by key and label."""
-
-    overall: dict[str, Change]
-    per_class: dict[str, dict[str, Change]]
-
-    @classmethod
-    def of(cls, comparison: Comparison, keys: tuple[str, ...]) -> Self:
-        """Read a comparison; of the classes only the indices with these keys."""
-        overall = {key: Change.of(find("overall", key), d) for key, d in comparison.overall.items()}
-        per_class = {
-            key: {
-                label: Change.of(find("class", key), deltas[key])
-                for label, deltas in comparison.per_class.items()
-                if key in deltas
-            }
-            for key in keys
-        }
-        return cls(overall, per_class)
+def class_changes(comparison: Comparison, key: str) -> dict[str, Change]:
+    """Read the changes of a per-class index, by label."""
+    return {
+        label: Change.of(find("class", key), deltas[key])
+        for label, deltas in comparison.per_class.items()
+        if key in deltas
+    }
 
 
 def _judged(entry: Index | None, low: float | None, high: float | None) -> Judged:

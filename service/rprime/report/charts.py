@@ -27,7 +27,7 @@ def charts_of(subject: ReportSubject, shown_first: Sequence[str], by: str) -> di
     measures, evaluation = Measures(subject), subject.evaluation
     chart = ConfusionChart.of(evaluation)
     indices = measures.class_headlines
-    radar = default_indices("radar", compared=measures.changes is not None)
+    radar = default_indices("radar", compared=measures.compared)
     around = tuple(index for index in indices if index.key in radar) or indices
     return {
         "labels": [isolated(shown(label)) for label in chart.labels],

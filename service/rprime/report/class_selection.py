@@ -96,6 +96,6 @@ def ordered_classes(measures: Measures, selection: ClassSelection) -> tuple[list
         found = selection.sorted(lines, lambda line: line.measures[at].value, lowest_first=falling)
         first = "lowest" if falling != selection.reversed else "highest"
         return found, f"{first} {index.name} first"
-    if measures.changes is not None or len(lines) > selection.size:
+    if measures.compared or len(lines) > selection.size:
         return list(measures.worst_first), measures.order
     return lines, measures.own_order

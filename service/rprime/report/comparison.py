@@ -1,6 +1,6 @@
 """The JSON of comparisons and of the verdicts of gates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any
@@ -120,46 +120,36 @@ def _deltas(*parts: Array) -> list[Json]:
 
 def flips_document(flips: Flips) -> Json:
     """Return the flips, each item once, with the one-sided tests of being worse."""
-    rows = zip(
-        flips.right_to_wrong.tolist(),
-        flips.wrong_to_right.tolist(),
-        flips.mid_p.tolist(),
-        flips.p_worse.tolist(),
-        strict=True,
-    )
-    *classes, everything = (
-        {"right_to_wrong": lost, "wrong_to_right": won, "mid_p": p, "p_worse": worse}
-        for lost, won, p, worse in rows
-    )
-    of_classes = zip(flips.labels, classes, strict=True)
+    counts = {"right_to_wrong": flips.right_to_wrong, "wrong_to_right": flips.wrong_to_right}
+    *classes, everything = _rows(**counts, mid_p=flips.mid_p, p_worse=flips.p_worse)
     return {
         **everything,
         "moved": flips.moved,
         "per_class": {
-            label: counts
-            for label, counts in of_classes
-            if counts["right_to_wrong"] or counts["wrong_to_right"]
+            label: own
+            for label, own in zip(flips.labels, classes, strict=True)
+            if own["right_to_wrong"] or own["wrong_to_right"]
         },
         "reason": flips.reason,
     }
 
 
+def _rows(labels: Sequence[str] = (), **columns: Array) -> list[Json]:
+    """Return an object for each row of arrays; of `labels`, the last is unclassified or spurious.
+
+    Classes, in the columns `true` and `predicted`, are numbers among the labels.
+    """
+    names = (*labels, None)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    found = [dict(zip(columns, row, strict=True)) for row in rows]
+    for row in found if labels else ():
+        row |= {side: names[row[side]] for side in ("true", "predicted")}
+    return found
+
+
 def changes_document(changes: CellChanges) -> list[Json]:
-    """Return the cells of the table that changed most; null is unclassified or spurious."""
-    names = (*changes.labels, None)
-    parts = (changes.true, changes.predicted, changes.baseline, changes.candidate, changes.change)
-    return [
-        {
-            "true": names[true],
-            "predicted": names[predicted],
-            "baseline": baseline,
-            "candidate": candidate,
-            "change": change,
-        }
-        for true, predicted, baseline, candidate, change in zip(
-            *(part.tolist() for part in parts), strict=True
-        )
-    ]
+    """Return the cells of the table that changed most."""
+    return _rows(**vars(changes))
 
 
 def shift_document(shift: Shift) -> Json:
@@ -178,17 +168,9 @@ def shift_document(shift: Shift) -> Json:
 
 def attribution_document(attribution: Attribution) -> Json:
     """Return which cells the change of an index comes from."""
-    names = (*attribution.labels, None)
-    parts = (attribution.true, attribution.predicted, attribution.contributions)
-    rows = zip(*(part.tolist() for part in parts), strict=True)
-    return {
-        "cells": [
-            {"true": names[true], "predicted": names[predicted], "contribution": contribution}
-            for true, predicted, contribution in rows
-        ],
-        "rest": attribution.rest,
-        "residual": attribution.residual,
-    }
+    a = attribution
+    cells = _rows(a.labels, true=a.true, predicted=a.predicted, contribution=a.contributions)
+    return {"cells": cells, "rest": a.rest, "residual": a.residual}
 
 
 MEMBERS = tuple(field.name.removesuffix("_") for field in fields(Result))

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from rprime.report.changed_predictions import changed_predictions
+from rprime.report.changed_predictions import NameTable, changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
@@ -55,7 +55,7 @@ def render_markdown(subject: ReportSubject) -> str:
         text_chart(subject.gate),
         # From here on in the order of `SECTIONS`.
         _results(subject),
-        *_movements(subject),
+        *map(_table_of_names, changed_predictions(subject.comparison)),
         _cautions(subject),
         _headlines(measures),
         _slices(subject),
@@ -143,7 +143,7 @@ def _result(result: Result) -> Cells:
 def _headlines(measures: Measures) -> str:
     confidence = percent(measures.subject.evaluation.options.confidence)
     head: Cells = ("Index", "Value", f"{confidence} interval")
-    if measures.changes is not None:
+    if measures.compared:
         head = (*head, "Baseline", "Change", f"{confidence} interval of the change", "")
     rows = []
     for measure in measures.headlines:
@@ -153,7 +153,7 @@ def _headlines(measures: Measures) -> str:
         if change is not None:
             row += [decimal(change.baseline), signed(change.value), span(change.low, change.high)]
             row += [explained(change.reason) if change.value is None else change.judged]
-        elif measures.changes is not None:
+        elif measures.compared:
             row += [ABSENT, ABSENT, ABSENT, ""]
         rows.append(tuple(row))
     table = draw_table(head, "lrrrrrl", rows, MOST_OF_LIST, "index")
@@ -173,8 +173,8 @@ def _classes(measures: Measures) -> str:
     ]
     if measures.left_out:
         order = f"{order}, and {plural(measures.left_out, 'class')} not shown"
-    note = "In brackets the change; bold where it is a clear difference.\n\n"
-    note = "" if measures.changes is None else note
+    about = "In brackets the change; bold where it is a clear difference.\n\n"
+    note = about if measures.compared else ""
     table = draw_table(head, "l" + "r" * len(head), rows, MOST_OF_CLASSES, "class")
     return _folded(f"{plural(len(lines), 'class')}, {order}", f"{note}{table}")
 
@@ -183,9 +183,12 @@ def _slices(subject: ReportSubject) -> str:
     found = slice_table(subject.evaluation)
     if found is None:
         return ""
-    rows = ((code(line.text), *line.numbers) for line in found.weakest)
-    table = draw_table(found.columns, "lrrrrrr", rows, MOST_OF_LIST, "slice")
-    return _folded(SECTIONS["slices"], f"{found.note}\n\n{table}")
+    name, *numbers = found.columns
+    rows = tuple(((line.text,), line.numbers) for line in found.weakest)
+    title = SECTIONS["slices"]
+    return _table_of_names(
+        NameTable(title, found.note, (name,), tuple(numbers), rows, noun="slice")
+    )
 
 
 def _cell(measure: Measure) -> str:
@@ -196,28 +199,25 @@ def _cell(measure: Measure) -> str:
     return f"{value} (**{moved}**)" if change.demonstrated else f"{value} ({moved})"
 
 
-def _movements(subject: ReportSubject) -> Iterator[str]:
-    for found in changed_predictions(subject.comparison):
-        head = (*found.names, *found.numbers)
-        align = "l" * len(found.names) + "r" * len(found.numbers)
-        rows = (
-            (*("unclassified" if one is None else code(one) for one in labels), *numbers)
-            for labels, numbers in found.rows
-        )
-        table = draw_table(head, align, rows, MOST_OF_LIST, "row") if found.rows else ""
-        yield _folded(found.title, "\n\n".join(filter(None, (found.note, table))))
+def _table_of_names(found: NameTable) -> str:
+    align = "l" * len(found.names) + "r" * len(found.numbers)
+    rows = (
+        (*("unclassified" if one is None else code(one) for one in labels), *numbers)
+        for labels, numbers in found.rows
+    )
+    head = (*found.names, *found.numbers)
+    table = draw_table(head, align, rows, MOST_OF_LIST, found.noun) if found.rows else ""
+    return _folded(found.title, "\n\n".join(filter(None, (found.note, table))))
 
 
 def _confusions(measures: Measures) -> str:
-    confusions = list(measures.confusions())
-    if not confusions:
-        return ""
-    head = ("True class", "Predicted as", "Items", "Share of the class")
-    rows = (
-        (code(one.true), code(one.predicted), count(one.items), decimal(one.share))
-        for one in confusions
+    rows = tuple(
+        ((true, predicted), (count(items), decimal(share)))
+        for true, predicted, items, share in measures.confusions()
     )
-    return _folded("Largest confusions", draw_table(head, "llrr", rows, MOST_OF_LIST, "confusion"))
+    names, numbers = ("True class", "Predicted as"), ("Items", "Share of the class")
+    found = NameTable("Largest confusions", "", names, numbers, rows, noun="confusion")
+    return _table_of_names(found) if rows else ""
 
 
 def _cautions(subject: ReportSubject) -> str:

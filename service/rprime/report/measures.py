@@ -1,6 +1,6 @@
 """Measures: values with their intervals and changes, ready to be shown."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
@@ -12,7 +12,7 @@ from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import REASONS, Index, IndexScope
-from rprime.report.changes import Change, Changes
+from rprime.report.changes import Change, class_changes
 from rprime.report.remarks import Remark, Remarks, marks, remarks_of
 from rprime.report.subject import ReportSubject
 
@@ -67,16 +67,6 @@ class ClassLine:
     failing: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ConfusionLine:
-    """Items of one class that were predicted as another one."""
-
-    true: str
-    predicted: str
-    items: float
-    share: float
-
-
 @dataclass(frozen=True, eq=False)
 class MeasureColumns:
     """Several per-class indices as arrays of shape (index, classes), NaN where there is nothing."""
@@ -95,23 +85,24 @@ class Measures:
 
     subject: ReportSubject
 
-    @cached_property
-    def changes(self) -> Changes | None:
-        """Of all overall values and of the headline values of the classes."""
-        comparison = self.subject.comparison
-        keys = tuple(entry.key for entry in self.class_headlines)
-        return None if comparison is None else Changes.of(comparison, keys)
+    @property
+    def compared(self) -> bool:
+        """Whether there is a baseline."""
+        return self.subject.comparison is not None
 
     @cached_property
     def overall(self) -> dict[str, Measure]:
         """Every overall value by its key, in the order of the catalog."""
-        e, changes = self.subject.evaluation, {} if self.changes is None else self.changes.overall
+        e, comparison = self.subject.evaluation, self.subject.comparison
+        deltas = {} if comparison is None else comparison.overall
         columns = zip(*(part.tolist() for part in measured(e, "overall")), strict=True)
         told = remarks_of(e)
-        return {
-            entry.key: _measure(entry, numbers, changes.get(entry.key), told(entry))
-            for entry, numbers in zip(e.selection.overall, columns, strict=True)
-        }
+        found: dict[str, Measure] = {}
+        for entry, numbers in zip(e.selection.overall, columns, strict=True):
+            delta = deltas.get(entry.key)
+            change = None if delta is None else Change.of(entry, delta)
+            found[entry.key] = _measure(entry, numbers, change, told(entry))
+        return found
 
     @cached_property
     def headlines(self) -> tuple[Measure, ...]:
@@ -131,17 +122,11 @@ class Measures:
         chosen.sort(key=lambda entry: CLASS_HEADLINES.index(entry.key))
         return tuple(chosen or entries[:MOST_INSTEAD])
 
-    @cached_property
-    def class_marks(self) -> tuple[str, ...]:
-        """The marks of `class_headlines`."""
-        told = remarks_of(self.subject.evaluation)
-        return tuple(marks(told(entry)) for entry in self.class_headlines)
-
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The names of `class_headlines` with their marks."""
-        found = zip(self.class_headlines, self.class_marks, strict=True)
-        return tuple(f"{entry.name}{signs}" for entry, signs in found)
+        """The names of `class_headlines` with the marks of their remarks."""
+        told = remarks_of(self.subject.evaluation)
+        return tuple(f"{entry.name}{marks(told(entry))}" for entry in self.class_headlines)
 
     def legend(self, write: Callable[[str], str]) -> list[str]:
         """Explain the marks of `headlines` and `class_headlines`, a line for each."""
@@ -195,8 +180,11 @@ class Measures:
     def classes(self) -> tuple[ClassLine, ...]:
         """Every class that is shown, in the order of the labels or of the page."""
         columns = self.columns(self.class_headlines)
-        changes = {} if self.changes is None else self.changes.per_class
-        own = [changes.get(entry.key, {}) for entry in columns.indices]
+        comparison = self.subject.comparison
+        own: list[dict[str, Change]] = [
+            {} if comparison is None else class_changes(comparison, entry.key)
+            for entry in columns.indices
+        ]
         parts = (columns.values, columns.low, columns.high, columns.reasons)
         rows = zip(self.margins[0].tolist(), *(part.T.tolist() for part in parts), strict=True)
         lines = []
@@ -229,7 +217,7 @@ class Measures:
 
         def rank(line: ClassLine) -> tuple[bool, bool, float]:
             found = next((m for m in line.measures if m.index is self.yardstick), None)
-            own = found if found is None or self.changes is None else found.change
+            own = found if found is None or not self.compared else found.change
             number = own and own.value
             return not line.failing, number is None, number or 0.0
 
@@ -242,18 +230,18 @@ class Measures:
             return self.own_order
         name = self.yardstick.name
         first = "those that fail a rule first, then " if self.failing - {None} else ""
-        by = f"lowest {name}" if self.changes is None else f"largest loss of {name}"
+        by = f"largest loss of {name}" if self.compared else f"lowest {name}"
         return f"{first}{by} first"
 
-    def confusions(self) -> Iterable[ConfusionLine]:
-        """Return the largest confusions, largest first."""
+    def confusions(self) -> Iterator[tuple[str, str, float, float]]:
+        """Return the largest confusions: true class, predicted one, items, share of the class."""
         e = self.subject.evaluation
         true, predicted, items = e.table.cells.largest_errors(e.options.top_confusions)
         shares = (items / e.table.support[true]).tolist()
         for i, j, n, share in zip(
             true.tolist(), predicted.tolist(), items.tolist(), shares, strict=True
         ):
-            yield ConfusionLine(e.labels[i], e.labels[j], n, share)
+            yield e.labels[i], e.labels[j], n, share
 
 
 def measured(

@@ -111,7 +111,9 @@ class _Of:
         places = np.sort(places[np.argsort(summary.areas[0, own], kind="stable")[:MOST_CLASSES]])
         names = {i: shown(labels[summary.classes[i]]) for i in places.tolist()}
         less = np.count_nonzero(own) > len(names)
-        note = f"The {len(names)} of {plural(k, 'class')} with the smallest areas under ROC curves."
+        note = (
+            f" The {len(names)} of {plural(k, 'class')} with the smallest areas under ROC curves."
+        )
         if not own.all():
             names[len(own) - 1] = POOLED
         return cls(subject.evaluation, summary, names, note if less else "")
@@ -123,15 +125,6 @@ class _Of:
             (i, name, None if name is POOLED else style, found[i])
             for style, (i, name) in enumerate(self.names.items())
         ]
-
-    def says(self, text: str) -> str:
-        """Add which classes are drawn to what a chart shows."""
-        return f"{text} {self.note}".strip()
-
-
-def charts_of_scores(subject: ReportSubject) -> list[Chart]:
-    """Return all charts that the scores of an evaluation have; none without scores."""
-    return [chart for name in CHARTS if (chart := chart_of_scores(name, subject)) is not None]
 
 
 def chart_of_scores(name: str, subject: ReportSubject) -> Chart | None:
@@ -153,7 +146,7 @@ def _roc(of: _Of) -> Chart:
     return Chart(
         "roc",
         "ROC curves",
-        of.says("Each class against the rest; the legend has the areas."),
+        f"Each class against the rest; the legend has the areas.{of.note}",
         (Panel("", *labels, tuple(lines), diagonal="at random"),),
         ("Class", "Area", *(f"Recall at rate {rate:g}" for rate in _FALSE_POSITIVES)),
         tuple(rows),
@@ -161,6 +154,7 @@ def _roc(of: _Of) -> Chart:
 
 
 def _precision_recall(of: _Of) -> Chart:
+    titles = (f"Precision at recall {recall:g}" for recall in _RECALLS)
     lines, rows = [], []
     for place, name, style, curve in of.curves():
         found, area = curve.precision_recall(), decimal(of.summary.areas[1, place])
@@ -172,14 +166,9 @@ def _precision_recall(of: _Of) -> Chart:
     return Chart(
         "precision_recall",
         "Precision-recall curves",
-        of.says("Each class against the rest; the legend has the average precision."),
+        f"Each class against the rest; the legend has the average precision.{of.note}",
         (Panel("", "Recall", "Precision", tuple(lines)),),
-        (
-            "Class",
-            "Average precision",
-            "Share of items",
-            *(f"Precision at recall {recall:g}" for recall in _RECALLS),
-        ),
+        ("Class", "Average precision", "Share of items", *titles),
         tuple(rows),
     )
 
@@ -250,7 +239,7 @@ def _scores(of: _Of) -> Chart:
     return Chart(
         "scores",
         "Scores by class",
-        of.says("How the scores of a class are spread over its items, and over all others."),
+        f"How the scores of a class are spread over its items, and over all others.{of.note}",
         tuple(panels),
         ("Score", *(f"{name}{what}" for name in classes.values() for what in ("", ", others"))),
         tuple(
@@ -274,8 +263,8 @@ WIDTH, HEIGHT = 360.0, 270.0
 """Of the axes, in the units of the SVG."""
 
 
-def plots(charts: list[Chart]) -> list[dict[str, Any]]:
-    """Return what a template draws of charts."""
+def plots(subject: ReportSubject) -> list[dict[str, Any]]:
+    """Return what a template draws of all charts that an evaluation has; none without scores."""
     return [
         {
             "name": chart.name,
@@ -288,7 +277,8 @@ def plots(charts: list[Chart]) -> list[dict[str, Any]]:
             "columns": chart.columns,
             "rows": chart.rows,
         }
-        for chart in charts
+        for name in CHARTS
+        if (chart := chart_of_scores(name, subject)) is not None
     ]
 
 
@@ -299,8 +289,8 @@ def _panel(panel: Panel, chart: Chart) -> dict[str, Any]:
         "words": f"{panel.title or chart.title}: {panel.y_label} by {panel.x_label}",
         "x_label": panel.x_label,
         "y_label": panel.y_label,
-        "x_ticks": [(_x(panel, tick), bound(tick)) for tick in _ticks(low, high)],
-        "y_ticks": [(_y(panel, tick), bound(tick)) for tick in _ticks(0.0, panel.top)],
+        "x_ticks": [(_across(panel, tick), bound(tick)) for tick in _ticks(low, high)],
+        "y_ticks": [(_down(panel, tick), bound(tick)) for tick in _ticks(0.0, panel.top)],
         "lines": [_line(panel, line) for line in panel.lines],
         "diagonal": panel.diagonal,
     }
@@ -308,12 +298,17 @@ def _panel(panel: Panel, chart: Chart) -> dict[str, Any]:
 
 def _line(panel: Panel, line: Line) -> dict[str, Any]:
     points = _points(panel, line.x, line.y)
+    band: list[str] = []
+    if line.band is not None:
+        low, high = line.band
+        # Along the upper limits and back along the lower ones.
+        band = _points(panel, np.append(line.x, line.x[::-1]), np.append(high, low[::-1]))
     return {
         "css": _css(line),
         "points": " ".join(points),
         "filled": line.filled,
         "dots": [point.split(",") for point in points] if line.dotted else [],
-        "band": "" if line.band is None else " ".join(_around(panel, line.x, line.band)),
+        "band": " ".join(band),
     }
 
 
@@ -324,23 +319,17 @@ def _css(line: Line | None) -> str:
     return "line" if line.style is None else f"line style{line.style}"
 
 
-def _around(panel: Panel, x: Array, band: Array) -> list[str]:
-    """Go along the upper limits and back along the lower ones."""
-    low, high = band
-    return _points(panel, np.append(x, x[::-1]), np.append(high, low[::-1]))
-
-
 def _points(panel: Panel, x: Array, y: Array) -> list[str]:
-    across, down = _x(panel, x), _y(panel, y)
-    return [f"{a:g},{b:g}" for a, b in zip(across.tolist(), down.tolist(), strict=True)]
+    places = zip(_across(panel, x).tolist(), _down(panel, y).tolist(), strict=True)
+    return [f"{across:g},{down:g}" for across, down in places]
 
 
-def _x(panel: Panel, x: Array | float) -> Array:
+def _across(panel: Panel, x: Array | float) -> Array:
     low, high = panel.ends
     return np.round((np.asarray(x) - low) / ((high - low) or 1.0) * WIDTH, 1)
 
 
-def _y(panel: Panel, y: Array | float) -> Array:
+def _down(panel: Panel, y: Array | float) -> Array:
     return np.round(HEIGHT - np.asarray(y) / panel.top * HEIGHT, 1)
 
 

@@ -121,7 +121,7 @@ def _results(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
 
 def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     """Show the overall values; where there is little room, without what the change repeats."""
-    compared, wide = measures.changes is not None, width >= WIDE
+    compared, wide = measures.compared, width >= WIDE
     confidence = percent(measures.subject.evaluation.options.confidence)
     marked = any(measure.marks for measure in measures.headlines)
     columns = ["Index", "Value", *([""] if marked else [])]
@@ -152,7 +152,7 @@ def _style(change: Change) -> str:
 def _classes(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     """Show the classes: all in their order where they fit, else the worst ones."""
     lines, order = ordered_classes(measures, ClassSelection(size=MOST_CLASSES))
-    fitting = max(1, (width - WIDTH_OF_NAMES) // (18 if measures.changes is not None else 13))
+    fitting = max(1, (width - WIDTH_OF_NAMES) // (18 if measures.compared else 13))
     names = measures.class_names[:fitting]
     table = _table("Class", "Items", *names)
     for line in lines[:MOST_CLASSES]:

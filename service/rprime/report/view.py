@@ -21,7 +21,7 @@ from rprime.report.marks import Axis, axis_of, mark_of
 from rprime.report.measures import Measure, Measures
 from rprime.report.names import address, isolated, shown, shown_if_any
 from rprime.report.reasons import explained
-from rprime.report.score_charts import charts_of_scores, plots
+from rprime.report.score_charts import plots
 from rprime.report.sections import SECTIONS
 from rprime.report.slices import SliceLine, SliceTable, slice_table
 from rprime.report.subject import ReportSubject
@@ -57,19 +57,14 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         **_classes(measures, selection),
         "heat": heat_map(subject.evaluation),
         "confusions": [
-            {
-                "true": shown(c.true),
-                "predicted": shown(c.predicted),
-                "number": count(c.items),
-                "share": decimal(c.share),
-            }
-            for c in measures.confusions()
+            (shown(true), shown(predicted), count(items), decimal(share))
+            for true, predicted, items, share in measures.confusions()
         ],
         "results": list(gate_groups(subject.gate)),
         "movements": changed_predictions(subject.comparison),
         "attributions": [_attribution(name, found) for name, found in attributed.items()],
         "slices": slice_plot(slice_table(subject.evaluation)),
-        "plots": plots(charts_of_scores(subject)) if curves else [],
+        "plots": plots(subject) if curves else [],
         "cautions": [
             replace(
                 warning,
@@ -188,8 +183,8 @@ def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
     more = f"{plural(left_out, 'class')} more: {rest}."
     return {
         "columns": [
-            {"term": term(entry), "axis": axis.ends, "signs": signs}
-            for entry, axis, signs in zip(entries, axes, measures.class_marks, strict=True)
+            {"term": term(entry), "axis": axis.ends, "signs": name.removeprefix(entry.name)}
+            for entry, axis, name in zip(entries, axes, measures.class_names, strict=True)
         ],
         "classes": [
             {
