@@ -46,22 +46,20 @@ def charts_of(subject: ReportSubject, shown_first: Sequence[str], by: str) -> di
 
 def _costs(evaluation: Evaluation, places: Array) -> dict[str, Any]:
     found = costs(evaluation.table, HEADLINES)
-    overall = zip(found.overall, found.right, found.wrong, found.silent, strict=True)
-    per_class = zip(found.per_class, found.missed, found.taken, strict=True)
+    of_all = {"right": found.right, "wrong": found.wrong, "silent": found.silent}
+    of_class = {"missed": found.missed, "taken": found.taken}
+
+    def precise(part: Array) -> list[float]:
+        """Round to significant digits: one item among millions costs little."""
+        return [float(f"{n:.{COST_DIGITS}g}") for n in part[places].tolist()]
+
     return {
-        "overall": [
-            {"name": index.name, "right": right, "wrong": wrong, "silent": silent}
-            for index, *parts in overall
-            for right, wrong, silent in [_precise(parts, places)]
-        ],
-        "per_class": [
-            {"name": index.name, "missed": missed, "taken": taken}
-            for index, *parts in per_class
-            for missed, taken in [_precise(parts, places)]
-        ],
+        scope: [
+            {"name": index.name, **{name: precise(rows[i]) for name, rows in parts.items()}}
+            for i, index in enumerate(indices)
+        ]
+        for scope, indices, parts in (
+            ("overall", found.overall, of_all),
+            ("per_class", found.per_class, of_class),
+        )
     }
-
-
-def _precise(parts: Sequence[Array], places: Array) -> list[list[float]]:
-    """Round to significant digits: one item among millions costs little."""
-    return [[float(f"{n:.{COST_DIGITS}g}") for n in part[places].tolist()] for part in parts]

@@ -19,6 +19,7 @@ from rprime.report.subject import ReportSubject
 MOST_ROWS = 30
 """On a page of a table, and in the chart beside it."""
 MOST_SPOKES = 20
+_DRAWN = ("values", "low", "high", "baseline")
 FEWEST_SPOKES = 4
 """Of three classes each radar is a triangle: they get bars."""
 
@@ -75,8 +76,7 @@ class ClassChart(MeasureColumns):
     def taken(self, places: Array) -> "ClassChart":
         """Keep the classes at some places, in the order given."""
         labels = tuple(self.labels[place] for place in places.tolist())
-        names = ("values", "low", "high", "reasons", "baseline")
-        parts = {name: getattr(self, name)[:, places] for name in names}
+        parts = {name: getattr(self, name)[:, places] for name in (*_DRAWN, "reasons")}
         return replace(self, labels=labels, support=self.support[places], **parts)
 
     def worst(self, most: int) -> "ClassChart":
@@ -92,8 +92,8 @@ class ClassChart(MeasureColumns):
 
     def axis(self, row: int) -> Axis:
         """Return the ends of the axis of an index."""
-        parts = (self.values, self.low, self.high, self.baseline)
-        return Axis.around(np.concatenate([p[row] for p in parts]), self.indices[row].range)
+        numbers = np.concatenate([getattr(self, name)[row] for name in _DRAWN])
+        return Axis.around(numbers, self.indices[row].range)
 
     def data(self) -> dict[str, Any]:
         """Return what the script of the pages draws."""
@@ -105,10 +105,7 @@ class ClassChart(MeasureColumns):
                     "key": index.key,
                     "name": index.name,
                     "axis": self.axis(row),
-                    "values": rounded(self.values[row]),
-                    "low": rounded(self.low[row]),
-                    "high": rounded(self.high[row]),
-                    "baseline": rounded(self.baseline[row]),
+                    **{name: rounded(getattr(self, name)[row]) for name in _DRAWN},
                 }
                 for row, index in enumerate(self.indices)
             ],

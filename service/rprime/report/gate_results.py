@@ -29,7 +29,7 @@ def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
     What fails the gate has no title and is never folded. Of the rest suspects come first.
     """
     results = [] if gate is None else separate(gate.results)
-    axes = {rule: axis_of_rule(rule, results) for rule in {result.rule for result in results}}
+    axes = axes_of_rules(results)
     failed = any(result.effect == "fail" for result in results)
     titles = {"fail": "", "warn": " with a warning", "pass": " passed"}
     for effect, title in titles.items():
@@ -48,11 +48,13 @@ def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
         }
 
 
-def axis_of_rule(rule: str, results: list[Result]) -> Axis:
-    """Choose one axis for all classes of a rule."""
-    own = [result for result in results if result.rule == rule]
-    numbers = [n for r in own for n in (_point(r), r.lower_limit, r.upper_limit)]
-    return Axis.around([*numbers, *(threshold(r) for r in own[:1])])
+def axes_of_rules(results: list[Result]) -> dict[str, Axis]:
+    """Choose, for each rule, one axis for all of its classes."""
+    numbers: dict[str, list[float | None]] = {}
+    for r in results:
+        own = numbers.setdefault(r.rule, [threshold(r)])
+        own += [_point(r), r.lower_limit, r.upper_limit]
+    return {rule: Axis.around(own) for rule, own in numbers.items()}
 
 
 def compares(result: Result) -> bool:

@@ -17,6 +17,9 @@ _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 Labels = Mapping[str, str]
 Sample = tuple[str, float | None]
+"""Its own labels and its value."""
+Family = tuple[str, str, str, Iterable[Sample]]
+"""Name, kind, explanation and samples."""
 
 
 def render_openmetrics(subject: ReportSubject) -> str:
@@ -24,15 +27,9 @@ def render_openmetrics(subject: ReportSubject) -> str:
     measures = Measures(subject)
     names = ("project", "model", "version", "slice")
     common = {name: value for name in names if (value := getattr(subject, name))}
-    lines = [
-        *_items(measures, common),
-        *_overall(measures, common),
-        *_classes(measures, common),
-        *_verdict(subject, common),
-        *_information(subject, common),
-        "# EOF",
-    ]
-    return "\n".join(lines) + "\n"
+    shared = _labelled(common)
+    lines = [line for family in _families(measures, common) for line in _lines(shared, *family)]
+    return "\n".join([*lines, "# EOF"]) + "\n"
 
 
 def _labelled(labels: Labels) -> str:
@@ -40,31 +37,41 @@ def _labelled(labels: Labels) -> str:
     return ",".join(f'{name}="{text}"' for name, text in texts.items())
 
 
-def _family(
-    name: str, kind: str, explanation: str, samples: Iterable[Sample], common: Labels
+def _lines(
+    shared: str, name: str, kind: str, explanation: str, samples: Iterable[Sample]
 ) -> Iterator[str]:
-    """Write a family of samples, each of them its own labels and its value; None is left out."""
+    """Write a family of samples; those without a value are left out."""
     lines = [(own, number) for own, number in samples if number is not None]
     if not lines:
         return
     yield f"# TYPE {PREFIX}{name} {kind}"
     yield f"# HELP {PREFIX}{name} {explanation}"
     suffix = "_info" if kind == "info" else ""
-    shared = _labelled(common)
     for own, number in lines:
         labels = ",".join(part for part in (shared, own) if part)
         value = fixed(number) if kind == "gauge" else f"{number:.0f}"
         yield f"{PREFIX}{name}{suffix}{{{labels}}} {value}"
 
 
-def _items(measures: Measures, common: Labels) -> Iterator[str]:
-    total = measures.subject.items
-    yield from _family("items", "gauge", "Items evaluated.", [("", total)], common)
+def _families(measures: Measures, common: Labels) -> Iterator[Family]:
+    subject = measures.subject
+    yield "items", "gauge", "Items evaluated.", [("", subject.items)]
     of_classes = [(_labelled({"class": line.label}), line.support) for line in measures.classes]
-    yield from _family("class_items", "gauge", "Items of a class.", of_classes, common)
+    yield "class_items", "gauge", "Items of a class.", of_classes
+    yield from _overall(measures)
+    yield from _classes(measures)
+    if subject.gate is not None:
+        # A set of states, of which one holds.
+        states = [
+            (f'{PREFIX}verdict="{name}"', float(name == subject.gate.verdict)) for name in VERDICTS
+        ]
+        yield "verdict", "stateset", "Verdict of the gate.", states
+    known = {"engine_version": subject.engine_version, **subject.provenance}
+    own = {name: value for name, value in known.items() if name not in common}
+    yield "evaluation", "info", "Where the values come from.", [(_labelled(own), 1.0)]
 
 
-def _overall(measures: Measures, common: Labels) -> Iterator[str]:
+def _overall(measures: Measures) -> Iterator[Family]:
     parts: dict[str, tuple[str, Callable[[Measure], float | None]]] = {
         "overall": ("Value of an overall index.", lambda m: m.value),
         "overall_low": ("Lower end of the interval of an overall index.", lambda m: m.low),
@@ -76,7 +83,7 @@ def _overall(measures: Measures, common: Labels) -> Iterator[str]:
     }
     for name, (explanation, read) in parts.items():
         samples = [(_labelled({"index": key}), read(m)) for key, m in measures.overall.items()]
-        yield from _family(name, "gauge", explanation, samples, common)
+        yield name, "gauge", explanation, samples
     classes = {
         "excluded": "Classes that an average leaves out.",
         "counted_as_zero": "Classes whose precision an average counts as 0.",
@@ -84,21 +91,20 @@ def _overall(measures: Measures, common: Labels) -> Iterator[str]:
     for kind, explanation in classes.items():
         found = ((key, r) for key, m in measures.overall.items() for r in m.remarks)
         numbers = [(_labelled({"index": key}), r.classes) for key, r in found if r.kind == kind]
-        yield from _family(f"overall_{kind}_classes", "gauge", explanation, numbers, common)
+        yield f"overall_{kind}_classes", "gauge", explanation, numbers
 
 
-def _classes(measures: Measures, common: Labels) -> Iterator[str]:
+def _classes(measures: Measures) -> Iterator[Family]:
     labels = [_labelled({"class": label}) for label in measures.labels]
     fitting = MOST_OF_CLASSES // max(len(labels), 1)
     first = measures.class_headlines
     others = (e for e in measures.subject.evaluation.selection.per_class if e not in first)
     entries = (*first, *others)
     columns = measures.columns(entries[:fitting])
-    text = "Value of an index of a class."
-    yield from _family("class", "gauge", text, _values(columns, labels), common)
+    yield "class", "gauge", "Value of an index of a class.", _values(columns, labels)
     left_out = max(len(entries) - fitting, 0) * len(labels) + len(entries) * measures.left_out
     text = "Values of classes that are left out here, for there are too many."
-    yield from _family("class_left_out", "gauge", text, [("", float(left_out))], common)
+    yield "class_left_out", "gauge", text, [("", float(left_out))]
 
 
 def _values(columns: MeasureColumns, labels: list[str]) -> Iterator[Sample]:
@@ -106,20 +112,3 @@ def _values(columns: MeasureColumns, labels: list[str]) -> Iterator[Sample]:
         own = f',index="{entry.key}"'
         for label, value in zip(labels, values, strict=True):
             yield label + own, None if value != value else value  # noqa: PLR0124 (NaN)
-
-
-def _verdict(subject: ReportSubject, common: Labels) -> Iterator[str]:
-    """Write the verdict as a set of states, of which one holds; nothing without a gate."""
-    if subject.gate is None:
-        return
-    states = [
-        (f'{PREFIX}verdict="{name}"', float(name == subject.gate.verdict)) for name in VERDICTS
-    ]
-    yield from _family("verdict", "stateset", "Verdict of the gate.", states, common)
-
-
-def _information(subject: ReportSubject, common: Labels) -> Iterator[str]:
-    known = {"engine_version": subject.engine_version, **subject.provenance}
-    own = {name: value for name, value in known.items() if name not in common}
-    text = "Where the values come from."
-    yield from _family("evaluation", "info", text, [(_labelled(own), 1.0)], common)

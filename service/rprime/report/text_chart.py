@@ -3,7 +3,7 @@
 from rich.cells import set_cell_size
 
 from rprime.report.decimals import percent, plural
-from rprime.report.gate_results import SIGNS, axis_of_rule, mark_of_result
+from rprime.report.gate_results import SIGNS, axes_of_rules, mark_of_result
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import clipped, isolated, shown
 from rprime.report.verdicts import judged, ranked, separate
@@ -20,15 +20,15 @@ def text_chart(gate: Gate | None) -> str:
     They stand in the order of the rules; of many, those that fail are kept.
     """
     results = [] if gate is None else separate(gate.results)
-    axes = {rule: axis_of_rule(rule, results) for rule in {result.rule for result in results}}
+    axes = axes_of_rules(results)
     found = [(r, mark) for r in ranked(results) if (mark := mark_of_result(r, axes[r.rule]))]
     if not found:
         return ""
     kept = found[:MOST_LINES]
     lines = []
-    for rule in dict.fromkeys(result.rule for result in results):
+    for rule, axis in axes.items():
         own = [_line(result, mark) for result, mark in kept if result.rule == rule]
-        lines += [_head(rule, axes[rule]), *own] if own else []
+        lines += [_head(rule, axis), *own] if own else []
     if left := len(found) - len(kept):
         lines.append(f"… and {plural(left, 'result')} more")
     level = next((result.level for result, _ in kept if result.level is not None), None)

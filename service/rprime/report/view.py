@@ -149,10 +149,12 @@ def _overall(measures: Measures) -> dict[str, Any]:
     headlines = _merged(measures.headlines)
     axis = axis_of(headlines)
     return {
-        "headlines": [_measured(measure, axis) for measure in headlines],
+        "headlines": [{"term": term(m.index), **_figure(m, axis)} for m in headlines],
         "headline_axis": axis.ends,
         "legend": measures.legend(_isolated),
-        "everything": [_measured(measure, None) for measure in measures.overall.values()],
+        "everything": [
+            {"term": term(m.index), **_figure(m, None)} for m in measures.overall.values()
+        ],
     }
 
 
@@ -164,10 +166,6 @@ def _merged(headlines: Sequence[Measure]) -> list[Measure]:
         return list(headlines)
     both = replace(first, index=replace(first.index, name="R' = accuracy"))
     return [both if m is first else m for m in headlines if m is not other]
-
-
-def _measured(measure: Measure, axis: Axis | None) -> dict[str, Any]:
-    return {"term": term(measure.index), **_figure(measure, axis)}
 
 
 def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
@@ -228,8 +226,8 @@ def slice_plot(
     """
     if found is None:
         return None
-    measures = (line.measure for line in (found.weakest if lines is None else found.lines))
-    axis = axis_of([found.whole, *measures])
+    around = found.weakest if lines is None else found.lines
+    axis = axis_of([found.whole, *(line.measure for line in around)])
     against = None if found.whole.value is None else axis.at(found.whole.value)
     return {
         "term": term(found.index),

@@ -72,11 +72,8 @@ class _Panel:
     @property
     def legend(self) -> list[str]:
         """What stands below the plot: the names of its curves, then the notes."""
-        texts = ["; ".join(curve.names[:-1]) for curve in self.curves]
-        texts = [
-            " and ".join(filter(None, (text, curve.names[-1])))
-            for text, curve in zip(texts, self.curves, strict=True)
-        ]
+        parts = [("; ".join(curve.names[:-1]), curve.names[-1]) for curve in self.curves]
+        texts = [" and ".join(filter(None, part)) for part in parts]
         return [fill(text, LEGEND_WIDTH) for text in (*texts, *self.notes)]
 
 
@@ -123,8 +120,7 @@ def draw_discrimination(
 
 
 def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
-    parts = [_parts(line, by) for line in lines]
-    shared = _SHARED[by]
+    parts, shared = [_parts(line, by) for line in lines], _SHARED[by]
     kept = [name for name in ("index", "k", "p") if name not in shared]
     told = [name for name in kept if len({part[name] for part in parts}) > 1] or kept
     named = [

@@ -143,17 +143,16 @@ def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) ->
 
 
 def _plot_boxes(axes: "Axes", boxes: Sequence[Box | None]) -> None:
-    places = [place for place, found in enumerate(boxes) if found is not None]
+    known = {place: b for place, b in enumerate(boxes) if b is not None}
     stats: list[dict[str, Any]] = [
         {"med": b.median, "q1": b.lower, "q3": b.upper, "whislo": b.minimum, "whishi": b.maximum}
-        for b in boxes
-        if b is not None
+        for b in known.values()
     ]
     colour = line_style(series_style(0))["color"]
     line = {"color": colour, "linewidth": 1.3}
     axes.bxp(
         stats,
-        places,
+        list(known),
         widths=0.5,
         showfliers=False,
         patch_artist=True,
