@@ -119,7 +119,7 @@ def slice_table(
     found = e.slices
     if found is None or (index := index or found.index) is None:
         return None
-    tables = found.slices.tables
+    names, tables = found.slices.names, found.slices.tables
     items = tables.total if place is None else tables.support[:, place]
     alpha = 1 - e.options.confidence
     stack = replace(e, values=found.values, intervals=found.intervals, position=())
@@ -140,9 +140,8 @@ def slice_table(
     lines = []
     for i in (*order.tolist(), *others.tolist()):
         measure, tone = _measure(index, values[:, i]), _tone(index, rest[:, i], alpha)
-        name, number = found.slices.names[i], float(items[i])
         difference, low, high, p = _known(rest[:, i])
-        lines.append(SliceLine(name, number, measure, difference, low, high, p, tone))
+        lines.append(SliceLine(names[i], float(items[i]), measure, difference, low, high, p, tone))
     by = f"Weakest first, by {index.name} shrunk towards that of all items"
     by = by if order.size else "In the order of the columns"
     confidence = f"{percent(e.options.confidence)} interval"
