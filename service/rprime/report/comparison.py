@@ -120,8 +120,8 @@ def _deltas(*parts: Array) -> list[Json]:
 
 def flips_document(flips: Flips) -> Json:
     """Return the flips, each item once, with the one-sided tests of being worse."""
-    counts = {"right_to_wrong": flips.right_to_wrong, "wrong_to_right": flips.wrong_to_right}
-    *classes, everything = _rows(**counts, mid_p=flips.mid_p, p_worse=flips.p_worse)
+    names = ("right_to_wrong", "wrong_to_right", "mid_p", "p_worse")
+    *classes, everything = _rows((), **{name: getattr(flips, name) for name in names})
     return {
         **everything,
         "moved": flips.moved,
@@ -134,7 +134,7 @@ def flips_document(flips: Flips) -> Json:
     }
 
 
-def _rows(labels: Sequence[str] = (), **columns: Array) -> list[Json]:
+def _rows(labels: Sequence[str], /, **columns: Array) -> list[Json]:
     """Return an object for each row of arrays; of `labels`, the last is unclassified or spurious.
 
     Classes, in the columns `true` and `predicted`, are numbers among the labels.
@@ -149,7 +149,8 @@ def _rows(labels: Sequence[str] = (), **columns: Array) -> list[Json]:
 
 def changes_document(changes: CellChanges) -> list[Json]:
     """Return the cells of the table that changed most."""
-    return _rows(**vars(changes))
+    columns = {name: part for name, part in vars(changes).items() if name != "labels"}
+    return _rows(changes.labels, **columns)
 
 
 def shift_document(shift: Shift) -> Json:
