@@ -97,5 +97,29 @@ def ordered_classes(measures: Measures, selection: ClassSelection) -> tuple[list
         first = "lowest" if falling != selection.reversed else "highest"
         return found, f"{first} {index.name} first"
     if measures.compared or len(lines) > selection.size:
-        return list(measures.worst_first), measures.order
+        return _worst_first(measures)
     return lines, measures.own_order
+
+
+def _worst_first(measures: Measures) -> tuple[list[ClassLine], str]:
+    """Put failing classes first, then those that lost most or, without a baseline, are lowest.
+
+    Worse is what has the worse F1, which sees both kinds of error, else a worse headline.
+    """
+    lines, indices = list(measures.classes), measures.class_headlines
+    by = [i for i in indices if i.key == "f1"] or [i for i in indices if i.higher_is_better]
+    if not by:
+        return sorted(lines, key=lambda line: not line.failing), measures.own_order
+    at, name = indices.index(by[0]), by[0].name
+
+    def value(line: ClassLine) -> float | None:
+        found = line.measures[at]
+        if not measures.compared:
+            return found.value
+        return None if found.change is None else found.change.value
+
+    lines = Order().sorted(lines, value)
+    lines.sort(key=lambda line: not line.failing)
+    first = "those that fail a rule first, then " if measures.failing - {None} else ""
+    words = f"largest loss of {name}" if measures.compared else f"lowest {name}"
+    return lines, f"{first}{words} first"

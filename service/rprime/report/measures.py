@@ -200,39 +200,6 @@ class Measures:
         results = () if self.subject.gate is None else self.subject.gate.results
         return frozenset(result.class_ for result in results if result.effect == "fail")
 
-    @cached_property
-    def yardstick(self) -> Index | None:
-        """The index by which classes are called worse: F1, which sees both kinds of error."""
-        entries = {entry.key: entry for entry in self.class_headlines}
-        return entries.get("f1") or next(
-            (e for e in self.class_headlines if e.higher_is_better), None
-        )
-
-    @cached_property
-    def worst_first(self) -> tuple[ClassLine, ...]:
-        """The classes: failing ones, then those that lost most or, without a baseline, are lowest.
-
-        A class without the value stands after those that have it.
-        """
-
-        def rank(line: ClassLine) -> tuple[bool, bool, float]:
-            found = next((m for m in line.measures if m.index is self.yardstick), None)
-            own = found if found is None or not self.compared else found.change
-            number = own and own.value
-            return not line.failing, number is None, number or 0.0
-
-        return tuple(sorted(self.classes, key=rank))
-
-    @property
-    def order(self) -> str:
-        """Say how `worst_first` is sorted."""
-        if self.yardstick is None:
-            return self.own_order
-        name = self.yardstick.name
-        first = "those that fail a rule first, then " if self.failing - {None} else ""
-        by = f"largest loss of {name}" if self.compared else f"lowest {name}"
-        return f"{first}{by} first"
-
     def confusions(self) -> Iterator[tuple[str, str, float, float]]:
         """Return the largest confusions: true class, predicted one, items, share of the class."""
         e = self.subject.evaluation
