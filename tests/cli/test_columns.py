@@ -258,7 +258,11 @@ class TestWhatTravels:
         assert found == PREDICTED
         assert len(seen.body) < file.stat().st_size
 
-    def test_ids_travel_as_arrow(self, write: Write) -> None:
+    def test_ids_travel_as_arrow(self, write: Write, tmp_path: Path) -> None:
+        np.savez(tmp_path / "items.npz", item_id=IDS, y_true=TRUE, y_pred=TRUE)
+        seen, _ = sent(tmp_path / "items.npz")
+        table = pa.ipc.open_stream(seen.body).read_all()
+        assert table["item_id"].to_pylist() == IDS
         seen, _ = sent(write("items.csv", {"item_id": IDS, **PLAIN}))
         assert seen.headers["content-type"] == "application/vnd.apache.arrow.stream"
         table = pa.ipc.open_stream(seen.body).read_all()

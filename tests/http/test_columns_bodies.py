@@ -277,6 +277,7 @@ def test_pickles_are_never_read(client: httpx.Client) -> None:
     [
         ("y_true", np.full(2, 0x110000, np.uint32).view("<U1"), (400, "", "unreadable_body")),
         ("item_id", np.full(2, 0x110000, np.uint32).view("<U1"), (400, "", "unreadable_body")),
+        ("item_id", np.array(["a", "\ud800"]), (400, "", "unreadable_body")),
         ("y_true", np.empty(2, np.dtype((np.str_, 0))), (422, "/y_true", "class_name")),
     ],
 )

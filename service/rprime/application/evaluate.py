@@ -25,27 +25,20 @@ _TIMES_JSON = 24
 
 @dataclass(frozen=True, eq=False)
 class ResponseOptions:
-    """How to answer a request, and how its body is encoded.
-
-    Parameters
-    ----------
-    form
-        The rendering of the answer; None means JSON.
-    kind
-        The kind of columns; None means a JSON body.
-    encoding, request
-        The content encoding of columns, and the JSON members that accompany them.
-    search
-        Whether weak slices are searched, in place of a report.
-    """
+    """How to answer a request, and how its body is encoded."""
 
     limits: Limits
     form: Format | None
+    """The rendering of the answer; None means JSON."""
     with_table: bool
     kind: Kind | None = None
+    """The kind of columns; None means a JSON body."""
     encoding: str = "identity"
+    """The content encoding of columns."""
     request: bytes = b""
+    """The JSON members that accompany columns."""
     search: bool = False
+    """Whether weak slices are searched, in place of a report."""
 
 
 @dataclass(frozen=True, eq=False)

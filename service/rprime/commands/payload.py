@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -140,8 +140,7 @@ def _streamed(arrays: Mapping[str, NDArray[Any]], evidence: Evidence) -> bytes:
         for name, scores in zip(evidence.labels, evidence.scores.T, strict=True):
             columns[f"score:{name}"] = pa.array(scores)
     if evidence.identities is not None:
-        # Of a file of columns that pyarrow read.
-        columns["item_id"] = cast("Any", evidence.identities).column
+        columns["item_id"] = evidence.identities.column
     for name, column in _columns(evidence.slices).items():
         texts, codes = _representatives(column)
         if column.edges:

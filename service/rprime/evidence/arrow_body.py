@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
 from rprime.core.naming import LONGEST_NAME
-from rprime.evidence.columns import DUPLICATE_ID, Columns, Hold, too_large
+from rprime.evidence.columns import Columns, Hold, too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.names import RULE
 from rprime.evidence.scores import is_score
@@ -132,7 +132,7 @@ def gather(
     for name, place in wanted.items():
         _check_type(schema.field(place).type, name, place + 1)
     places = {name: (_Column(), place) for name, place in wanted.items() if name != "item_id"}
-    ids = columns.ids = _Ids(columns.hold) if "item_id" in wanted else None
+    ids = columns.ids = Identities(columns.hold) if "item_id" in wanted else None
     for batch in batches:
         if ids is not None:
             ids.add(batch.column(wanted["item_id"]))
@@ -228,14 +228,8 @@ def _numbers(column: Any) -> Array:
     return values if missing is None else np.where(missing, kind.type(0), values)
 
 
-class _Dictionary:
+class _Dictionary(Names):
     """The distinct labels of a dictionary column."""
-
-    def __init__(self, values: Any) -> None:
-        self.values = values
-
-    def __len__(self) -> int:
-        return len(self.values)
 
     def taken(self, positions: Array) -> Sequence[Any]:
         # Without `pa.array`, because it imports pandas (see `_numbers`).
@@ -248,14 +242,15 @@ class _Dictionary:
         return isinstance(other, _Dictionary) and bool(self.values.equals(other.values))
 
 
-class _Ids:
-    """The ids of the items."""
+class Identities:
+    """The distinct ids of all items."""
 
     def __init__(self, hold: Hold) -> None:
         self._hold = hold
         self._chunks: list[Any] = []
 
     def add(self, column: Any) -> None:
+        """Append ids."""
         if column.null_count:
             row = sum(map(len, self._chunks)) + int(pc.index(column.is_null(), True).as_py())
             raise refuse(f"/item_id/{row}", "no_id", "Each item needs an id, or none has one.")
@@ -276,6 +271,7 @@ class _Ids:
         return pa.chunked_array(self._chunks).cast(pa.large_string())
 
     def order(self, pointer: str) -> Array:
+        """Sort the ids by their UTF-8 bytes and return the order; refuse ids that are equal."""
         ids = pa.concat_arrays(self._chunks)
         order = pc.sort_indices(ids)
         ids = ids.take(order)
@@ -284,10 +280,12 @@ class _Ids:
         if len(ids) > 1:
             equal = pc.index(pc.equal(ids[1:], ids[:-1]), True).as_py()
             if equal >= 0:
-                raise refuse(f"{pointer}/{found[equal + 1]}", "duplicate_id", DUPLICATE_ID)
+                detail = "Two items have this id; each item needs its own id."
+                raise refuse(f"{pointer}/{found[equal + 1]}", "duplicate_id", detail)
         return found
 
     def pieces(self) -> Iterable[tuple[Array, Array]]:
+        """Yield the lengths of many ids in bytes, and their UTF-8 bytes one after another."""
         for chunk in self._chunks:
             for start in range(0, len(chunk), PIECE):
                 ids = chunk.slice(start, PIECE)

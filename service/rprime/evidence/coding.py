@@ -77,13 +77,9 @@ def recoded(values: Array, codes: Array, *, reuse: bool = False) -> Array:
     if reuse and values.dtype == codes.dtype:
         for start in range(0, values.size, PIECE):
             part = values[start : start + PIECE]
-            part[:] = _translated(part, codes)
+            part[:] = recoded(part, codes)
         return values
-    return _translated(values, codes)
-
-
-def _translated(values: Array, codes: Array) -> Array:
-    """Return ``codes[values]``; bytes are translated without an index for each of them."""
+    # Bytes are translated without an index for each of them.
     if codes.dtype != np.uint8 or codes.size > _BYTE_VALUES:
         return np.take(codes, values)
     shifted = _shifted(values, codes)
@@ -142,29 +138,20 @@ def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """Codes of the distinct labels as sent, before these are checked as names.
-
-    Parameters
-    ----------
-    texts
-        The labels by code; None for the code of unclassified items.
-    pointer
-        JSON pointer to the request, which has both as `y_true` and `y_pred`.
-    rank
-        Sort key of the classes; None: the codes ascend already.
-    reuse
-        Whether both arrays may be overwritten.
-    spellings
-        Which other texts are meant as classes, and what unknown ones are.
-    """
+    """Codes of the distinct labels as sent, before these are checked as names."""
 
     texts: list[str | None]
+    """The labels by code; None for the code of unclassified items."""
     true: Array
     predicted: Array
     pointer: str
+    """JSON pointer to the request, which has both as `y_true` and `y_pred`."""
     rank: Callable[[str], Any] | None = str
+    """Sort key of the classes; None: the codes ascend already."""
     reuse: bool = False
+    """Whether both arrays may be overwritten."""
     spellings: Spellings = AS_SENT
+    """Which other texts are meant as classes, and what unknown ones are."""
 
     def coded(self, declared: tuple[str, ...] | None, most: int, spellings: Spellings) -> Coded:
         """Return the codes of the classes: at most as many as allowed.
@@ -198,8 +185,8 @@ class Raw:
             sent, absent = list(map(names.plain, first)), len(labels)
         else:
             sent, absent = names.normalised(list(first), self._place(first)), int(_ABSENT)
-        codes = [positions.get(name, absent) for name in sent]
-        found = self._of_texts(dict(zip(first, codes, strict=True)), len(labels))
+        codes = {text: positions.get(name, absent) for text, name in zip(first, sent, strict=True)}
+        found = self._of_texts(codes, len(labels))
         self._refuse_absent(found)
         return found
 
@@ -209,9 +196,9 @@ class Raw:
         if len(first) > most:
             raise names.too_many(len(first), f"{self.pointer}/y_true", most)
         labels = dict(zip(names.distinct(list(first), self._place(first)), first, strict=True))
-        order = list(labels) if self.rank is None else sorted(labels, key=self.rank)
+        order = tuple(labels) if self.rank is None else tuple(sorted(labels, key=self.rank))
         codes = {labels[name]: code for code, name in enumerate(order)}
-        return tuple(order), self._of_texts(codes, len(order))
+        return order, self._of_texts(codes, len(order))
 
     def _first(self) -> dict[str, int]:
         """Return the distinct texts and their first codes: several spellings may be one class."""
@@ -240,15 +227,12 @@ class Raw:
         absent = codes == _ABSENT
         if not absent.any():
             return
-        for name, raw in self._sides():
+        for name, raw in (("y_true", self.true), ("y_pred", self.predicted)):
             items = np.flatnonzero(absent[raw])
             detail = f"The label is not in `labels`; this is the first of {items.size} such items."
             if name == "y_pred":
                 detail += ' `"unknown_labels": "unclassified"` counts such predictions as missing.'
             raise_places(items[:1, None], f"{self.pointer}/{name}", "undeclared_label", detail)
-
-    def _sides(self) -> tuple[tuple[str, Array], ...]:
-        return ("y_true", self.true), ("y_pred", self.predicted)
 
     def _refuse_unlabelled(self, codes: Array, k: int) -> None:
         """Refuse items whose true label is a missing value in disguise, or no declared class."""
@@ -265,7 +249,7 @@ class Raw:
         codes = list(first.values())
 
         def place(i: int) -> str:
-            for name, raw in self._sides():
+            for name, raw in (("y_true", self.true), ("y_pred", self.predicted)):
                 items = np.flatnonzero(raw == codes[i])
                 if items.size:
                     return f"{self.pointer}/{name}/{items[0]}"
@@ -341,15 +325,18 @@ def integers_of(
     values: Sequence[Any], pointer: str, *, null: bool, without_booleans: bool
 ) -> Array:
     """Convert a list of integers; to float64 with NaN for null if `array` refuses the list."""
-    if (found := plain_integers(values, without_booleans=without_booleans)) is not None:
-        return _bounded(found, pointer)
-    allowed = {int, float, type(None)} if null else {int, float}
-    if not set(map(type, values)) <= allowed:
-        raise invalid(names.mixed(values, pointer, null=null, like=0))
-    numbers = np.array(values, dtype=np.float64)
-    if (np.rint(numbers) != numbers)[~np.isnan(numbers)].any():
-        raise invalid(names.mixed(values, pointer, null=null, like=0))
-    return _bounded(numbers, pointer)
+    found = plain_integers(values, without_booleans=without_booleans)
+    if found is None:
+        allowed = {int, float, type(None)} if null else {int, float}
+        if set(map(type, values)) <= allowed:
+            found = np.array(values, dtype=np.float64)
+        if found is None or (np.rint(found) != found)[~np.isnan(found)].any():
+            raise invalid(names.mixed(values, pointer, null=null, like=0))
+    # Of NaN alone the extremes are NaN, and no place is bad.
+    if not (np.fmin.reduce(found) >= -MOST and np.fmax.reduce(found) <= MOST):
+        bad = np.argwhere((found < -MOST) | (found > MOST))
+        raise_places(bad, pointer, "out_of_range", names.INTEGER_RULE)
+    return found
 
 
 def plain_integers(values: Sequence[Any], *, without_booleans: bool) -> Array | None:
@@ -363,14 +350,6 @@ def plain_integers(values: Sequence[Any], *, without_booleans: bool) -> Array | 
             return None
     # In JSON only true and false have this letter; a look at each type takes three times as long.
     return found if without_booleans or b"e" not in orjson.dumps(values) else None
-
-
-def _bounded(values: Array, pointer: str) -> Array:
-    # Of NaN alone the extremes are NaN, and no place is bad.
-    if not (np.fmin.reduce(values) >= -MOST and np.fmax.reduce(values) <= MOST):
-        bad = np.argwhere((values < -MOST) | (values > MOST))
-        raise_places(bad, pointer, "out_of_range", names.INTEGER_RULE)
-    return values
 
 
 def numbered(*arrays: Array) -> tuple[Array, list[Array]]:

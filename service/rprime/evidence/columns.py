@@ -1,9 +1,9 @@
 """Columns of items, coded batch by batch."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from difflib import get_close_matches
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from rprime.evidence.slices import PREFIX as SLICE_PREFIX
 from rprime.evidence.slices import SliceValues, is_slice
 from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
 from rprime.schemas.document import EVIDENCE, Document
+
+if TYPE_CHECKING:
+    from rprime.evidence.arrow_body import Identities
 
 LABELS = ("y_true", "y_pred", "y_pred_baseline")
 NAMES = (*LABELS, "sample_weight", "item_id", "group")
@@ -64,19 +67,6 @@ def missing(name: str, columns: list[str]) -> str:
         f"The column `{name}` is missing; the body has {_listed(columns)}. If one of them holds "
         f"it, say so in `columns`{example}."
     )
-
-
-DUPLICATE_ID = "Two items have this id; each item needs its own id."
-
-
-class Identities(Protocol):
-    """The distinct ids of all items."""
-
-    def order(self, pointer: str) -> Array:
-        """Sort the ids by their UTF-8 bytes and return the order; refuse ids that are equal."""
-
-    def pieces(self) -> Iterable[tuple[Array, Array]]:
-        """Yield the lengths of many ids in bytes, and their UTF-8 bytes one after another."""
 
 
 class _Weights(Growing):
@@ -131,18 +121,9 @@ class _Groups(CodedColumn):
 class Columns:
     """The columns of one body.
 
-    Parameters
-    ----------
-    request
-        The other members of the request, without arrays of items.
-    most
-        Largest number of classes.
-    hold
-        Reserves the bytes of the columns; None: there is memory for all of them.
-    untyped, matrix
-        Whether the format writes integers as texts, and may have all scores in one array.
-    measured
-        Whether slices may be numbers, to be cut.
+    Given are the other members of the request, the largest number of classes, what reserves the
+    bytes of the columns (None: there is memory for all), whether the format writes integers as
+    texts and may have all scores in one array, and whether slices may be numbers, to be cut.
     """
 
     def __init__(
@@ -157,6 +138,8 @@ class Columns:
     ) -> None:
         self._request = request
         self._untyped, self._measured = untyped, measured
+        how = ("slice_cuts", "slice_crossings")
+        self.slicing = {name: request.rest[name] for name in how if name in request.rest}
         cuts = request.rest.get("slice_cuts")
         self.cut = {f"{SLICE_PREFIX}{name}" for name in cuts} if isinstance(cuts, dict) else set()
         self.chosen = _chosen(request)
@@ -176,12 +159,6 @@ class Columns:
         self._scores: ScoreColumns | None = None
         self._matrix: Array | None = None
         self.ids: Identities | None = None
-
-    @property
-    def slicing(self) -> dict[str, object]:
-        """The members of the request that say how slices are made."""
-        rest = self._request.rest
-        return {n: rest[n] for n in ("slice_cuts", "slice_crossings") if n in rest}
 
     def begin(self, columns: list[str]) -> dict[str, int]:
         """Check the names of the columns; return the positions of those to read, by name."""
@@ -313,17 +290,10 @@ class Columns:
 def selected(
     columns: list[str], chosen: Mapping[str, str], known: Collection[str], *, optional: bool = False
 ) -> list[tuple[str, int]]:
-    """Return the names and positions of the columns to read.
+    """Return the names and positions of the columns to read; `optional`: some may be missing.
 
-    Parameters
-    ----------
-    chosen
-        The columns to read and what they are called there. Where they are slices alone, the known
-        ones, all scores and all slices are read, too, by their own names.
-    known
-        The names of columns, but for scores and slices.
-    optional
-        Whether chosen columns may be missing.
+    They are chosen by what they are called there. Where these are slices alone, the known names,
+    all scores and all slices are read, too, by their own names.
     """
     places = []
     if all(map(is_slice, chosen)):

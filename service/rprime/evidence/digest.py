@@ -11,15 +11,17 @@ from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.items import PIECE
 from rprime.evidence.coding import counted
-from rprime.evidence.columns import Identities
 
 if TYPE_CHECKING:
+    from rprime.evidence.arrow_body import Identities
     from rprime.evidence.reader import Evidence
 
 _BYTES_A_LENGTH = 4
 
 
-def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identities | None) -> str:
+def test_set_fingerprint(
+    labels: Sequence[str], true: Array, identities: "Identities | None"
+) -> str:
     """Identify a test set by the true labels (n,) of its items, in their order or that of ids.
 
     Returns
@@ -113,7 +115,7 @@ def _packed_ids(lengths: Array, letters: Array) -> bytes:
     return result.tobytes()
 
 
-def numbers_of(identities: Identities) -> Array:
+def numbers_of(identities: "Identities") -> Array:
     """Return a number of 64 bits for each id, the same for the same id in every request.
 
     Two of a million ids share a number with a probability of 3e-8.

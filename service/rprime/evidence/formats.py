@@ -23,30 +23,21 @@ _FILES = {b"ARROW1\0\0": "an Arrow IPC file (Feather V2)", b"FEA1\0\0\0\0": "a F
 
 @dataclass(frozen=True, kw_only=True)
 class BodyFormat:
-    """A format of columns.
-
-    Parameters
-    ----------
-    read
-        Reads a body into columns; its last parameter limits the bytes.
-    is_spooled
-        Whether reading begins at the end of the body, which then needs a file.
-    has_types
-        Whether integers differ from strings.
-    has_matrix
-        Whether one array can hold all scores.
-    begins
-        The first bytes that identify the format; CSV has none.
-    """
+    """A format of columns."""
 
     title: str
     media_type: str
     suffixes: tuple[str, ...]
     read: Callable[[IO[bytes], Columns, int], None]
+    """Reads a body into columns; its last parameter limits the bytes."""
     is_spooled: bool = False
+    """Whether reading begins at the end of the body, which then needs a file."""
     has_types: bool = True
+    """Whether integers differ from strings."""
     has_matrix: bool = False
+    """Whether one array can hold all scores."""
     begins: tuple[bytes, ...] = ()
+    """The first bytes that identify the format; CSV has none."""
 
 
 def _read_by_arrow(kind: Kind, body: IO[bytes], columns: Columns, most: int) -> None:
@@ -121,7 +112,7 @@ def read_columns(
     baseline: tuple[Kind, IO[bytes]] | None = None,
     measured: bool = False,
 ) -> Document:
-    """Read the columns of a body while it arrives.
+    """Read the columns of a body while it arrives; see `Columns`.
 
     Parameters
     ----------
@@ -129,12 +120,8 @@ def read_columns(
         It need not be seekable: formats that seek are copied into a temporary file first.
     request
         The other members of the request, a JSON object; b"" for none.
-    hold
-        Reserves the bytes of the columns; None: there is memory for all of them.
     baseline
         A second body: other predictions for the same items, or evidence of its own.
-    measured
-        Whether slices may be numbers, to be cut.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -32,53 +32,33 @@ class Where:
         raise_places(np.argwhere(bad) + self.row, self.pointer, code, detail)
 
 
-class Names(Protocol):
+class Names:
     """The distinct labels that positions point to."""
 
+    def __init__(self, values: Any) -> None:  # noqa: ANN401 (an array of labels of any library)
+        self.values = values
+
     def __len__(self) -> int:
-        """Return the number of labels."""
+        return len(self.values)
 
     def taken(self, positions: Array) -> Sequence[Any]:
         """Return the labels at some positions, as Python objects."""
+        return [self.values[place] for place in positions.tolist()]
 
     def same(self, other: "Names") -> bool:
         """Whether a quick check proves that both are the same."""
-
-
-class Listed:
-    """Labels in a list; see `Names`."""
-
-    def __init__(self, *labels: str) -> None:
-        self._labels = labels
-
-    def __len__(self) -> int:
-        return len(self._labels)
-
-    def taken(self, positions: Array) -> list[str]:
-        """Return the labels at some positions."""
-        return [self._labels[place] for place in positions.tolist()]
-
-    def same(self, other: Names) -> bool:
-        """Whether both are one object."""
         return other is self
 
 
-BOOLEANS = Listed("False", "True")
+BOOLEANS = Names(["False", "True"])
 """The names of booleans."""
 
 
 class Vocabulary:
     """Labels, integers or strings, and their codes in the order in which they appear.
 
-    Code 0 is "no label". Codes never change when more labels follow, so that nothing has to be
-    read a second time.
-
-    Parameters
-    ----------
-    untyped
-        Whether the format writes integers as texts, as CSV does.
-    what
-        What the labels are of, for messages.
+    Codes never change when more labels follow, so that nothing has to be read a second time. An
+    untyped format writes integers as texts, as CSV does; `what` the labels are of is for messages.
     """
 
     without = 0
@@ -119,7 +99,8 @@ class Vocabulary:
 
     def of_integers(self, values: Array, where: Where) -> Array:
         """Code a piece of integers of any type."""
-        if self._covers(values):
+        # Read as unsigned, a negative number is a large one.
+        if self._complete and values.view(f"u{values.itemsize}").max() < self._table.size:
             return recoded(values, self._table)
         low, high = int(values.min()), int(values.max())
         if low < -MOST or high > MOST:
@@ -165,11 +146,6 @@ class Vocabulary:
             table[start : start + self._table.size] = self._table
             self._low, self._table, self._complete = low, table, False
         return True
-
-    def _covers(self, values: Array) -> bool:
-        """Whether all values are non-negative, within the table and have codes."""
-        # Read as unsigned, a negative number is a large one.
-        return self._complete and values.view(f"u{values.itemsize}").max() < self._table.size
 
     def _assigned(
         self, table: Array, positions: Array | slice, labels: Sequence[Any], where: Where
@@ -238,7 +214,7 @@ class Growing:
     """A growing array of codes, whose type becomes wider as needed."""
 
     def __init__(self, kind: Any = np.uint8) -> None:  # noqa: ANN401 (a dtype)
-        self._array = _mapped(kind, 0)
+        self._array = np.empty(MAPPED // np.dtype(kind).itemsize, kind)
         self.size = 0
 
     @property
@@ -250,7 +226,7 @@ class Growing:
         """Append elements."""
         kind = np.promote_types(self._array.dtype, part.dtype)
         if kind != self._array.dtype:
-            wider = _mapped(kind, self._array.size)
+            wider = np.empty(self._array.size, kind)
             wider[: self.size] = self._array[: self.size]
             self._array = wider
         self.room(part.size)[:] = part
@@ -269,24 +245,14 @@ class Growing:
         return self._array[: self.size]
 
 
-def _mapped(kind: Any, size: int) -> Array:  # noqa: ANN401 (a dtype)
-    return np.empty(max(MAPPED // np.dtype(kind).itemsize, size), kind)
-
-
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """A piece of a column.
-
-    Parameters
-    ----------
-    values
-        Integers or other numbers; or positions in the distinct labels, its ``names``.
-    missing
-        Which of the items are null; None: none of them.
-    """
+    """A piece of a column."""
 
     values: Array
+    """Integers or other numbers; or positions in the distinct labels, its ``names``."""
     missing: Array | None = None
+    """Which of the items are null; None: none of them."""
     names: Names | None = None
 
     def coded(self, codes: Vocabulary | Positions, where: Where) -> Array:

@@ -4,23 +4,24 @@ import os
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from struct import Struct
 from tokenize import TokenError
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 from numpy.lib import format as npy
 
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
-from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Columns, too_large
-from rprime.evidence.label_columns import BOOLEANS, Listed, Piece
-from rprime.evidence.numbers import raise_places
+from rprime.evidence.columns import MATRIX, Columns, Hold, too_large
+from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.scores import is_score
 from rprime.problems.problem import Problem, refuse
+
+if TYPE_CHECKING:
+    from rprime.evidence.arrow_body import Identities
 
 _SUFFIX = ".npy"
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
@@ -29,8 +30,6 @@ _END_MARK = b"PK\5\6"
 _LARGE_MARK, _LARGE_SIZE = b"PK\6\7", 20
 """Size of the locator before the end of an archive of more than 4 GiB or 65 535 members."""
 _NOT_PLAIN = "The body is not an archive of plain arrays."
-_COPIES = 2
-"""Copies of the ids in memory during sorting."""
 _LONGEST_TAIL = _END.size + (1 << 16)
 MOST_DIRECTORY = 1 << 20
 _LONGEST = 512
@@ -48,7 +47,7 @@ def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
 
 
 # Encrypted members raise a RuntimeError, unknown flags a NotImplementedError.
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeError)
 # The header is a Python literal: these are the errors of its tokenizer, parser and evaluation.
 _NO_HEADER = (ValueError, SyntaxError, TokenError, TypeError, MemoryError, RecursionError)
 
@@ -97,10 +96,8 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
         scores = arrays.pop(MATRIX, None)
         if scores is not None:
             scores.fill(columns.matrix(scores.size, scores.width))
-        ids = arrays.pop("item_id", None)
-        if ids is not None:
-            columns.hold(_COPIES * ids.size * ids.kind.itemsize)
-            columns.ids = _Ids(ids)
+        if (ids := arrays.pop("item_id", None)) is not None:
+            columns.ids = _read_ids(ids, columns.hold)
         for start in range(0, size, PIECE):
             rows = min(PIECE, size - start)
             columns.add({name: array.piece(rows) for name, array in arrays.items()})
@@ -173,13 +170,13 @@ def _strings(values: Array) -> Piece:
     """Code strings without making a Python object of each."""
     import pyarrow as pa  # noqa: PLC0415 (it takes time to import)
 
-    size = values.dtype.itemsize
-    column = pa.Array.from_buffers(pa.binary(size), len(values), [None, pa.py_buffer(values)])
+    kind = pa.binary(values.itemsize)
+    column = pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
     coded = column.dictionary_encode()
     labels = np.frombuffer(coded.dictionary.buffers()[1], values.dtype, len(coded.dictionary))
     _check_characters(labels)
     positions = np.frombuffer(coded.indices.buffers()[1], np.int32, len(values))
-    return Piece(positions, names=Listed(*labels.tolist()))
+    return Piece(positions, names=Names(labels.tolist()))
 
 
 def _check_characters(texts: Array) -> None:
@@ -189,31 +186,21 @@ def _check_characters(texts: Array) -> None:
         raise Problem("unreadable_body", "The archive has strings that are not Unicode.")
 
 
-class _Ids:
-    """The ids of the items."""
+def _read_ids(member: _Member, hold: Hold) -> "Identities":
+    """Read the ids of the items; they are kept by Arrow in fewer bytes than by numpy."""
+    import pyarrow as pa  # noqa: PLC0415 (it takes time to import)
 
-    def __init__(self, member: _Member) -> None:
-        kind = member.kind if member.kind.kind == "U" else np.dtype("U20")  # of 64 bits
-        self._ids = np.empty(member.size, kind.newbyteorder("="))
-        for start in range(0, member.size, PIECE):
-            room = self._ids[start : start + PIECE]
-            values = member.read(room.size)
-            if values.dtype.kind == "f":
-                raise refuse("/item_id", "column_type", "An id is an integer or a string.")
-            if values.dtype.kind == "U":
-                _check_characters(values)
-            room[:] = values
+    from rprime.evidence.arrow_body import Identities  # noqa: PLC0415 (it imports pyarrow)
 
-    def order(self, pointer: str) -> Array:
-        # By code point, the same order as by UTF-8 bytes.
-        order = np.argsort(self._ids, kind="stable")
-        self._ids = self._ids[order]
-        equal = np.flatnonzero(self._ids[1:] == self._ids[:-1])
-        raise_places(order[equal[:1, None] + 1], pointer, "duplicate_id", DUPLICATE_ID)
-        return order
-
-    def pieces(self) -> Iterable[tuple[Array, Array]]:
-        for start in range(0, self._ids.size, PIECE):
-            ids = [name.encode() for name in self._ids[start : start + PIECE].tolist()]
-            lengths = np.fromiter(map(len, ids), np.int64, len(ids))
-            yield lengths, np.frombuffer(b"".join(ids), np.uint8)
+    if member.kind.kind == "f":
+        raise refuse("/item_id", "column_type", "An id is an integer or a string.")
+    ids = Identities(hold)
+    for start in range(0, member.size, PIECE):
+        values = member.read(min(PIECE, member.size - start))
+        if values.dtype.kind == "U":
+            _check_characters(values)
+        texts = [str(value).encode() for value in values.tolist()]
+        ends = np.cumsum([0, *map(len, texts)])
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+        ids.add(pa.Array.from_buffers(pa.large_string(), len(texts), buffers))
+    return ids

@@ -18,18 +18,12 @@ MOST = 2**53 - 1
 
 @dataclass(frozen=True)
 class Quantity:
-    """The meaning of the numbers of an array.
-
-    Parameters
-    ----------
-    name
-        With its article, to begin a sentence.
-    low
-        Smallest allowed number; the largest is 2^53-1.
-    """
+    """The meaning of the numbers of an array."""
 
     name: str
+    """With its article, to begin a sentence."""
     low: float = 0.0
+    """Smallest allowed number; the largest is 2^53-1."""
 
     @property
     def rule(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -17,46 +17,39 @@ from rprime.core.table import ConfusionTable
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import digest, numbers
 from rprime.evidence.coding import Coded, code_labels, group_codes
-from rprime.evidence.columns import Identities
 from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.scores import read_scores
 from rprime.evidence.slices import slices_of_items, slices_of_tables
 from rprime.evidence.spellings import AS_SENT, Spellings
-from rprime.evidence.tables import MATRICES, labels_of, read_cells, read_matrices, read_matrix
+from rprime.evidence.tables import labels_of, read_cells, read_matrices, read_matrix
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
+
+if TYPE_CHECKING:
+    from rprime.evidence.arrow_body import Identities
 
 Kind = Literal["confusion_matrix", "cells", "labels", "scores"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """The evidence of a request about a classifier.
-
-    Parameters
-    ----------
-    labels
-        The k class names: NFC, trimmed, distinct.
-    matrices
-        The options that are matrices, by name: `cost`, `cell_weights`, `kappa_weights`.
-    identities
-        The ids of the items, if they have some; the items are then in the order of the ids.
-    scores
-        Scores of the items for every class, shape (n, k), if the request has them.
-    warnings
-        How it was read, where that may not be as it was meant.
-    """
+    """The evidence of a request about a classifier."""
 
     kind: Kind
     labels: tuple[str, ...]
+    """The k class names: NFC, trimmed, distinct."""
     table: ConfusionTable
     items: Items | None = None
     matrices: Mapping[str, Array] = field(default_factory=dict)
-    identities: Identities | None = None
+    """The options that are matrices, by name: `cost`, `cell_weights`, `kappa_weights`."""
+    identities: "Identities | None" = None
+    """The ids of the items, if they have some; the items are then in the order of the ids."""
     scores: Array | None = None
+    """Scores of the items for every class, shape (n, k), if the request has them."""
     slices: Slices | None = None
     warnings: tuple[Warning, ...] = ()
+    """How it was read, where that may not be as it was meant."""
 
     @cached_property
     def fingerprint(self) -> str | None:
@@ -95,15 +88,12 @@ def read(document: Document, limits: Limits) -> Evidence:
         evidence = _read_items(document, limits)
     else:
         labels, table = _TABLES[kind](document, limits)
-        evidence = Evidence(kind=kind, labels=labels, table=table)
+        slices = None
         if "slices" in document.arrays:
             _check_classes(document, len(labels), limits)
-
-            def read_table(one: Document) -> ConfusionTable:
-                return _TABLES[_kind(one)](one, limits)[1]
-
+            read_table = lambda one: _TABLES[_kind(one)](one, limits)[1]  # noqa: E731 (used once)
             slices = slices_of_tables(document, table, labels, read_table)
-            evidence = replace(evidence, slices=slices)
+        evidence = Evidence(kind=kind, labels=labels, table=table, slices=slices)
     notes = (*document.warnings, *evidence.warnings)
     if (same := twins(evidence.labels)) is not None:
         label, other = same
@@ -112,11 +102,8 @@ def read(document: Document, limits: Limits) -> Evidence:
             "to the other by `aliases`."
         )
         notes = (*notes, Warning("similar_labels", "/labels", detail, "docs/cli.md#labels"))
-    if notes:
-        evidence = replace(evidence, warnings=notes)
-    if document.arrays.keys().isdisjoint(MATRICES):
-        return evidence
-    return replace(evidence, matrices=read_matrices(document, len(evidence.labels)))
+    matrices = read_matrices(document, len(evidence.labels))
+    return replace(evidence, matrices=matrices, warnings=notes) if matrices or notes else evidence
 
 
 def read_baseline(
@@ -145,18 +132,6 @@ def read_baseline(
     return replace(found, items=replace(found.items, true=candidate.items.true))
 
 
-SHARED = (
-    "y_true",
-    "sample_weight",
-    "inclusion_probability",
-    "groups",
-    "labels",
-    "item_id",
-    "slices",
-)
-"""Members that other predictions for the same items share with the candidate."""
-
-
 EVIDENCE_ARRAYS: Mapping[Kind, tuple[str, ...]] = {
     "confusion_matrix": ("confusion_matrix",),
     "cells": ("cells",),
@@ -177,6 +152,9 @@ WEIGHTS = ("sample_weight", "inclusion_probability")
 OF_SLICES = ("slices", "slice_crossings", "slice_cuts")
 """Members about parts of the items."""
 
+SHARED = ("y_true", *WEIGHTS, "groups", "labels", "item_id", "slices")
+"""Members that other predictions for the same items share with the candidate."""
+
 OF_TABLES = ("labels", "axis", "unclassified", "spurious", "weighted", "slices")
 
 COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
@@ -196,15 +174,14 @@ _CHOICE = (
     "Give exactly one kind of evidence: `confusion_matrix`; or `cells` with `labels`; "
     "or `y_true` with `y_pred` or `y_score`."
 )
-_MARKS: Mapping[Kind, tuple[str, ...]] = {**EVIDENCE_ARRAYS, "scores": ("y_score",)}
-"""All arrays that identify a kind of evidence."""
 
 
 def _kind(document: Document) -> Kind:
     given = document.arrays
-    kinds = [kind for kind, arrays in _MARKS.items() if not given.keys().isdisjoint(arrays)]
-    if "y_score" in given and "labels" in kinds:
-        kinds.remove("labels")  # `y_true` belongs to both, and scores may come with `y_pred`
+    kinds = [k for k, arrays in EVIDENCE_ARRAYS.items() if not given.keys().isdisjoint(arrays)]
+    # `y_true` belongs to both, and scores may come with `y_pred`.
+    other = "labels" if "y_score" in given else "scores"
+    kinds = [kind for kind in kinds if kind != other]
     if len(kinds) != 1:
         code = "several_kinds" if kinds else "no_evidence"
         raise refuse(document.pointer, code, _CHOICE)
@@ -243,23 +220,20 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     identities: Identities | None = arrays.get("item_id")
     ids = None if identities is None else digest.numbers_of(identities)
     items = Items(found.true, found.predicted, groups, weights, ids)
+    k, slices = len(found.labels), None
+    if not {*arrays, *document.rest}.isdisjoint(OF_SLICES):
+        _check_classes(document, k, limits)
+        slices = slices_of_items(document, items.cells(k), k)
     return Evidence(
         kind="scores" if scored else "labels",
         labels=found.labels,
-        table=table_of(items, len(found.labels), limits.dense_classes),
+        table=table_of(items, k, limits.dense_classes),
         items=items,
         identities=identities,
         scores=scores,
-        slices=_slices(document, items, len(found.labels), limits),
+        slices=slices,
         warnings=found.warnings,
     )
-
-
-def _slices(document: Document, items: Items, k: int, limits: Limits) -> Slices | None:
-    if document.arrays.keys().isdisjoint(OF_SLICES) and document.rest.keys().isdisjoint(OF_SLICES):
-        return None
-    _check_classes(document, k, limits)
-    return slices_of_items(document, items.cells(k), k)
 
 
 def _check_classes(document: Document, k: int, limits: Limits) -> None:

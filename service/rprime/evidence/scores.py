@@ -1,6 +1,6 @@
 """Read scores: of JSON as rows of numbers, of a body as columns, one for each class."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -92,7 +92,8 @@ class ScoreColumns(Growing):
         sources = {name: number for number, name in enumerate(found, 1) if is_score(name)}
         if not sources:
             return None
-        labels = names.distinct(_labels_of(sources), lambda i: f"/labels/{i}")
+        own = [name.removeprefix(PREFIX) for name in sources]
+        labels = names.distinct(own, lambda i: f"/labels/{i}")
         if declared is None:
             if len(labels) == 1:
                 raise refuse("/labels", "required", _ONE_COLUMN)
@@ -112,7 +113,7 @@ class ScoreColumns(Growing):
     @property
     def labels(self) -> list[str]:
         """The classes named by the columns."""
-        return _labels_of(self._places)
+        return [name.removeprefix(PREFIX) for name in self._places]
 
     def add(self, batch: Mapping[str, Piece], row: int) -> None:
         """Append items, the first of them in this row."""
@@ -144,10 +145,6 @@ class ScoreColumns(Growing):
         """Return the scores, shape (n, k), in the given order; none can be appended later."""
         found = self.whole().reshape(-1, len(self._places))
         return found if order is None else ordered(found, order)
-
-
-def _labels_of(columns: Iterable[str]) -> list[str]:
-    return [name.removeprefix(PREFIX) for name in columns]
 
 
 def ordered(scores: Array, order: Array) -> Array:

@@ -77,7 +77,7 @@ def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
     try:
         return Slices.of_items(columns, _crossings(document, columns), cells, k)
     except TooManySlicesError as error:
-        raise refuse(place, "too_many_slices", _merge(error)) from None
+        raise refuse(place, "too_many_slices", _MERGE.format(error)) from None
 
 
 def slice_columns(
@@ -85,12 +85,8 @@ def slice_columns(
 ) -> dict[str, SliceColumn]:
     """Read the slices of n items by their names.
 
-    Parameters
-    ----------
-    cuts
-        By name, at which numbers a column is cut, or into how many parts of equal size.
-    measured
-        Whether other columns of more than a few numbers are cut, too.
+    `cuts` says at which numbers a column is cut, or into how many parts of equal size; if
+    `measured`, other columns of more than a few numbers are cut, too.
     """
     place = f"{document.pointer}/slices"
     weighing = ("sample_weight", "inclusion_probability", "groups")
@@ -106,9 +102,12 @@ def slice_columns(
         found = None if cut is None else _numbers(values, size)
         if found is None and name in cuts:
             raise refuse(at, "not_a_number", "Only a column of numbers can be cut.")
-        if cut is None or found is None or (name not in cuts and _are_few(found)):
-            return _column(values, size, at, without_booleans=document.without_booleans)
-        return _cut(found, cut, at)
+        if cut is not None and found is not None:
+            known = found[np.isfinite(found)]
+            # A thousand most likely tell.
+            if name in cuts or any(len(np.unique(one)) > _FEW for one in (known[:1000], known)):
+                return _cut(found, cut, at)
+        return _column(values, size, at, without_booleans=document.without_booleans)
 
     given = document.arrays["slices"]
     if not isinstance(given, dict) or not given:
@@ -122,10 +121,6 @@ def slice_columns(
         detail = f"{len(unknown)} of the names are not in `slices`."
         raise refuse(f"{document.pointer}/slice_cuts", "unknown_slices", detail)
     return columns
-
-
-def _merge(error: TooManySlicesError) -> str:
-    return f"There are {error}: merge values, or leave crossings out."
 
 
 def _column(values: object, size: int, place: str, *, without_booleans: bool) -> SliceColumn:
@@ -168,21 +163,11 @@ def _numbers(values: object, size: int) -> Array | None:
     return np.array(values, dtype=np.float64)
 
 
-def _are_few(numbers: Array) -> bool:
-    """Whether there are few different numbers."""
-    known = numbers[np.isfinite(numbers)]
-    # A thousand most likely tell.
-    return len(np.unique(known[:1000])) <= _FEW and len(np.unique(known)) <= _FEW
-
-
 def _cut(numbers: Array, cut: int | list[float], place: str) -> SliceColumn:
     """Cut numbers (n,) into slices; an item whose number is not finite is in none.
 
-    Parameters
-    ----------
-    cut
-        The numbers at which slices begin, ascending, or how many slices of about equal size there
-        are. Equal numbers stay together, so that there may be fewer.
+    `cut`: the numbers at which slices begin, ascending, or how many slices of about equal size
+    there are. Equal numbers stay together, so that there may be fewer.
     """
     finite = np.isfinite(numbers)
     known = numbers[finite]
@@ -266,7 +251,7 @@ def slices_of_tables(
     try:
         check_size(len(entries), whole.k)
     except TooManySlicesError as error:
-        raise refuse(place, "too_many_slices", _merge(error)) from None
+        raise refuse(place, "too_many_slices", _MERGE.format(error)) from None
     found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
     stack = _matrices([one for _, _, one in entries], whole.k, document)
     tables: list[ConfusionTable] = []
@@ -312,6 +297,7 @@ def _entries(given: object, place: str) -> list[tuple[str, str, dict[str, Any]]]
     return found
 
 
+_MERGE = "There are {}: merge values, or leave crossings out."
 _MEMBERS = "Beside its values, a slice has `confusion_matrix` or `cells`, and `unclassified`."
 _OF_TABLES = (
     'Beside a table, `slices` has tables: `{"region": {"EU": {"confusion_matrix": ...}}}`, or '

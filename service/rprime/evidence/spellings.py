@@ -20,18 +20,12 @@ Texts = Sequence[str | None]
 
 @dataclass(frozen=True)
 class Spellings:
-    """What a request says about labels that are not classes.
-
-    Parameters
-    ----------
-    aliases
-        The class that each other text means; texts in NFC and without surrounding white space.
-    unclassified
-        Whether predictions of no declared class count as missing.
-    """
+    """What a request says about labels that are not classes."""
 
     aliases: Mapping[str, str] = field(default_factory=dict)
+    """The class that each other text means; texts in NFC and without surrounding white space."""
     unclassified: bool = False
+    """Whether predictions of no declared class count as missing."""
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> Self:
@@ -52,12 +46,8 @@ class Spellings:
     ) -> tuple[Warning, ...]:
         """Say what was mapped to what, and how often.
 
-        Parameters
-        ----------
-        sent, meant
-            The texts by code, as they came and as they are read.
-        without, counts
-            Which codes are no class, and how many labels have each code, shape (codes,).
+        Given are the texts by code, as they came and as they are read; which codes are no class,
+        and how many labels have each code, shape (codes,).
         """
         found = []
         renamed = np.array([a != b for a, b in zip(sent, meant, strict=True)])

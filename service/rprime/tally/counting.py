@@ -46,22 +46,11 @@ def tally(
     cuts: Mapping[str, Sequence[float]] | None = None,
     crossings: Sequence[Sequence[str]] = (),
 ) -> Tallies:
-    """Count the predictions in a frame with the engine of its library.
+    """Count the predictions in a frame with the engine of its library; all slices in one pass.
 
-    Its columns and most parameters are those of `rprime.tallied`. All slices are counted in the
-    same pass.
-
-    Parameters
-    ----------
-    untyped
-        Whether the format writes integers as texts, as CSV does.
-    slices
-        Further columns of slices by name.
-
-    Raises
-    ------
-    TallyError
-        If a column is missing, or its values cannot be counted.
+    Its columns and most parameters are those of `rprime.tallied`. An `untyped` format writes
+    integers as texts, as CSV does; `slices` names further columns of slices. A `TallyError` says
+    which column is missing, or has values that cannot be counted.
     """
     lazy = _lazy(frame)
     names = lazy.collect_schema().names()

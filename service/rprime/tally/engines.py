@@ -101,11 +101,12 @@ def opened(engine: Engine, files: Files) -> Iterator[Any]:
     UnreachableEngineError
         If the cluster does not answer.
     """
-    if find_spec(_MODULES[engine.name]) is None or find_spec("narwhals") is None:
+    module, open_files = _ENGINES[engine.name]
+    if find_spec(module) is None or find_spec("narwhals") is None:
         raise TallyError(f"this engine needs an extra: pip install 'rprime[{engine.name}]'")
     if engine.address is not None:
         _check_reachable(engine.address)
-    with _OPENERS[engine.name](engine, files) as frame:
+    with open_files(engine, files) as frame:
         yield frame
 
 
@@ -256,9 +257,9 @@ def _message(error: BaseException) -> str:
     return " ".join(str(error).split())[:_LONGEST] or type(error).__name__
 
 
-_MODULES = {"duckdb": "duckdb", "dask": "distributed", "spark": "pyspark"}
-_OPENERS: Mapping[str, Callable[[Engine, Files], AbstractContextManager[Any]]] = {
-    "duckdb": _duckdb,
-    "dask": _dask,
-    "spark": _spark,
+_ENGINES: Mapping[str, tuple[str, Callable[[Engine, Files], AbstractContextManager[Any]]]] = {
+    "duckdb": ("duckdb", _duckdb),
+    "dask": ("distributed", _dask),
+    "spark": ("pyspark", _spark),
 }
+"""The module that each engine needs, and how it opens files."""

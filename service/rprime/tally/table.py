@@ -71,27 +71,12 @@ def tables(
     slices: Mapping[str, SliceColumn],
     crossings: Sequence[tuple[str, ...]],
 ) -> list[Tally]:
-    """Convert the counts of an engine.
+    """Convert the counts of an engine to the table of the first column with each of the others.
 
-    Parameters
-    ----------
-    columns
-        The labels of the groups as Python values, by column, that of the true classes first.
-    counts
-        Items of each group, or their weight if they are `weighted`.
-    labels
-        The declared classes in their order; None if not declared.
-    slices, crossings
-        The slices of the groups, and the names whose values are combined.
-
-    Returns
-    -------
-    The table of the first column with each of the others.
-
-    Raises
-    ------
-    TallyError
-        If a label is neither a text nor an integer, both kinds occur, or one is not declared.
+    Given are the labels of the groups as Python values, by column, that of the true classes first;
+    the items of each group, or their weight if they are `weighted`; the declared classes in their
+    order; the slices of the groups, and the names whose values are combined. A `TallyError` says
+    that a label is neither a text nor an integer, both kinds occur, or one is not declared.
     """
     kinds: set[type] = set()
     (true, rows), *others = [_encoded(column, name, kinds) for name, column in columns.items()]
