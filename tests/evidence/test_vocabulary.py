@@ -53,7 +53,7 @@ def test_an_array_that_is_full_is_moved_as_it_is(monkeypatch: pytest.MonkeyPatch
         part = np.full(11, number, np.min_scalar_type(number))
         kept.extend(part)
         expected += part.tolist()
-        assert kept.whole().tolist() == expected
+        assert kept.values.tolist() == expected
     assert kept.nbytes == 4 * len(expected)
 
 

@@ -50,13 +50,13 @@ class BaselineColumns(Columns):
     def members(self) -> dict[str, Any]:
         """Return it as members of a JSON request, which hold no ids of items."""
         if self._predictions is not None:
-            return {"y_pred": _labels(self._predictions)}
+            return {"y_pred": _values(self._predictions)}
         arrays = super().document().arrays
         if "item_id" in arrays:
             raise refuse("/item_id", "not_with_this_evidence", _IDS)
         slices = {"slices": {n: _values(c) for n, c in arrays.pop("slices", {}).items()}}
         found = {
-            name: _labels(array) if isinstance(array, CodedColumn) else array
+            name: _values(array) if isinstance(array, CodedColumn) else array
             for name, array in arrays.items()
         }
         return found | (slices if slices["slices"] else {})
@@ -78,13 +78,9 @@ _IDS = "Ids of items have no place in JSON. Leave `item_id` out, or compare two 
 
 
 def _values(column: CodedColumn) -> list[Any]:
-    """Return the values of a slice column: names, or the numbers of one that is cut."""
-    if column.values.dtype.kind != "f":
-        return _labels(column)
-    return [None if number != number else number for number in column.values.tolist()]  # noqa: PLR0124 (NaN)
-
-
-def _labels(column: CodedColumn) -> list[str | int | None]:
+    """Return the labels of a column, or the numbers of slices that are cut."""
+    if column.values.dtype.kind == "f":
+        return [None if number != number else number for number in column.values.tolist()]  # noqa: PLR0124 (NaN)
     assert isinstance(column.codes, Vocabulary)  # noqa: S101 (a file has no codes)
     texts, integers = column.codes.names(None)
     names = [int(text) if integers and text is not None else text for text in texts]

@@ -83,8 +83,7 @@ class _Weights(Growing):
         self.extend(values)
 
     def array(self, order: Array | None) -> Array:
-        values = self.whole()
-        return values if order is None else values[order]
+        return self.values if order is None else self.values[order]
 
 
 class _Groups(CodedColumn):

@@ -240,8 +240,9 @@ class Growing:
         self.size = end
         return self._array[start:end]
 
-    def whole(self) -> Array:
-        """Return the whole array; nothing can be appended afterwards."""
+    @property
+    def values(self) -> Array:
+        """The whole array; nothing can be appended afterwards."""
         return self._array[: self.size]
 
 
@@ -302,11 +303,6 @@ class CodedColumn(Growing):
     def add(self, piece: Piece, row: int) -> None:
         """Append items."""
         self.extend(piece.coded(self.codes, Where(self._pointer, row, self._null)))
-
-    @property
-    def values(self) -> Array:
-        """Return the codes of all items; none can be appended afterwards."""
-        return self.whole()
 
     def sort(self, order: Array) -> None:
         """Reorder the items."""

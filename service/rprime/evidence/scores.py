@@ -143,7 +143,7 @@ class ScoreColumns(Growing):
 
     def array(self, order: Array | None) -> Array:
         """Return the scores, shape (n, k), in the given order; none can be appended later."""
-        found = self.whole().reshape(-1, len(self._places))
+        found = self.values.reshape(-1, len(self._places))
         return found if order is None else ordered(found, order)
 
 
