@@ -33,12 +33,11 @@ GRID = 2.0**20
 class SimulatedPredictions:
     """Old and new predictions of the same items, cell by cell; arrays of shape (..., k, k).
 
+    The new model does not predict the kept items anew: both models predict the same class. The
+    others are there as each model predicts them, and `both` has those that are in the same cell.
+
     Parameters
     ----------
-    kept
-        Items that the new model does not predict anew: both models predict the same class.
-    old, new, both
-        The other items, as each model predicts them, and those that both put into the same cell.
     joint
         Shape (..., k, k, k): items by true class, old and new prediction; None where unknown,
         then the expected coincidences of the other items are used.

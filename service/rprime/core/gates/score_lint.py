@@ -123,17 +123,10 @@ class ScoredModel:
 class NormalGate:
     """A gate on test sets of any size, by the normal law around drawn ones.
 
-    Parameters
-    ----------
-    centre
-        What unchanged models differ by (0), or the value on the own test set, shape (m,).
-    noise
-        How far the drawn points are from it, shape (draws, m).
-    error, before, fixed, items
-        Standard errors, values of the baseline, codes of `VerdictCode` and the numbers of items
-        behind each result, shape (draws, m).
-    drawn
-        The verdicts on the drawn test sets themselves.
+    The centre, shape (m,), is what unchanged models differ by (0), or the value on the own test
+    set. Of each result on the drawn ones, shape (draws, m), `noise` is how far its point is from
+    the centre, and `error`, `before`, `fixed` and `items` are its standard error, the value of the
+    baseline, a code of `VerdictCode` and the number of items. `drawn` counts the verdicts there.
 
     Notes
     -----

@@ -76,10 +76,9 @@ def sides_of_slice(
 def side_of_slice(side: Side, one: Slice) -> Side | None:
     """Return a side with the items of a slice alone; None if it lacks the slice."""
     known = side.slices
-    place = None if known is None else known.positions.get(frozenset(one))
-    if known is None or place is None:
+    if known is None or frozenset(one) not in known.positions:
         return None
-    inside = _inside(side, one)
+    place, inside = known.positions[frozenset(one)], _inside(side, one)
     if side.items is None or inside is None:
         return replace(side, table=known.tables[place], items=None, scores=None, slices=None)
     places = np.flatnonzero(inside)

@@ -123,14 +123,9 @@ class Plan:
 class Decisions:
     """The verdicts on m results; arrays of shape (..., m).
 
-    Parameters
-    ----------
-    p_value, p_adjusted
-        Of the failure, and adjusted over all results that could fail; NaN without a test.
-    suspect
-        Whether the result is inconclusive, beyond the limit, and shown to be worse than before.
-    unseen
-        Whether it is inconclusive and beyond the limit, but could not be tested.
+    The p-values are of the failure, alone and adjusted over all results that could fail; NaN
+    without a test. A suspect is inconclusive, beyond the limit, and shown to be worse than before;
+    an unseen result is inconclusive and beyond the limit, but could not be tested.
     """
 
     verdicts: Codes

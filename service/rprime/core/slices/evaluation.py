@@ -192,8 +192,8 @@ def asked_indices(options: Options) -> tuple[str, ...]:
 
 def ordering_index(options: Options) -> Index | None:
     """Return the first overall index of slices that has a best value."""
-    entries = (OVERALL_INDICES.get(key) for key in asked_indices(options))
-    return next((e for e in entries if e is not None and e.higher_is_better is not None), None)
+    entries = (OVERALL_INDICES[key] for key in asked_indices(options) if key in OVERALL_INDICES)
+    return next((entry for entry in entries if entry.higher_is_better is not None), None)
 
 
 def _weakest(whole: Estimates, own: Estimates) -> tuple[Index | None, Array, Array]:

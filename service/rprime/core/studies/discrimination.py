@@ -71,15 +71,9 @@ def proportions(k: int, imbalance: Array) -> Array:
 def series_tables(shares: Array, rates: Array, unequal: Array) -> ConfusionTable:
     """Build the tables of classifiers that spread their errors evenly over the other classes.
 
-    Parameters
-    ----------
-    shares
-        Proportions of the classes, shape (..., k).
-    rates
-        Probability c of being right, shape (...), that of the stack.
-    unequal
-        Shape (...): True if c applies to class 1 alone and other classes are always predicted
-        correctly (series y), False if it applies to every class (series x).
+    For the proportions of the classes, shape (..., k), and the probability of being right, shape
+    (...). It is that of class 1 alone where `unequal`: other classes are always predicted correctly
+    (series y); else that of every class (series x).
     """
     k = shares.shape[-1]
     shape = np.broadcast_shapes(shares.shape[:-1], rates.shape, unequal.shape)
