@@ -91,17 +91,12 @@ def _searched(
     except TooManyCellsError as error:
         detail = f"There are {error}: ask for a larger `min_items` or fewer slices."
         raise refuse("/min_items", "too_many_slices", detail) from None
-    members = {
-        "slice": found.names,
-        "weak": found.p_adjusted <= 1 - wanted.confidence,
-        "items": found.items.astype(int),
-        "value": sign * found.losses,
-        "rest": sign * found.rests,
-        "difference": sign * (found.losses - found.rests),
-        "interval": np.sort(sign * np.stack((found.lower, found.upper), axis=-1), axis=-1),
-        "p_adjusted": found.p_adjusted,
-        "shrunken": sign * found.shrunken,
-    }
+    difference = sign * (found.losses - found.rests)
+    limits = np.sort(sign * np.stack((found.lower, found.upper), axis=-1), axis=-1)
+    weak = found.p_adjusted <= 1 - wanted.confidence
+    parts = (weak, found.items.astype(int), sign * found.losses, sign * found.rests)
+    rows = (*parts, difference, limits, found.p_adjusted, sign * found.shrunken)
+    members = ("weak", "items", "value", "rest", "difference", "interval", "p_adjusted", "shrunken")
     content = {
         "engine_version": __version__,
         "input_digest": read.input_digest,
@@ -118,7 +113,8 @@ def _searched(
         "min_items": plan.least,
         "confidence": wanted.confidence,
         "slices": [
-            dict(zip(members, row, strict=True)) for row in zip(*members.values(), strict=True)
+            {"slice": name, **dict(zip(members, row, strict=True))}
+            for name, *row in zip(found.names, *rows, strict=True)
         ],
         "detectable": [{"items": n, "difference": sign * d} for n, d in plan.detectable],
     }

@@ -236,7 +236,8 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
     signs = np.where(plan.guards_below, -1.0, 1.0)
     numbers = {}
     for i in np.flatnonzero(~np.isnan(tests.p[0])).tolist():
-        rule, number = plan.rules[i], plan.rules[i].target.correlated(plan.labels[i])
+        rule = plan.rules[i]
+        number = rule.target.correlated(plan.labels[i])
         # The comparison is one of all items, and of averages over all classes.
         whole = rule.slices is None and not (rule.min_items and rule.classes is None)
         if whole and number is not None:

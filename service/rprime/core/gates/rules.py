@@ -221,8 +221,9 @@ def mistakes(gate: Gate, options: Options | None = None) -> Iterator[RuleError]:
     for number, rule in enumerate(gate.rules):
         for field_name, code, message in _rule_mistakes(rule, options):
             yield RuleError(("rules", number, field_name), code, message)
-    for number, rule in enumerate(gate.rules):
-        if rule.name in (earlier.name for earlier in gate.rules[:number]):
+    names = [rule.name for rule in gate.rules]
+    for number, name in enumerate(names):
+        if name in names[:number]:
             message = "An earlier rule has the same id: change one of them."
             yield RuleError(("rules", number, "id"), "duplicate_id", message)
     for number, waiver in enumerate(gate.waivers):
