@@ -78,16 +78,9 @@ class Rows:
 class Draft:
     """What is known of a rule before it is tested: a column for each row of its evidence.
 
-    Parameters
-    ----------
-    fixed
-        Codes of `VerdictCode` where no test decides the verdict.
-    against
-        What the differences are from; None for values.
-    reasons, methods
-        Of the results; a reason is empty where the evidence decides. Empty where nobody asks.
-    slice
-        The part of the items that it is about; None for all items.
+    `fixed` has codes of `VerdictCode` where no test decides the verdict. `against` is what the
+    differences are from, None for values; `slice` the part of the items, None for all. Results
+    have `reasons`, empty where the evidence decides, and `methods`; none where nobody asks.
     """
 
     rule: Rule

@@ -46,18 +46,9 @@ class SearchOptions:
 class FoundSlices:
     """Slices as the half of the items tells of them that they were not found on.
 
-    `names` are by the shrunken losses, the worst first; arrays have shape (c,).
-
-    Parameters
-    ----------
-    losses, rests
-        Mean loss of the items of each slice, and of all others.
-    lower, upper
-        Limits of losses - rests.
-    p_adjusted
-        One-sided p-values of a loss no larger than that of the rest, adjusted by Holm.
-    shrunken
-        Empirical Bayes estimates of the losses.
+    `names` are by the shrunken losses (empirical Bayes), the worst first. Arrays, shape (c,), have
+    the mean losses of the items of each slice and of all others, limits of losses - rests, and
+    one-sided p-values of a loss no larger than that of the rest, adjusted by Holm.
     """
 
     names: tuple[SliceName, ...]
