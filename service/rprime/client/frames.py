@@ -68,16 +68,10 @@ def _per_class(per_class: "Classes") -> "Columns":
 
 
 def _values(overall: "Values[Value]", per_class: "Classes") -> "Columns":
-    found = [
-        (label, key, value)
+    names = ("class", "index", "value", "low", "high", "reason")
+    rows = [
+        (label, key, found.value, *(found.interval or (None, None)), found.reason)
         for label, values in ((None, overall), *per_class.items())
-        for key, value in values.items()
+        for key, found in values.items()
     ]
-    return {
-        "class": [label for label, _, _ in found],
-        "index": [key for _, key, _ in found],
-        "value": [value.value for *_, value in found],
-        "low": [value.interval and value.interval[0] for *_, value in found],
-        "high": [value.interval and value.interval[1] for *_, value in found],
-        "reason": [value.reason for *_, value in found],
-    }
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -23,8 +24,6 @@ StoreUrl = Annotated[
 ]
 Project = Annotated[str, typer.Option("--project", help="Whose evaluations.")]
 DEFAULT_STORE = "sqlite:///rprime.db"
-_NOT_FOUND = 404
-_SERVER_ERROR = 500
 _PIECE = 1 << 16
 
 
@@ -75,7 +74,7 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
         with http:
             yield client
     except ProblemError as problem:
-        if problem.status < _SERVER_ERROR:
+        if problem.status < HTTPStatus.INTERNAL_SERVER_ERROR:
             refuse_problem(problem, service.url if problem.code == "not_found" else "")
         why = f"{problem} (request {problem.request_id})"
     except ServiceUnavailableError as error:
@@ -117,7 +116,7 @@ def absent(said: str) -> Iterator[None]:
     try:
         yield
     except ProblemError as problem:
-        if problem.status != _NOT_FOUND:
+        if problem.status != HTTPStatus.NOT_FOUND:
             raise
         refuse(said)
 

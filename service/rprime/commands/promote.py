@@ -1,6 +1,7 @@
 """Which evaluation an alias points at."""
 
 import json
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,8 +12,6 @@ from rprime.commands.history_source import HistorySource, Project, with_history
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client
-
-_NOT_FOUND = 404
 
 
 @with_history
@@ -74,7 +73,7 @@ def point(client: "Client", project: str, alias: str, evaluation: str, *, if_abs
                 Call("GET", path, lambda _, headers: {"If-Match": headers["etag"]})
             )
         except ProblemError as problem:
-            if problem.status != _NOT_FOUND:
+            if problem.status != HTTPStatus.NOT_FOUND:
                 raise
     body = json.dumps({"evaluation": evaluation}).encode()
     try:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rprime.settings import Settings
 
 _BACKLOG = 2048
-_UDS_MODE = 0o660
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -140,7 +139,7 @@ def _listen_at(path: Path) -> socket.socket:
                 except ConnectionRefusedError:
                     path.unlink()
         # The mode of the socket is that of its creation: nobody connects before it is set.
-        before = os.umask(0o777 - _UDS_MODE)
+        before = os.umask(0o777 - 0o660)
         try:
             listener.bind(str(path))
         finally:
