@@ -58,11 +58,14 @@ class Move(Answer):
     items: int = Field(description="How many items.")
 
 
-class CellChange(Answer):
-    """A cell of the table on both sides; null is unclassified or spurious."""
-
+class _Cell(Answer):
     true: str | None = Field(description="The true class; null for spurious items.")
     predicted: str | None = Field(description="The predicted class; null for unclassified items.")
+
+
+class CellChange(_Cell):
+    """A cell of the table on both sides; null is unclassified or spurious."""
+
     baseline: float = Field(description="Items of the baseline.")
     candidate: float = Field(description="Items of the candidate.")
     change: float | None = Field(
@@ -86,11 +89,9 @@ class Shift(Answer):
     reason: str | None = optional("Why there are no p-values: `grouped` items are not independent.")
 
 
-class Contribution(Answer):
+class Contribution(_Cell):
     """What one cell contributes to the change of an index."""
 
-    true: str | None = Field(description="The true class; null for spurious items.")
-    predicted: str | None = Field(description="The predicted class; null for unclassified items.")
     contribution: float = Field(description="In the unit of the index; below 0 lowers it.")
 
 

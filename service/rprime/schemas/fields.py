@@ -28,23 +28,6 @@ DENSE_CLASSES = 1_000
 SPARSE_CLASSES = 100_000
 
 
-def _without_null(schema: dict[str, Any]) -> None:
-    """Describe the optional members of a request: they are left out, never null."""
-    _leave_out_null_defaults(schema)
-    for name in set(schema.get("properties", {})) - set(schema.get("required", ())):
-        field = schema["properties"][name]
-        options = [option for option in field.get("anyOf", ()) if option != {"type": "null"}]
-        if len(options) == 1:
-            del field["anyOf"]
-            field.update(options[0])
-        elif options:
-            field["anyOf"] = options
-        # As text: generated clients would demand a member with `default`, or send it each time.
-        if (default := field.pop("default", None)) is not None:
-            stated = f"Default: `{json.dumps(default)}`."
-            field["description"] = f"{field.get('description', '')} {stated}".lstrip()
-
-
 def _leave_out_null_defaults(schema: dict[str, Any]) -> None:
     for field in schema.get("properties", {}).values():
         if field.get("default", 0) is None:
@@ -68,10 +51,23 @@ class NeverNull(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Describe optional members as what may be left out."""
-        schema = handler(core_schema)
-        _without_null(handler.resolve_ref_schema(schema))
-        return schema
+        """Describe optional members as what is left out, never null."""
+        reference = handler(core_schema)
+        schema = handler.resolve_ref_schema(reference)
+        _leave_out_null_defaults(schema)
+        for name in set(schema.get("properties", {})) - set(schema.get("required", ())):
+            field = schema["properties"][name]
+            options = [option for option in field.get("anyOf", ()) if option != {"type": "null"}]
+            if len(options) == 1:
+                del field["anyOf"]
+                field.update(options[0])
+            elif options:
+                field["anyOf"] = options
+            # As text: generated clients would demand a member with `default`, or send it each time.
+            if (default := field.pop("default", None)) is not None:
+                stated = f"Default: `{json.dumps(default)}`."
+                field["description"] = f"{field.get('description', '')} {stated}".lstrip()
+        return reference
 
 
 class Request(NeverNull):

@@ -5,7 +5,6 @@ from typing import Any, Literal
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.cells import Cells
 from rprime.core.counts import CountRow
 from rprime.core.families.moments import Moments
 from rprime.core.index import AT_MOST_ONE, SIGNED, Declaration, Parts, overall
@@ -73,7 +72,7 @@ def weighted_kappa_gradient(
     """Change of the weighted kappa with one more item in each given cell, shape (..., c)."""
     total = t.total[..., None]
     weight = confusion_weights(rows, columns, weights)
-    observed = t.cells.total(t.cells.counts * disagreement(t.cells, weights))[..., None] / total
+    observed = mean_weight(t, weights)[..., None]
     transposed = weights if isinstance(weights, str) else weights.T
     by_row = weighted_by_column(t.predicted / total, weights)
     by_column = weighted_by_column(t.support / total, transposed)
@@ -105,18 +104,16 @@ def weighted_kappa(t: ConfusionTable, weights: KappaWeights) -> Array:
 
 def agreement_by_weight(t: ConfusionTable, weights: KappaWeights) -> Array:
     """Agreement beyond chance, as 1 minus the observed mean weight by that expected by chance."""
-    observed = t.cells.total(t.cells.counts * disagreement(t.cells, weights)) / t.total
     true, predicted = (margin / t.total[..., None] for margin in (t.support, t.predicted))
     # The mean weight of confusions drawn from the margins.
     expected = np.add.reduce(true * weighted_by_column(predicted, weights), axis=-1)
-    return 1 - observed / expected
+    return 1 - mean_weight(t, weights) / expected
 
 
-def disagreement(cells: Cells, weights: KappaWeights) -> Array:
-    """Weight of the confusion in every cell."""
-    if not isinstance(weights, str):
-        return cells.select(weights)
-    return confusion_weights(*cells.positions(), weights)
+def mean_weight(t: ConfusionTable, weights: KappaWeights) -> Array:
+    """Mean weight of the confusions of the items, shape (...)."""
+    weight = confusion_weights(*t.cells.positions(), weights)
+    return t.cells.total(t.cells.counts * weight) / t.total
 
 
 def confusion_weights(rows: Array, columns: Array, weights: KappaWeights) -> Array:

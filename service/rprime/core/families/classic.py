@@ -4,6 +4,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts, RatioRows
+from rprime.core.families.one_vs_rest import RECALL_AND_PRECISION
 from rprime.core.index import NON_NEGATIVE, SIGNED, Declaration, class_ratio, per_class
 
 
@@ -120,12 +121,6 @@ def yule_q(c: Counts) -> Array:
 def discriminant_power(c: Counts) -> Array:
     """Logarithm of the diagnostic odds ratio, scaled; below 1 is poor, above 3 good."""
     return np.sqrt(3) / np.pi * np.log((c.tp * c.tn) / (c.fp * c.fn))
-
-
-RECALL_AND_PRECISION = {
-    "undefined": ("no_true_samples", "no_predictions"),
-    "never_predicted": lambda _: 0.0,
-}
 
 
 @per_class(

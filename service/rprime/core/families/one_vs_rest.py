@@ -12,6 +12,11 @@ FALL_OUT = (CountRow.fp, CountRow.negatives)
 REJECTION = (CountRow.tn, CountRow.predicted_negatives)
 PREVALENCE = (CountRow.support, CountRow.total)
 OVERLAP = (CountRow.tp, CountRow.union)
+RECALL_AND_PRECISION = {
+    "undefined": ("no_true_samples", "no_predictions"),
+    "never_predicted": lambda _: 0.0,
+}
+"""The fields of positive functions of both."""
 
 
 @per_class(
@@ -182,8 +187,7 @@ def jaccard(row: type[CountRow]) -> RatioRows:
     symbol="(TPR + PPV) / 2",
     tex=r"\frac{TPR_i + PPV_i}{2}",
     source="Kulczynski 1927",
-    undefined=("no_true_samples", "no_predictions"),
-    never_predicted=lambda _: 0.0,
+    **RECALL_AND_PRECISION,
     parts=Parts((PRECISION, RECALL), lambda precision, recall: (precision + recall) / 2),
 )
 def kulczynski(c: Counts) -> Array:
@@ -196,9 +200,8 @@ def kulczynski(c: Counts) -> Array:
     name="Fowlkes-Mallows",
     tex=r"\sqrt{TPR_i \cdot PPV_i}",
     source="Fowlkes, Mallows 1983",
-    undefined=("no_true_samples", "no_predictions"),
-    never_predicted=lambda _: 0.0,
     interval="score",
+    **RECALL_AND_PRECISION,
 )
 def fowlkes_mallows(c: Counts) -> Array:
     """Geometric mean of recall and precision."""

@@ -182,13 +182,10 @@ def rank(
     """
     k, support = items.k, items.support
     result = ScoreRankings(np.full(k, np.nan), np.full(k, np.nan), np.full((k, k), np.nan), {})
-    n = len(items.true) if influences else 0
-    if influences:
-        for key in RANKED:
-            sums = np.zeros((2, n))
-            result.variances[key] = RankedVariances(
-                np.full(k, np.nan), np.zeros(k), np.full(k, np.inf), *sums
-            )
+    for key in RANKED if influences else ():
+        result.variances[key] = RankedVariances(
+            np.full(k, np.nan), np.zeros(k), np.full(k, np.inf), *np.zeros((2, len(items.true)))
+        )
     for own in np.flatnonzero(support).tolist():
         ranking = items.class_ranking(own, ordered=influences)
         wins = ranking.wins(support)
