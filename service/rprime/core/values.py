@@ -116,9 +116,7 @@ class Values:
     @property
     def observed(self) -> Array:
         """`per_class`, with its value inside averages where it is `counted_as_zero`."""
-        if self.counted_as_zero is None:
-            return self.per_class
-        return np.where(self.counted_as_zero, self.averaged, self.per_class)
+        return self.averaged if self.options.undefined == "null" else self.per_class
 
     @property
     def shown(self) -> Array:
@@ -297,7 +295,6 @@ def compute(
     averaged, counted = _as_averaged(options, selection, counts, per_class, scores)
     if options.undefined != "null" and scores is None:
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing
-    pooled = whole[..., -1]
     return Values(
         table,
         options,
@@ -305,7 +302,7 @@ def compute(
         counts,
         classified,
         per_class,
-        pooled,
+        whole[..., -1],
         averaged,
         counted,
         scores,

@@ -69,14 +69,14 @@ class Value(Answer):
     bins: list[dict[str, float]] | Absent = optional("The bins of a reliability diagram.")
 
 
-def _described(entries: Iterable[Index], value: dict[str, Any]) -> dict[str, Any]:
-    """Return JSON schema properties for indices, each of the schema of a value and the catalog."""
-    found = {}
+def _list(schema: dict[str, Any], entries: Iterable[Index]) -> dict[str, Any]:
+    """Describe each index, and allow no others; return the schema of a value."""
+    value: dict[str, Any] = schema.pop("additionalProperties")
     for entry in entries:
         low, high = entry.range
         bounds = {"minimum": low, "maximum": high}
         finite = {name: bound for name, bound in bounds.items() if np.isfinite(bound)}
-        found[entry.key] = {
+        schema.setdefault("properties", {})[entry.key] = {
             "allOf": [value],
             "title": entry.name,
             "description": entry.description,
@@ -84,23 +84,19 @@ def _described(entries: Iterable[Index], value: dict[str, Any]) -> dict[str, Any
                 "value": finite | {"description": f"In [{low:g}, {high:g}]; null if undefined."}
             },
         }
-    return found
+    schema["additionalProperties"] = False
+    return value
 
 
 def _list_overall(schema: dict[str, Any]) -> None:
-    value = schema.pop("additionalProperties")
-    schema["properties"] = _described(OVERALL_INDICES.values(), value)
-    schema["additionalProperties"] = False
+    _list(schema, OVERALL_INDICES.values())
 
 
 def _list_per_class(schema: dict[str, Any]) -> None:
-    value = schema.pop("additionalProperties")
-    schema["properties"] |= _described(CLASS_INDICES.values(), value)
     schema["properties"]["estimated_prevalence"] = {
-        "allOf": [value],
+        "allOf": [_list(schema, CLASS_INDICES.values())],
         "description": "Instead of `prevalence` where the strata of a population have shares.",
     }
-    schema["additionalProperties"] = False
 
 
 class Overall(RootModel[dict[str, Value]]):
