@@ -18,31 +18,27 @@ class InvalidRecordError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptionalNames:
-    """Names of up to 255 characters without control characters, and the digest of the test set.
+class EvaluationNames:
+    """What lists show, in the order of their JSON, and filters find.
 
-    With a fingerprint, storing counts as a look at that test set.
+    Names have up to 255 characters without control characters. With a fingerprint, the digest of
+    the test set, storing counts as a look at that test set.
     """
 
+    project: str
     model: str | None = None
     version: str | None = None
     branch: str | None = None
     commit: str | None = None
-    test_set: str | None = None
-    verdict: str | None = None
-    fingerprint: str | None = None
-
-
-NAMES = tuple(name for name in OptionalNames.__dataclass_fields__ if name != "fingerprint")
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluationNames(OptionalNames):
-    """What lists show."""
-
-    project: str
     tags: tuple[str, ...] = ()
+    test_set: str | None = None
+    fingerprint: str | None = None
+    verdict: str | None = None
     waived: bool = False
+
+
+NAMES = ("model", "version", "branch", "commit", "test_set", "verdict")
+"""The optional names."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,12 +116,19 @@ class StoredEvaluation(EvaluationSummary, EvaluationContent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filters(OptionalNames):
+class Filters:
     """Filters of the evaluations of a project; all of them must match.
 
     A naive time is UTC. With a slice `Store.tables` reads its tables alone.
     """
 
+    model: str | None = None
+    version: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    test_set: str | None = None
+    fingerprint: str | None = None
+    verdict: str | None = None
     since: datetime | None = None
     tag: str | None = None
     ids: tuple[str, ...] | None = None
