@@ -19,6 +19,7 @@ from rprime.server.worker_channel import ANSWER, END, GONE, KEPT, MESSAGE, READY
 
 _GRACE_SECONDS = 3
 _BUFFER = 1 << 20
+"""Bytes on their way to or from a worker; with less, a large body takes more turns of the loop."""
 _ABORT_SECONDS = 1
 """How long a worker may take to notice that its request was given up."""
 
@@ -152,7 +153,9 @@ class _Worker:
                 return subprocess.Popen(command, stdin=theirs.fileno(), env=environment), ours  # noqa: S603 (ours)
 
         process, ours = await asyncio.to_thread(start)
-        worker = cls(process, *await asyncio.open_unix_connection(sock=ours, limit=_BUFFER))
+        reader, writer = await asyncio.open_unix_connection(sock=ours, limit=_BUFFER)
+        writer.transport.set_write_buffer_limits(_BUFFER)
+        worker = cls(process, reader, writer)
         try:
             await worker._received(len(READY))
         except BaseException:
