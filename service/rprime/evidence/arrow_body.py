@@ -124,10 +124,7 @@ def gather(
 ) -> None:
     """Take columns out of batches of Arrow.
 
-    Parameters
-    ----------
-    wanted
-        Their positions in the schema, by the names that they have there or shall have.
+    `wanted` are their positions in the schema, by the names that they have there or shall have.
     """
     for name, place in wanted.items():
         _check_type(schema.field(place).type, name, place + 1)

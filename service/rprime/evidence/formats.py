@@ -114,14 +114,9 @@ def read_columns(
 ) -> Document:
     """Read the columns of a body while it arrives; see `Columns`.
 
-    Parameters
-    ----------
-    body
-        It need not be seekable: formats that seek are copied into a temporary file first.
-    request
-        The other members of the request, a JSON object; b"" for none.
-    baseline
-        A second body: other predictions for the same items, or evidence of its own.
+    The body need not be seekable: formats that seek are copied into a temporary file first. The
+    request has the other members, a JSON object; b"" for none. The baseline is a second body: other
+    predictions for the same items, or evidence of its own.
 
     Raises
     ------
