@@ -171,6 +171,9 @@ def test_long_names_fit_a_phone_and_a_sheet(
             seen.page.emulate_media(media="print")
             assert seen.page.evaluate(WIDER) == []
             assert not seen.page.locator(".choose").first.is_visible()
+        compared = visit(f"{client.base_url}/ui/compare?candidate={candidate}&baseline={baseline}")
+        loss = compared.page.locator(".changes .zero.worse").first
+        assert loss.evaluate("one => getComputedStyle(one, '::first-line').fontWeight") == "600"
 
 
 # Lists
