@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from rprime.store import BaselineQuery
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
-ReadT = TypeVar("ReadT")
 
 ORIGIN = ("project", "model", "version", "branch", "commit", "source")
 """Members of a request, and of a stored report, that say where it belongs."""
@@ -137,15 +136,18 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
         # Each unknown member costs some microseconds, and only the first ones are reported.
         detail = f"The object has more than {MOST_MEMBERS} members; few of them are known."
         raise refuse("", "unknown_field", detail)
-
-    def both_sides() -> tuple[Evidence, Evidence | None]:
+    errors: list[Violation] = []
+    wanted = validated(RequestOptions, document, errors)
+    read = baseline = None
+    try:
         read = evidence.read(document, limits)
         inner = document.inner.get("baseline")
-        if inner is None or is_reference(inner):
-            return read, None
-        return read, evidence.read_baseline(inner, document, read, limits)
-
-    wanted, (read, baseline) = read_members(RequestOptions, document, both_sides)
+        if inner is not None and not is_reference(inner):
+            baseline = evidence.read_baseline(inner, document, read, limits)
+    except Problem as problem:
+        errors.extend(problem.errors)
+    if errors or wanted is None or read is None:
+        raise Problem("invalid_request", errors=errors)
     if wanted.indices:
         detail = "The index needs the option `{}`."
         raise_violations(
@@ -176,8 +178,8 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
 
 
 def read_members(
-    model: type[ModelT], document: Document, read: Callable[[], ReadT]
-) -> tuple[ModelT, ReadT]:
+    model: type[ModelT], document: Document, read: Callable[[], Evidence]
+) -> tuple[ModelT, Evidence]:
     """Validate the members of a document and read its arrays; 422 for violations of both."""
     errors: list[Violation] = []
     wanted, found = validated(model, document, errors), None

@@ -21,7 +21,7 @@ from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.scores import read_scores
 from rprime.evidence.slices import slices_of_items, slices_of_tables
 from rprime.evidence.spellings import AS_SENT, Spellings
-from rprime.evidence.tables import labels_of, read_cells, read_matrices, read_matrix
+from rprime.evidence.tables import MATRICES, labels_of, read_cells, read_matrices, read_matrix
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
@@ -102,7 +102,9 @@ def read(document: Document, limits: Limits) -> Evidence:
             "to the other by `aliases`."
         )
         notes = (*notes, Warning("similar_labels", "/labels", detail, "docs/cli.md#labels"))
-    matrices = read_matrices(document, len(evidence.labels))
+    matrices = {}
+    if not document.arrays.keys().isdisjoint(MATRICES):
+        matrices = read_matrices(document, len(evidence.labels))
     return replace(evidence, matrices=matrices, warnings=notes) if matrices or notes else evidence
 
 

@@ -1,7 +1,5 @@
 """Read confusion matrices, cells, and the options that are matrices."""
 
-from typing import Any
-
 import numpy as np
 
 from rprime.core.arrays import Array
@@ -13,6 +11,7 @@ from rprime.settings import Limits
 
 MATRICES = {"cost": numbers.COST, "cell_weights": numbers.WEIGHT, "kappa_weights": numbers.WEIGHT}
 """The options that may be matrices, and what their numbers mean."""
+_OMISSIONS = {"unclassified", "spurious"}
 
 
 def labels_of(document: Document, most: int) -> tuple[str, ...]:
@@ -36,7 +35,13 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
         detail = f"`labels` has length {len(labels)}; {k} is needed, one for each class."
         raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
     turned = document.rest.get("axis") == "rows_are_predicted"
-    return labels, ConfusionTable.dense(counts.T if turned else counts, **_beside(document, k))
+    given = _OMISSIONS & arrays.keys()
+    table = ConfusionTable.dense(
+        counts.T if turned else counts,
+        **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in given},
+        weighted=document.rest.get("weighted") is True,
+    )
+    return labels, table
 
 
 def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], ConfusionTable]:
@@ -55,17 +60,16 @@ def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], Con
     rows, columns = places.T.astype(np.int64)
     if document.rest.get("axis") == "rows_are_predicted":
         rows, columns = columns, rows
+    given = _OMISSIONS & document.arrays.keys()
     table = ConfusionTable.of_cells(
-        rows * (k + 1) + columns, counts, k, dense=k <= limits.dense_classes, **_beside(document, k)
+        rows * (k + 1) + columns,
+        counts,
+        k,
+        dense=k <= limits.dense_classes,
+        **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in given},
+        weighted=document.rest.get("weighted") is True,
     )
     return labels, table
-
-
-def _beside(document: Document, k: int) -> dict[str, Any]:
-    """Return what a table of k classes has beside its cells."""
-    omissions = ("unclassified", "spurious")
-    found = {n: numbers.optional_vector(document, n, numbers.COUNT, k) for n in omissions}
-    return {**found, "weighted": document.rest.get("weighted") is True}
 
 
 def read_matrices(document: Document, k: int) -> dict[str, Array]:

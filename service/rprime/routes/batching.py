@@ -2,7 +2,6 @@
 
 import asyncio
 from operator import attrgetter
-from typing import TypeVar
 
 from rprime.application import EvaluationRequest
 from rprime.core.evaluate import Evaluation, evaluate_stack
@@ -16,7 +15,6 @@ values in a stack equal those of a single table to the last digit."""
 MOST_TOGETHER = 64
 """Bounds the wait for other requests to a few milliseconds."""
 
-T = TypeVar("T")
 Key = tuple[object, ...]
 
 
@@ -50,23 +48,16 @@ class RequestBatcher:
     def answer(self, key: Key) -> None:
         """Evaluate all waiting requests of a key."""
         group = self.waiting.pop(key, [])
-        found: list[Evaluation | Exception]
         try:
-            found = [*evaluate_together([evaluation_request for evaluation_request, _ in group])]
+            found = evaluate_together([evaluation_request for evaluation_request, _ in group])
         except Exception as error:  # noqa: BLE001 (every request of the stack gets the error)
-            found = [error] * len(group)
-        for (_, future), outcome in zip(group, found, strict=True):
-            resolve(future, outcome)
-
-
-def resolve(future: "asyncio.Future[T]", outcome: T | Exception) -> None:
-    """Set the result or the exception of a future that somebody may still wait for."""
-    if future.done():
-        return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)
+            for _, future in group:
+                if not future.done():
+                    future.set_exception(error)
+            return
+        for (_, future), evaluation in zip(group, found, strict=True):
+            if not future.done():
+                future.set_result(evaluation)
 
 
 def evaluate_together(evaluation_requests: list[EvaluationRequest]) -> list[Evaluation]:

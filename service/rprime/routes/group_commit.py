@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rprime.routes.batching import resolve
 from rprime.store import Outcome, Packed, Store, Stored
 
 Waiting = tuple[Packed, "asyncio.Future[Stored]"]
@@ -12,6 +11,16 @@ Known = tuple["asyncio.Future[Stored]", Outcome]
 
 LONGEST_WAIT = 0.004
 """Seconds that an answer waits for the others of its group: about one commit."""
+
+
+def resolve(future: "asyncio.Future[Stored]", outcome: Outcome) -> None:
+    """Set the result or the exception of a future that somebody may still wait for."""
+    if future.done():
+        return
+    if isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)
 
 
 class GroupCommit:
