@@ -32,18 +32,18 @@ def events() -> Iterator[str]:
     """Yield the events that the service logs."""
     for path in PACKAGE.rglob("*.py"):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            if not isinstance(call, ast.Call):
                 continue
-            logger = ast.unparse(call.func.value)
-            logs = logger in {"log", "_log", "structlog.get_logger()"}
-            # The keyring passes the name of its event on.
-            passes = logger == "self" and call.func.attr == "_fail" and path.name == "keys.py"
-            if (logs and call.func.attr in {"info", "warning", "error"}) or passes:
-                event = call.args[0]
-                if isinstance(event, ast.Constant):
-                    yield str(event.value)
-                else:
-                    assert path.name == "keys.py", f"{path}: the name of an event is a literal"
+            called, arguments = call.func, call.args
+            if ast.unparse(called) == "partial":
+                called, *arguments = arguments
+            if not isinstance(called, ast.Attribute):
+                continue
+            logs = ast.unparse(called.value) in {"log", "_log", "structlog.get_logger()"}
+            if logs and called.attr in {"info", "warning", "error"}:
+                event = arguments[0]
+                assert isinstance(event, ast.Constant), f"{path}: the event is no literal"
+                yield str(event.value)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import special, stats
@@ -450,7 +450,6 @@ ASKED = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=150)
 @given(tables(), ASKED)
 def test_intervals_enclose_their_value_or_say_why_there_is_none(
     table: ConfusionTable, asked: dict[str, Any]

@@ -477,7 +477,7 @@ def test_a_start_that_fails_leaves_no_empty_file(
     def fail(*_: object) -> None:
         raise StoreFullError("full")
 
-    monkeypatch.setattr(sqlite, "_writer", fail)
+    monkeypatch.setattr(sqlite, "_engine", fail)
     with pytest.raises(StoreFullError):
         open_store(f"sqlite:///{path}")
     assert not path.exists()

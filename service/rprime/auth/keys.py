@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from hmac import compare_digest
 from math import inf
@@ -259,13 +259,16 @@ class Keyring:
         try:
             keys = read(self.path)
         except KeyFileError as exc:
-            self._state, event = "unreadable", "keys_unreadable"
-            detail = f"{exc}. The keys of the last successful reading stay valid."
             if isinstance(exc, MissingKeyFileError):
-                self._keys, self._state, event = {}, "missing", "keys_missing"
+                self._keys, self._state = {}, "missing"
                 detail = f"{exc}. Until then every key is refused."
+                tell = partial(log.error, "keys_missing")
+            else:
+                self._state = "unreadable"
+                detail = f"{exc}. The keys of the last successful reading stay valid."
+                tell = partial(log.error, "keys_unreadable")
             if detail != self._failure:
-                log.error(event, detail=detail)  # noqa: TRY400 (the detail says which it is)
+                tell(detail=detail)
             self._failure, self._retry_at = detail, monotonic() + _RETRY_SECONDS
         else:
             before = None if self._state == "missing" else self._keys

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from rprime import __version__
 from rprime.application import EvaluationRequest
 from rprime.application.compare import render_assessment
 from rprime.application.request import ORIGIN
 from rprime.client import calls
-from rprime.client.clients import Client
 from rprime.client.errors import ProblemError
 from rprime.client.in_process import InProcess
 from rprime.client.report import Comparison, Report
@@ -23,6 +23,9 @@ from rprime.core.evaluate import Evaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.problems.problem import Problem
 from rprime.report.subject import ReportSubject
+
+if TYPE_CHECKING:
+    from rprime.client.clients import Client  # needs httpx, which takes as long as an evaluation
 
 
 @dataclass(frozen=True)
@@ -138,7 +141,7 @@ def read(
 
 
 @contextmanager
-def answering(service: ServiceOptions | None) -> Iterator[Client | InProcess]:
+def answering(service: ServiceOptions | None) -> "Iterator[Client | InProcess]":
     """Return who answers: a service, or this process; what is refused ends the command."""
     if service is not None:
         with working(f"Asking {service.url} ..."), connected(service) as client:
