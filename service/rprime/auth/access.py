@@ -115,16 +115,18 @@ def with_authentication(
         needed = required_scopes(route)
         if not (isinstance(route, APIRoute) and needed):
             raise TypeError(f"{route!r} does not declare the scope that it needs")
-        if keyring is not None:
-            # A copy, since another application of this process may need no keys.
-            route = copy(route)  # noqa: PLW2901 (the guarded one)
-            unless = getattr(route.endpoint, _UNLESS, None)
-            route.app = _Guard(route.app, needed, keyring, unless, of_page=pages)
-            refused = responses("unauthorized", "forbidden", "too_many_requests")
-            route.responses = route.responses | refused
-            security = [{name: [scope]} for name in SCHEME for scope in needed]
-            route.openapi_extra = (route.openapi_extra or {}) | {"security": security}
-        guarded.append(route)
+        if keyring is None:
+            guarded.append(route)
+            continue
+        # A copy, since another application of this process may need no keys.
+        own = copy(route)
+        unless = getattr(route.endpoint, _UNLESS, None)
+        own.app = _Guard(route.app, needed, keyring, unless, of_page=pages)
+        refused = responses("unauthorized", "forbidden", "too_many_requests")
+        own.responses = route.responses | refused
+        security = [{name: [scope]} for name in SCHEME for scope in needed]
+        own.openapi_extra = (route.openapi_extra or {}) | {"security": security}
+        guarded.append(own)
     return guarded
 
 

@@ -91,7 +91,10 @@ def read(document: Document, limits: Limits) -> Evidence:
         slices = None
         if "slices" in document.arrays:
             _check_classes(document, len(labels), limits)
-            read_table = lambda one: _TABLES[_kind(one)](one, limits)[1]  # noqa: E731 (used once)
+
+            def read_table(one: Document) -> ConfusionTable:
+                return _TABLES[_kind(one)](one, limits)[1]
+
             slices = slices_of_tables(document, table, labels, read_table)
         evidence = Evidence(kind=kind, labels=labels, table=table, slices=slices)
     notes = (*document.warnings, *evidence.warnings)

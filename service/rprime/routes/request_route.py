@@ -40,15 +40,16 @@ def refuse_repeated(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
 
     A `RequestRoute` reads its parameters itself, and calls `check_repeated`.
     """
-    guarded: list[BaseRoute] = []
-    for route in routes:
-        if isinstance(route, APIRoute) and not isinstance(route, RequestRoute):
-            is_page = not route.include_in_schema
-            if is_page or HTTPStatus.UNPROCESSABLE_ENTITY in route.responses:
-                # A copy, since the route belongs to every application of this process.
-                route = copy(route)  # noqa: PLW2901 (the guarded one)
-                route.app = _Guard(route.app, frozenset(_lists(route)))
-        guarded.append(route)
+    return [_guarded(route) if isinstance(route, APIRoute) else route for route in routes]
+
+
+def _guarded(route: APIRoute) -> APIRoute:
+    refuses = HTTPStatus.UNPROCESSABLE_ENTITY in route.responses or not route.include_in_schema
+    if not refuses or isinstance(route, RequestRoute):
+        return route
+    # A copy, since the route belongs to every application of this process.
+    guarded = copy(route)
+    guarded.app = _Guard(route.app, frozenset(_lists(route)))
     return guarded
 
 
