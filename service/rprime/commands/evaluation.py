@@ -142,7 +142,7 @@ def read(
 
 @contextmanager
 def answering(service: ServiceOptions | None) -> "Iterator[Client | InProcess]":
-    """Return who answers: a service, or this process; what is refused ends the command."""
+    """Yield the client of a service, or of this process; a refused request ends the command."""
     if service is not None:
         with working(f"Asking {service.url} ..."), connected(service) as client:
             yield client

@@ -84,7 +84,7 @@ def plan(
 def _simulating(
     file: str, gates: Path, service: ServiceOptions | None
 ) -> Iterator[tuple["Client | InProcess", dict[str, Any]]]:
-    """Return who answers, and what to ask: the gates, and the evidence of a file."""
+    """Yield a client, and the members of the request: the gates, and the evidence of a file."""
     from rprime.commands.ci_request import assemble
     from rprime.commands.evaluation import answering, read
     from rprime.commands.mappings import read_gates

@@ -183,7 +183,7 @@ class Index:
         self, table: ConfusionTable, option: tuple[Any, ...], rows: Array, columns: Array
     ) -> Array:
         """Compute `cell_gradient`, 0 for unclassified items, column k, of a smaller universe."""
-        assert self.cell_gradient is not None  # noqa: S101 (who calls it has asked)
+        assert self.cell_gradient is not None  # noqa: S101 (callers check it)
         if self.universe == "all":
             return self.cell_gradient(table, *option, rows, columns)
         answered = columns < table.k

@@ -1,4 +1,4 @@
-"""Places for heavy work: a bounded number of them, and of those who wait."""
+"""Slots for heavy work: bounded numbers of running and of waiting requests."""
 
 import asyncio
 from collections.abc import AsyncIterator
