@@ -4,10 +4,8 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import Counts
+from rprime.core.fixed_point import fixed_point
 from rprime.core.index import AT_MOST_ONE, per_class, unidentifiable
-
-TOLERANCE = 1e-12
-MOST_ROUNDS = 10_000
 
 
 @per_class(
@@ -40,25 +38,14 @@ def chance_shares(row_errors: Array, column_errors: Array) -> Array:
     """Fit alpha_i beta_j to the off-diagonal cells by iterative proportional fitting.
 
     Of errors (..., k) of each true and each predicted class, return b = beta / sum(beta), of the
-    same shape; NaN where it did not converge in 10 000 rounds.
+    same shape; NaN where it was not found.
     """
-    tables = (-1, row_errors.shape[-1])
-    rows, columns = row_errors.reshape(tables), column_errors.reshape(tables)
-    shares = np.full(columns.shape, np.nan)
-    active = np.arange(len(columns))
-    share = columns / np.add.reduce(columns, axis=-1, keepdims=True)
-    for _ in range(MOST_ROUNDS):
+
+    def advance(share: Array) -> Array:
         # The scale of beta is free: with sum 1, beta is the share itself.
-        alpha = rows / (1 - share)
-        beta = columns / (np.add.reduce(alpha, axis=-1, keepdims=True) - alpha)
-        before, share = share, beta / np.add.reduce(beta, axis=-1, keepdims=True)
-        change = np.maximum.reduce(np.abs(share - before), axis=-1)
-        # NaN compares false, so a table that cannot be fitted ends as undefined.
-        going = change >= TOLERANCE
-        if not going.all():
-            done = change < TOLERANCE
-            shares[active[done]] = share[done]
-            active, rows, columns, share = (v[going] for v in (active, rows, columns, share))
-            if not active.size:
-                break
-    return shares.reshape(column_errors.shape)
+        alpha = row_errors / (1 - share)
+        beta = column_errors / (np.add.reduce(alpha, axis=-1, keepdims=True) - alpha)
+        return beta / np.add.reduce(beta, axis=-1, keepdims=True)
+
+    shares = column_errors / np.add.reduce(column_errors, axis=-1, keepdims=True)
+    return fixed_point(advance, shares)

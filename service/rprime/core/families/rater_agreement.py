@@ -12,11 +12,9 @@ from rprime.core.families.agreement import (
     corrected,
     weighted_kappa_gradient,
 )
+from rprime.core.fixed_point import fixed_point
 from rprime.core.index import AT_MOST_ONE, NON_NEGATIVE, SIGNED, Declaration, overall
 from rprime.core.table import ConfusionTable
-
-TOLERANCE = 1e-13
-MOST_ROUNDS = 10_000
 
 
 def bangdiwala_gradient(t: ConfusionTable, rows: Array, columns: Array) -> Array:
@@ -138,23 +136,24 @@ def aickin_alpha(t: ConfusionTable) -> Array:
 
 
 def _aickin(t: ConfusionTable) -> tuple[Array, Array, Array]:
-    """Return Aickin's alpha (...), NaN where it was not found, and p and q (..., k)."""
+    """Return Aickin's alpha (...), NaN where it was not found, and p and q (..., k).
+
+    Some tables have no solution: p or q would be negative, or chance falls to 0 without end.
+    """
     total = t.total[..., None]
     true, predicted = t.support / total, t.predicted / total
     observed = np.add.reduce(t.correct, axis=-1) / t.total
-    alpha, going = np.zeros(observed.shape), np.ones(observed.shape, dtype=bool)
-    p, q = true, predicted
-    for _ in range(MOST_ROUNDS):
+
+    def advance(fitted: Array) -> Array:
+        p, q = np.split(fitted, 2, axis=-1)
         chance = np.add.reduce(p * q, axis=-1)
-        found = np.where(going, corrected(observed, chance), alpha)
-        going &= np.abs(found - alpha) >= TOLERANCE
-        alpha = found
-        if not going.any():
-            break
+        alpha = corrected(observed, chance)
         share, rate = (1 - alpha)[..., None], (alpha / chance)[..., None]
-        p = np.where(going[..., None], true / (share + rate * q), p)
-        q = np.where(going[..., None], predicted / (share + rate * p), q)
-    return np.where(going, np.nan, alpha), p, q
+        p = true / (share + rate * q)
+        return np.concatenate([p, predicted / (share + rate * p)], axis=-1)
+
+    p, q = np.split(fixed_point(advance, np.concatenate([true, predicted], axis=-1)), 2, axis=-1)
+    return corrected(observed, np.add.reduce(p * q, axis=-1)), p, q
 
 
 BOWKER = {
