@@ -117,6 +117,11 @@ def flat(part: Json) -> Any:
     return np.array(part["points"], dtype=float).reshape(-1, 2)
 
 
+def order(found: list[Json], names: list[str]) -> list[str]:
+    """Return names from above downwards."""
+    return [part["text"] for part in sorted(named(found, names), key=lambda part: part["y"])]
+
+
 def named(found: list[Json], names: list[str]) -> list[Json]:
     return [part for part in found if part["text"] in names]
 
@@ -162,8 +167,12 @@ def test_the_radar_of_a_page_is_that_of_the_file(
         assert [fills.count(hue) for hue in hues] == [3, 3]
         ids = [e.get("id") for e in drawing(file).iter(f"{SVG}g")]
         assert [ids.count(f"outline-{i}") for i in (1, 2)] == [3, 3]
-        for found in (drawn, boxes(file)):
-            assert [p["text"] for p in sorted(named(found, names), key=lambda p: p["y"])] == names
+        # The classes stand in the order of the dots, which is that of the table.
+        dots = parts(visit, kept, f"/ui/evaluations/{identifier}", "dots")
+        assert order(drawn, names) == order(dots, names) != names
+        path = f"/v1/evaluations/{identifier}/figures/per_class.svg"
+        dots = boxes(figure(kept, path, index="r_prime"))
+        assert order(boxes(file), names) == order(dots, names) != names
         return
     for number, hue in enumerate(hues, 1):
         assert set(strokes(file, f"outline-{number}")) == {hue}
@@ -178,11 +187,9 @@ def test_the_dots_of_a_page_are_those_of_the_file(kept: httpx.Client, visit: Vis
     file = figure(
         kept, f"/v1/evaluations/{identifier}/figures/per_class.svg", index=["r_prime", "f1"]
     )
-    order = [
-        [p["text"] for p in sorted(named(found, NAMES), key=lambda p: p["y"])]
-        for found in (drawn, boxes(file))
-    ]
-    assert order[0] == order[1] != NAMES
+    assert order(drawn, NAMES) == order(boxes(file), NAMES) != NAMES
+    ticks = [float(p["text"]) for p in drawn if re.fullmatch(r"[01](\.\d+)?", p["text"])]
+    assert np.ptp(np.diff(sorted(ticks))) < 1e-9 < len(ticks)
     circles = [p for p in drawn if p["type"] == "circle" and p["fill"] not in {"none", None}]
     assert {colour(p["fill"]) for p in circles} == {(0, 114, 178)}
     groups = [e for e in drawing(file).iter(f"{SVG}g") if e.get("id") == "values"]

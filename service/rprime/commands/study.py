@@ -129,7 +129,7 @@ def _document(found: "Reproduction") -> Iterator[str]:
         yield ""
     yield from ("## Claims", "", "| claim | result | numbers |", "|---|---|---|")
     for claim in found.claims:
-        result = "holds" if claim.holds else "holds not"
+        result = "holds" if claim.holds else "does not hold"
         yield f"| {claim.text} ({claim.source}) | {result} | {claim.numbers} |"
     yield ""
     for heading, entries in (("Errata", found.errata), ("Reading the papers", found.conventions)):

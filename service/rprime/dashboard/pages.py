@@ -1,5 +1,6 @@
 """The pages of evaluations, the catalog and the reproduction, and what all pages load."""
 
+import re
 from functools import cache
 from http import HTTPStatus
 
@@ -12,6 +13,7 @@ from rprime.application.reproduction import reproduce
 from rprime.application.stored_sides import VisibleHistory
 from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import visitor_of
+from rprime.core.catalog import INDICES
 from rprime.core.suggestions import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
 from rprime.dashboard.class_query import ClassQuery, class_query, given_of
@@ -42,6 +44,8 @@ MOST_PASTED = 8 * 1024 * 1024
 _NAMES = ("JSON", "Markdown", "HTML", "CSV", "JUnit", "OpenMetrics")
 _RENDERINGS = tuple(zip(_NAMES, ["", *(f"/report.{f.suffix}" for f in FORMATS)], strict=True))
 """Of a stored evaluation: how they are called, and where they are."""
+_NAME_OF = {index.key: index.name for index in INDICES}
+_NAME_OF["recall_of_class_0"] = "Recall of class 0"
 _FIGURES = {"confusion": "heat map", "per_class": "classes", "radar": "radar"}
 _SCORE_FIGURES = {
     "roc": "ROC",
@@ -164,7 +168,14 @@ async def reproduced(request: Request) -> Response:
     """Show what the R' paper printed against what is computed here."""
     found = await run_in_threadpool(_reproduction)
     tables = [(title, [r for r in found.results if r.table == title]) for title in found.tables]
-    return show(request, "reproduced.html", "Paper results", found=found, tables=tables)
+    return show(
+        request, "reproduced.html", "Paper results", found=found, tables=tables, named=_named
+    )
+
+
+def _named(text: str) -> str:
+    """Write the keys of indices in a text as their names."""
+    return re.sub(r"\w+", lambda key: _NAME_OF.get(key[0], key[0]), text)
 
 
 _reproduction = cache(reproduce)

@@ -51,12 +51,16 @@ class ClassChart(MeasureColumns):
     @classmethod
     def ordered(cls, subject: ReportSubject) -> "ClassChart":
         """Take the first page of the classes, in the order of the report's table."""
-        measures = Measures(subject)
-        lines, order = ordered_classes(measures, ClassSelection(size=MOST_ROWS))
-        chart = cls.of(measures, asked_indices(subject)).named([line.label for line in lines])
+        chart = cls.of(Measures(subject), asked_indices(subject)).as_in_table(subject)
         kept = chart.taken(np.arange(min(len(chart.labels), MOST_ROWS)))
         first = f"{len(kept.labels)} of " if len(kept.labels) < kept.total else ""
-        return replace(kept, order=f"{first}{plural(kept.total, 'class')}, {order}.")
+        return replace(kept, order=f"{first}{chart.order}")
+
+    def as_in_table(self, subject: ReportSubject) -> "ClassChart":
+        """Order all classes as the report's table does."""
+        lines, order = ordered_classes(Measures(subject), ClassSelection(size=MOST_ROWS))
+        ordered = self.named([line.label for line in lines])
+        return replace(ordered, order=f"{plural(self.total, 'class')}, {order}.")
 
     @property
     def title(self) -> str:
@@ -131,6 +135,9 @@ class RadarChart:
         An overall index is a regular polygon.
         """
         chart = ClassChart.of(Measures(subject), indices).worst(MOST_SPOKES)
+        bars = len(chart.labels) < FEWEST_SPOKES
+        if bars:
+            chart = chart.as_in_table(subject)
         rows = [(index.name, row) for index, row in zip(indices, chart.values, strict=True)]
         if len(rows) == 1 and chart.compared:
             names = (subject.title, subject.baseline or "baseline")
@@ -141,8 +148,7 @@ class RadarChart:
         rows += [(i.name, np.full(corners, value)) for i, value in whole if i.key in keys]
         known = np.concatenate([row[np.isfinite(row)] for _, row in rows])
         # A bar begins at 0. Nothing of a radar lies in its centre, where all spokes are one.
-        bars = corners < FEWEST_SPOKES or not known.size
-        ends = [0.0, 1.0] if bars else [known.min() - 0.15 * np.ptp(known)]
+        ends = [0.0, 1.0] if bars or not known.size else [known.min() - 0.15 * np.ptp(known)]
         limits = [index.range for index in indices]
         within = (min(low for low, _ in limits), max(high for _, high in limits))
         axis = Axis.around([*known, *ends], within)

@@ -1,7 +1,7 @@
 """Subject: what a rendering is of, the evaluation with all that is known around it."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from rprime.core.evaluate import Evaluation
 from rprime.core.scores.summary import ScoreSummary
@@ -60,7 +60,7 @@ class ReportSubject:
         """What is known about its origin, by name, in the order in which it is shown."""
         known = {
             **{name: getattr(self, name) for name in ORIGIN},
-            "time": self.created_at and self.created_at.isoformat(" ", "seconds"),
+            "time": self.created_at and f"{self.created_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
             "evaluation": self.id,
             "slice": self.slice,
             "population": population_text(self.evaluation),

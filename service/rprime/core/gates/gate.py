@@ -311,8 +311,8 @@ def _underpowered(draft: Draft, error: FloatArray, start: int, level: float) -> 
     example = "" if label is None else f" (class `{label}`)"
     detail = (
         f"Rule {rule.name} allows {number(rule.limit)}, but an unchanged model passes it in fewer "
-        f"than 8 of 10 cases{where}: the items tell changes from {number(needed[worst])} on from "
-        f"no change{example}. Take a larger limit or more items."
+        f"than 8 of 10 cases{where}: with these items, a change below {number(needed[worst])} "
+        f"cannot be told from no change{example}. Take a larger limit or more items."
     )
     pointer = f"/gate/results/{start + int(worst)}/min_detectable_drop"
     return Warning("underpowered", pointer, detail, SMALLEST_CHANGE)

@@ -1,6 +1,6 @@
 // Per-class charts: the values of one index with their intervals, and the radar of several.
 import { chosen, remember } from "./address.js";
-import { bound, clipped, count, decimal } from "./numbers.js";
+import { bound, clipped, count, decimal, stepOf } from "./numbers.js";
 import { lineOf, plot, tooltip } from "./plot.js";
 
 const ROWS = [24, 34];
@@ -28,6 +28,7 @@ export function drawDots(element, charts, pick) {
         type: "value",
         min,
         max,
+        interval: stepOf(min, max),
         axisLabel: { color: colours["ink-soft"], formatter: bound, hideOverlap: true },
         splitLine: { lineStyle: { color: colours.line } },
       },
@@ -91,7 +92,7 @@ function bars({ labels, outlines, axis }, colours, { names, describe, legend }) 
     height: 18 * labels.length * (outlines.length + 1) + 72,
     legend: { ...legend, data: names },
     grid: { left: 8, right: 24, top: 8, bottom: 48, containLabel: true },
-    xAxis: { type: "value", min: axis.low, max: axis.high, axisLabel: { color: colours["ink-soft"], formatter: bound, hideOverlap: true }, splitLine: { lineStyle: { color: colours.line } } },
+    xAxis: { type: "value", min: axis.low, max: axis.high, interval: stepOf(axis.low, axis.high), axisLabel: { color: colours["ink-soft"], formatter: bound, hideOverlap: true }, splitLine: { lineStyle: { color: colours.line } } },
     yAxis: { type: "category", inverse: true, data: labels, axisTick: { show: false }, axisLine: { show: false }, axisLabel: { color: colours.ink, formatter: (name) => clipped(name, 16) } },
     tooltip: describe(colours, ({ seriesIndex }) => seriesIndex),
     series: outlines.map(({ name, style, values }) => ({ type: "bar", name, data: values, itemStyle: { color: colours[style.colour] } })),
@@ -102,6 +103,9 @@ function spokes({ labels, outlines, axis }, colours, { width, names, describe, l
   const height = Math.min(Math.max(width * 0.85, 320), 460);
   const radius = ((width < 480 ? 0.58 : 0.72) * Math.min(width, height)) / 2;
   // A letter takes some seven pixels; a name has what is left of the width beside the circle.
+  const parts = (axis.high - axis.low) / stepOf(axis.low, axis.high);
+  // Where an end is not round, as -1/9, rings stand at quarters.
+  const rings = Math.abs(parts - Math.round(parts)) < 1e-6 ? Math.round(parts) : 4;
   const letters = Math.floor((width / 2 - radius - 20) / 7);
   return {
     height,
@@ -109,7 +113,7 @@ function spokes({ labels, outlines, axis }, colours, { width, names, describe, l
     radar: {
       center: ["50%", "47%"],
       radius,
-      splitNumber: 4,
+      splitNumber: rings,
       clockwise: true,
       axisName: { color: colours.ink, formatter: (name) => clipped(name, Math.min(letters, 12)) },
       axisLine: { lineStyle: { color: colours.line } },
