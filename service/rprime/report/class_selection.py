@@ -10,7 +10,7 @@ from rprime.report.names import shown
 
 T = TypeVar("T")
 
-MOST_CLASSES = 200
+MOST_CLASSES = 100
 """Of a file, which has no further pages."""
 
 
