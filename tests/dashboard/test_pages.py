@@ -270,10 +270,20 @@ def test_a_new_file_takes_back_what_was_said_of_the_one_before(server: str, visi
 
 
 def test_an_empty_field_is_no_error(server: str, visit: Visitor) -> None:
-    page = visit(server + EVALUATOR).page
+    seen = visit(server + EVALUATOR)
+    page = seen.page
     page.get_by_label("Confusion matrix").fill("")
     expect(page.get_by_role("status")).to_have_text("Paste a matrix to evaluate it.")
+    expect(page.get_by_placeholder("Paste a matrix to evaluate it.")).to_be_visible()
     expect(page.get_by_role("alert")).to_be_hidden()
+    # No report of another text stays below.
+    expect(page.locator(".classes")).to_have_count(0)
+    page.get_by_label("Confusion matrix").fill("1 x")
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("alert")).not_to_contain_text("below")
+    seen.complaints.clear()  # the answer is 422
+    page.get_by_label("Confusion matrix").fill("5 1\n2 7")
+    expect(page.locator(".classes tbody tr")).to_have_count(2)
 
 
 def test_the_address_has_the_options(server: str, visit: Visitor) -> None:

@@ -96,7 +96,8 @@ export function startEvaluator() {
   const explain = ({ title, code, detail, errors = [] }) => {
     const heading = code === "invalid_request" ? "This cannot be evaluated" : title;
     const lines = errors.map((error) => [placeOf(error.pointer), error.detail]);
-    problem.replaceChildren(element("strong", heading), ...(lines.length ? [listOf(lines)] : [element("p", detail)]), element("p", "The report below is still that of the matrix before."));
+    problem.replaceChildren(element("strong", heading), ...(lines.length ? [listOf(lines)] : [element("p", detail)]));
+    if (report.childElementCount) problem.append(element("p", "The report below is still that of the matrix before."));
     problem.hidden = false;
     text.setAttribute("aria-invalid", "true");
     report.classList.remove("stale");
@@ -106,7 +107,9 @@ export function startEvaluator() {
     const given = text.value;
     if (!given.trim()) {
       clear();
-      status.textContent = "Paste a matrix to evaluate it.";
+      report.replaceChildren();
+      offer();
+      text.placeholder = status.textContent = "Paste a matrix to evaluate it.";
       return undefined;
     }
     if (refused(given)) return undefined;
