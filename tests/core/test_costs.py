@@ -67,3 +67,10 @@ def test_the_costs_have_the_indices_that_were_asked_for() -> None:
     assert {entry.key for entry in (*known.overall, *known.per_class)} == set(KEYS)
     assert known.right.shape == (len(known.overall), 3)
     assert known.missed.shape == known.taken.shape == (len(known.per_class), 3)
+
+
+def test_costs_at_a_corner_of_an_index_are_undefined_without_a_word() -> None:
+    known = costs(dense([[5, 0], [3, 0]]), KEYS)
+    place = [entry.key for entry in known.overall].index("mcc")
+    assert np.isnan(known.right[place]).all()
+    assert np.isfinite(known.right[0]).all()

@@ -10,7 +10,7 @@ from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
-from rprime.core.values import compute
+from rprime.core.values import Values, compute
 
 TP, FN, FP, TN = range(4)
 
@@ -45,6 +45,11 @@ def costs(table: ConfusionTable, keys: tuple[str, ...]) -> Costs:
     """Differentiate smooth indices, in both scopes, at a single table with weights applied."""
     options = Options(indices=keys)
     values = compute(table, options, select(options))
+    with np.errstate(invalid="ignore"):  # slopes that are infinite in both directions
+        return _costs(values)
+
+
+def _costs(values: Values) -> Costs:
     of_classes = class_gradient(values)
     gradient = overall_gradient(values, of_classes)
     right = gradient.column + gradient.diagonal
