@@ -142,17 +142,18 @@ def _aickin(t: ConfusionTable) -> tuple[Array, Array, Array]:
     """
     total = t.total[..., None]
     true, predicted = t.support / total, t.predicted / total
-    observed = np.add.reduce(t.correct, axis=-1) / t.total
+    observed, k = np.add.reduce(t.correct, axis=-1) / t.total, t.k
 
     def advance(fitted: Array) -> Array:
-        p, q = np.split(fitted, 2, axis=-1)
+        p, q = fitted[..., :k], fitted[..., k:]
         chance = np.add.reduce(p * q, axis=-1)
         alpha = corrected(observed, chance)
         share, rate = (1 - alpha)[..., None], (alpha / chance)[..., None]
         p = true / (share + rate * q)
         return np.concatenate([p, predicted / (share + rate * p)], axis=-1)
 
-    p, q = np.split(fixed_point(advance, np.concatenate([true, predicted], axis=-1)), 2, axis=-1)
+    fitted = fixed_point(advance, np.concatenate([true, predicted], axis=-1))
+    p, q = fitted[..., :k], fitted[..., k:]
     return corrected(observed, np.add.reduce(p * q, axis=-1)), p, q
 
 
