@@ -101,20 +101,20 @@ def deltas(difference: Difference, level: float) -> list[Json]:
 
 def _deltas(*parts: Array) -> list[Json]:
     """Return Deltas from the arrays of their members, in flat order."""
-    flat = (part.ravel().tolist() for part in parts)
-    found = []
-    for candidate, baseline, value, start, end, method, reason in zip(*flat, strict=True):
-        known = start == start and end == end  # noqa: PLR0124 (NaN)
-        delta: Json = {
+    *flat, reasons = (part.ravel().tolist() for part in parts)
+    found: list[Json] = [
+        {
             "candidate": candidate,
             "baseline": baseline,
             "value": value,
-            "interval": (start, end) if known else None,
+            "interval": (start, end) if start == start and end == end else None,  # noqa: PLR0124 (NaN)
             "method": METHODS[int(method)] or None,
         }
+        for candidate, baseline, value, start, end, method in zip(*flat, strict=True)
+    ]
+    for i, reason in enumerate(reasons):
         if reason:
-            delta["reason"] = REASONS[int(reason)]
-        found.append(delta)
+            found[i]["reason"] = REASONS[int(reason)]
     return found
 
 

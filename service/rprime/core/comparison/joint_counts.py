@@ -84,15 +84,13 @@ class JointCounts:
 
         The row is tp, fn, not_wrong or answered; per class tp, fn, fp, tn or predicted.
         """
-        if row in COMPLEMENTS:
-            return self.flips(COMPLEMENTS[row], per_class=per_class)[::-1]
-        if not per_class:
-            entering, leaving = self.changed(row)
-            return self.items @ entering, self.items @ leaving
-        if row == CountRow.tp:
-            entering, leaving = self.changed(row)
-            return self.by_class(self.true, entering), self.by_class(self.true, leaving)
-        return self._entering(row, self.new), self._entering(row, self.old)
+        entering, leaving = _flipping(row, per_class=per_class) @ self.by_pattern
+        return (entering, leaving) if per_class else (entering.sum(), leaving.sum())
+
+    @cached_property
+    def by_pattern(self) -> Array:
+        """Items of each pattern, shape (PATTERNS, k)."""
+        return pattern_counts(self)
 
     def changed(self, row: CountRow) -> tuple[Array, Array]:
         """Return which combinations enter, and which leave, tp, not_wrong or answered, (c,)."""
@@ -105,15 +103,6 @@ class JointCounts:
         before, after = counted(self.old), counted(self.new)
         return after & ~before, before & ~after
 
-    def _entering(self, row: CountRow, predicted: Array) -> Array:
-        where = self.moved & (predicted < self.k)
-        if row == CountRow.fp:
-            where &= predicted != self.true
-        return self.by_class(predicted, where)
-
-
-COMPLEMENTS = {CountRow.fn: CountRow.tp, CountRow.tn: CountRow.fp}
-"""Counts that add up to a fixed number of items."""
 
 OF_CLASS = {
     CountRow.tp: CountRow.support,
@@ -205,6 +194,26 @@ WITHOUT = np.ravel_multi_index(
     (2, 3, 3),
 )
 """For each pattern, the pattern of the same item if the class did not occur."""
+
+
+@lru_cache(maxsize=32)
+def _flipping(row: CountRow, *, per_class: bool) -> Array:
+    """Whether an item of each pattern enters, and leaves, the count of a class, (2, PATTERNS).
+
+    Where it is not `per_class`, the item counts for its true class alone.
+    """
+    own = TRUE_IS == 1
+
+    def counted(seen: Array) -> Array:
+        hit, missed = seen == THIS, seen == MISSING
+        if not per_class:
+            kinds = {CountRow.tp: hit, CountRow.fn: ~hit, CountRow.not_wrong: hit | missed}
+            return own & kinds.get(row, ~missed)
+        kinds = {CountRow.tp: own & hit, CountRow.fn: own & ~hit, CountRow.fp: ~own & hit}
+        return np.asarray(kinds.get(row, ~own & ~hit if row == CountRow.tn else hit))
+
+    before, after = counted(OLD_IS), counted(NEW_IS)
+    return np.stack((after & ~before, before & ~after)).astype(np.float64)
 
 
 def at_patterns(patterns: Array, kinds: Array, classified: Array, predicted: Array) -> Array:

@@ -29,7 +29,6 @@ from rprime.core.comparison.joint_counts import (
     JointCounts,
     at_patterns,
     involvements,
-    pattern_counts,
     patterns_seen_by,
 )
 from rprime.core.counts import CountRow
@@ -146,7 +145,7 @@ class PairedItems:
         """
         if self.weights is not None:
             return self.weights.variance(lambda pairs: pairs.class_variance(old, new, classified))
-        counts = pattern_counts(self.joint)
+        counts = self.joint.by_pattern
         if self.groups is None:
             occurring = np.flatnonzero(counts.any(-1))
             found = variance_of_patterns(

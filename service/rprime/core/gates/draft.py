@@ -130,6 +130,8 @@ def draft_of(
 
 def _fixed_differences(known: Difference) -> Codes | VerdictCode:
     """Return the verdicts on differences that no test decides, shape (..., m)."""
+    if np.isfinite(known.value).all() and not known.reasons.any():
+        return VerdictCode.undecided
     missing = ~np.isfinite(known.value) | known.undefined
     undefined_before = np.isnan(known.baseline) & ~known.undefined
     code = np.where(undefined_before, VerdictCode.inconclusive, VerdictCode.undefined)
