@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from rprime.core.arrays import FloatArray
+from rprime.core.arrays import Array, FloatArray
+from rprime.core.comparison.joint_counts import OF_CLASS, JointCounts
 from rprime.core.comparison.paired_proportions import (
     discordance_bounds,
     mcnemar_mid_p,
@@ -20,8 +21,10 @@ from rprime.core.comparison.paired_proportions import (
     tango_interval,
     tango_z,
 )
+from rprime.core.counts import CountRow
 from rprime.core.gates.rule_tests import distance_found
 from rprime.core.intervals.proportions import binomial_tail_p, normal_quantile
+from rprime.core.items import Items
 from tests.core.comparison_sides import bracket, p_fail, p_pass
 
 REFERENCE = json.loads(
@@ -311,3 +314,22 @@ def test_the_exact_test_is_more_cautious_than_tangos_except_far_out(changed: int
     exact = sign_test_p(gains, losses)
     asymptotic = special.ndtr(tango_z(gains, losses, trials, np.zeros_like(losses)))
     assert (np.maximum(exact, 1e-3) >= np.minimum(asymptotic, 0.5) - 1e-12).all()
+
+
+@pytest.mark.parametrize("row", [*OF_CLASS, CountRow.not_wrong, CountRow.answered])
+def test_flips_are_the_items_that_enter_and_leave_a_count(row: CountRow) -> None:
+    draw, k = np.random.default_rng(5), 4
+    true, old, new = draw.integers(0, k, 300), *draw.integers(0, k + 1, (2, 300))
+
+    def counted(predicted: Array, one: int) -> Array:
+        own, hit, missed = true == one, predicted == one, predicted == k
+        kinds = {CountRow.tp: own & hit, CountRow.fn: own & ~hit, CountRow.fp: ~own & hit}
+        kinds |= {CountRow.tn: ~own & ~hit, CountRow.predicted: hit}
+        kinds |= {CountRow.not_wrong: own & (hit | missed), CountRow.answered: own & ~missed}
+        return np.asarray(kinds[row])
+
+    sides = [np.array([counted(predicted, i) for i in range(k)]) for predicted in (old, new)]
+    expected = [np.count_nonzero(one & ~other, axis=-1) for one, other in (sides[::-1], sides)]
+    joint = JointCounts.count(Items(true, old), Items(true, new), k)
+    np.testing.assert_array_equal(joint.flips(row, per_class=True), expected)
+    np.testing.assert_array_equal(joint.flips(row, per_class=False), np.sum(expected, axis=-1))

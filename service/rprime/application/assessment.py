@@ -37,15 +37,20 @@ class BaselineSide:
     requested, resolved, why
         What was asked for; the id of a stored evaluation, None for evidence in the request; and
         why it is this one.
-    identity
-        The same for the same baseline: its id, or the digest of its evidence.
+    evidence
+        Of the request; None for a stored evaluation.
     """
 
     side: Side
     requested: dict[str, Any]
     resolved: str | None
     why: str
-    identity: str
+    evidence: Evidence | None = None
+
+    @property
+    def identity(self) -> str | None:
+        """The same for the same baseline: its id, or the digest of its evidence."""
+        return self.resolved if self.evidence is None else self.evidence.input_digest
 
     @property
     def source(self) -> dict[str, Any]:

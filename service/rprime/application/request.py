@@ -266,7 +266,7 @@ def baseline_from_evidence(read: Evidence | None, rest: BaselineRest | None) -> 
         requested={"evidence": read.kind},
         resolved=None,
         why="It came with the request.",
-        identity=read.input_digest,
+        evidence=read,
     )
 
 

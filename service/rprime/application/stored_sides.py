@@ -72,7 +72,6 @@ def with_side(
         requested=query.requested,
         resolved=stored.id,
         why=found.why,
-        identity=stored.id,
     )
     if anchor:
         return replace(assessment, anchor_side=side)

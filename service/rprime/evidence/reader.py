@@ -134,7 +134,9 @@ def read_baseline(
     if found.labels != candidate.labels or found.items is None or candidate.items is None:
         return found
     # The identical array tells the comparison that these are the same items.
-    return replace(found, items=replace(found.items, true=candidate.items.true))
+    same = replace(found, items=replace(found.items, true=candidate.items.true))
+    vars(same)["fingerprint"] = candidate.fingerprint
+    return same
 
 
 EVIDENCE_ARRAYS: Mapping[Kind, tuple[str, ...]] = {

@@ -156,13 +156,9 @@ def changes_document(changes: CellChanges) -> list[Json]:
 def shift_document(shift: Shift) -> Json:
     """Return the tests of old-versus-new predictions, for information."""
     tests = {"bowker": shift.bowker, "stuart_maxwell": shift.stuart_maxwell}
+    names = ("statistic", "df", "p_value")
     documents: Json = {
-        key: {
-            "statistic": float(test.statistic),
-            "df": int(test.df),
-            "p_value": float(test.p_value),
-        }
-        for key, test in tests.items()
+        key: {name: getattr(test, name).item() for name in names} for key, test in tests.items()
     }
     return {**documents, "reason": shift.reason}
 

@@ -281,26 +281,23 @@ def _of_class(margins: Array, position: int, *, silent: bool) -> Gradient:
 
 def _integral(integrand: _Integrand, ends: Array) -> Array:
     """Compute the contribution of each cell to each target, shape (target, c); or NaN."""
-    change = integrand.path.change
     defined = np.asarray(np.isfinite(ends).all(-1))
     allowed = TOLERANCE * np.maximum(np.abs(ends).max(-1), 1.0)
-    total = np.zeros((len(ends), change.size))
+    total = np.zeros((len(ends), integrand.path.true.size))
     total[~defined] = np.nan
     panels, rises = np.array([[0.0, 1.0]]), np.diff(ends)
-    for rounds_left in range(MOST_ROUNDS, -1, -1):
+    for _ in range(MOST_ROUNDS):
         parts = _on_panels(integrand, panels)
         missed = np.abs(parts.sum(-1) - rises) > allowed[:, None]
         again = np.flatnonzero((missed & defined[:, None]).any(0))
-        if rounds_left == 0 or 2 * again.size > MOST_PANELS:
-            again = again[:0]
+        if not 0 < 2 * again.size <= MOST_PANELS:
+            return total + parts.sum(1)
         total += np.delete(parts, again, axis=1).sum(1)
         low, high = panels[again].T
         middle = (low + high) / 2
         panels = np.stack((low, middle, middle, high), axis=-1).reshape(-1, 2)
-        if not panels.size:
-            break
         rises = np.diff(integrand.values(panels.ravel()).reshape(len(ends), -1, 2))[..., 0]
-    return total
+    return total + _on_panels(integrand, panels).sum(1)
 
 
 def _on_panels(integrand: _Integrand, panels: Array) -> Array:

@@ -68,23 +68,19 @@ class JointCounts:
     @cached_property
     def support(self) -> Array:
         """Items of each class, shape (k,)."""
-        return self.by_class(self.true, np.ones(self.true.shape, dtype=bool))
+        return np.bincount(self.true, self.items, self.k)
 
     @cached_property
     def moved(self) -> Array:
         """Whether the two predictions differ, shape (c,)."""
         return np.asarray(self.old != self.new)
 
-    def by_class(self, classes: Array, where: Array) -> Array:
-        """Sum the items of some combinations by class, shape (k,)."""
-        return np.bincount(classes[where], self.items[where], self.k)
-
     def flips(self, row: CountRow, *, per_class: bool) -> tuple[Array, Array]:
         """Return the items that enter and that leave a count, (k,) of each class, else ().
 
         The row is tp, fn, not_wrong or answered; per class tp, fn, fp, tn or predicted.
         """
-        entering, leaving = _flipping(row, per_class=per_class) @ self.by_pattern
+        entering, leaving = _flipping(row) @ self.by_pattern
         return (entering, leaving) if per_class else (entering.sum(), leaving.sum())
 
     @cached_property
@@ -196,21 +192,16 @@ WITHOUT = np.ravel_multi_index(
 """For each pattern, the pattern of the same item if the class did not occur."""
 
 
-@lru_cache(maxsize=32)
-def _flipping(row: CountRow, *, per_class: bool) -> Array:
-    """Whether an item of each pattern enters, and leaves, the count of a class, (2, PATTERNS).
-
-    Where it is not `per_class`, the item counts for its true class alone.
-    """
-    own = TRUE_IS == 1
+@lru_cache(maxsize=16)
+def _flipping(row: CountRow) -> Array:
+    """Whether an item of each pattern enters, and leaves, the count of a class, (2, PATTERNS)."""
 
     def counted(seen: Array) -> Array:
-        hit, missed = seen == THIS, seen == MISSING
-        if not per_class:
-            kinds = {CountRow.tp: hit, CountRow.fn: ~hit, CountRow.not_wrong: hit | missed}
-            return own & kinds.get(row, ~missed)
-        kinds = {CountRow.tp: own & hit, CountRow.fn: own & ~hit, CountRow.fp: ~own & hit}
-        return np.asarray(kinds.get(row, ~own & ~hit if row == CountRow.tn else hit))
+        own, hit, missed = TRUE_IS == 1, seen == THIS, seen == MISSING
+        kinds = {CountRow.tp: own & hit, CountRow.fn: own & ~hit, CountRow.predicted: hit}
+        kinds |= {CountRow.fp: ~own & hit, CountRow.tn: ~own & ~hit}
+        kinds |= {CountRow.not_wrong: own & (hit | missed), CountRow.answered: own & ~missed}
+        return np.asarray(kinds[row])
 
     before, after = counted(OLD_IS), counted(NEW_IS)
     return np.stack((after & ~before, before & ~after)).astype(np.float64)

@@ -69,9 +69,7 @@ def tango_interval(
     valid = n > 0
     safe_n = np.where(valid, n, 1.0)
     # Exchanging gains and losses mirrors the interval, so both limits are one computation.
-    below, above = _distance_to_lower(
-        np.stack([x, y]), np.stack([y, x]), np.stack([safe_n] * 2), np.stack([quantile] * 2)
-    )
+    below, above = _distance_to_lower(np.array((x, y)), np.array((y, x)), safe_n, quantile)
     observed = (x - y) / safe_n
     lower, upper = np.maximum(observed - below, -1.0), np.minimum(observed + above, 1.0)
     return np.where(valid, lower, np.nan), np.where(valid, upper, np.nan)
@@ -148,17 +146,17 @@ def _variance_and_slope(
     For a negative D0 the roles of gains and losses are exchanged, which leaves the variance as
     it is; with D0 >= 0 every term under the root is positive, so nothing cancels.
     """
-    below = d0 < 0
+    below, d = d0 < 0, np.abs(d0)
     gains, losses = np.where(below, y, x), np.where(below, x, y)
-    d = np.abs(d0)
-    rise = 2 * n - gains + losses
-    b = rise * d - gains - losses
-    c = losses * d * (1 - d)
+    rise, straight = 2 * n - gains + losses, 1 - 2 * d
+    b, spread = rise * d - gains - losses, d * (1 - d)
+    c = losses * spread
     root = np.sqrt(b * b + 8 * n * c)
-    q = np.where(b > 0, 2 * c / np.where(b > 0, b + root, 1.0), (root - b) / (4 * n))
-    steepness = (b * rise + 4 * n * losses * (1 - 2 * d)) / np.where(root > 0, root, 1.0)
-    slope = (steepness - rise) / (2 * n) + 1 - 2 * d
-    return np.asarray(2 * q + d * (1 - d)), np.where(below, -slope, slope)
+    # The share q of losses solves 2 n q^2 + b q = c, and so does its derivative by D0.
+    far, total = b > 0, root + np.abs(b)
+    q = np.where(far, 2 * c / np.where(far, total, 1.0), total / (4 * n))
+    slope = 2 * (losses * straight - rise * q) / np.where(root > 0, root, 1.0) + straight
+    return 2 * q + spread, np.where(below, -slope, slope)
 
 
 def _distance_to_lower(x: FloatArray, y: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
@@ -182,16 +180,17 @@ def _distance_to_lower(x: FloatArray, y: FloatArray, n: FloatArray, z: FloatArra
     log_t = np.clip(np.log(z2 * (x + y + z2)) / 2 - np.log(n), low, high)
     for _ in range(_ROUNDS):  # pragma: no branch (about five rounds converge)
         t = np.exp(log_t)
-        inside = observed - t > -1.0
-        variance, slope = _variance_and_slope(x, y, n, np.maximum(observed - t, -1.0))
+        d0 = observed - t
+        variance, slope = _variance_and_slope(x, y, n, np.maximum(d0, -1.0))
         variance = np.maximum(variance, _TINY)
         excess = 2 * log_t + offset - np.log(variance)
-        low, high = np.where(excess < 0, log_t, low), np.where(excess < 0, high, log_t)
-        following = log_t - excess / (2 + np.where(inside, slope * t / variance, 0.0))
-        close = np.abs(following - log_t) <= _TOLERANCE
+        short = excess < 0
+        low, high = np.where(short, log_t, low), np.where(short, high, log_t)
+        step = excess / (2 + (d0 > -1.0) * slope * t / variance)
+        following, close = log_t - step, np.abs(step) <= _TOLERANCE
         within = close | ((following > low) & (following < high))
         log_t = np.where(within, following, (low + high) / 2)
-        if not np.any(~close & (high - low > _TOLERANCE)):
+        if not (~close & (high - low > _TOLERANCE)).any():
             break
     return np.where(room > 0, np.exp(log_t), 0.0)
 

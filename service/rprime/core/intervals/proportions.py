@@ -266,14 +266,14 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
     The relative accuracy is 1e-10 up to a million trials and 1e-7 up to 1e12; below 1e-200 it is
     1e-9 and 1e-3.
     """
-    x, n, p = np.broadcast_arrays(_floats(successes), _floats(trials), _floats(share))
+    x, n, p = _floats(successes), _floats(trials), _floats(share)
     inside = (x > 0) & (x <= n)
     tail = np.asarray(
         special.betainc(np.where(inside, x, 1.0), np.where(inside, n - x + 1, 1.0), p)
     )
     far = inside & (p > 0) & (tail < _FAR)
     if far.any():
-        tail[far] = _far_tail(x[far], n[far], p[far])
+        tail[far] = _far_tail(*(part[far] for part in np.broadcast_arrays(x, n, p)))
     return np.where(inside, tail, np.where(n > 0, np.where(x > 0, 0.0, 1.0), np.nan))
 
 

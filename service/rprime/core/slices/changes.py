@@ -193,9 +193,10 @@ class SlicedPairs:
         assert not per_class  # noqa: S101 (slices are compared in overall indices)
         if row == CountRow.fn:
             return self.flips(CountRow.tp, per_class=False)[::-1]
+        joint = self.joint
         entering, leaving = (
-            self.joint.by_class(self.joint.true, part).reshape(self.shape).sum(-1)
-            for part in self.joint.changed(row)
+            np.bincount(joint.true[part], joint.items[part], joint.k).reshape(self.shape).sum(-1)
+            for part in joint.changed(row)
         )
         return entering, leaving
 
