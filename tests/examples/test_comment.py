@@ -5,7 +5,9 @@ import os
 import shutil
 import tarfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
@@ -45,11 +47,20 @@ def variables(forge: Forge, folder: Path, token: str) -> dict[str, str]:
     }
 
 
+@cache
+def report(model: str) -> str:
+    """Evaluate a model, once for all tests."""
+    with TemporaryDirectory() as folder:
+        table = Path(folder) / "table.json"
+        table.write_text('{"confusion_matrix": [[5, 1], [2, 7]], "labels": ["<a>", "b"]}')
+        given = ("--model", model, "--markdown", "rprime.md")
+        run("rprime", "evaluate", table, *given, cwd=Path(folder))
+        return (Path(folder) / "rprime.md").read_text()
+
+
 def comment(forge: Forge, folder: Path, model: str = "", *, token: str = TOKEN) -> Done:
-    """Evaluate a model and put the report into request 7."""
-    table = folder / "table.json"
-    table.write_text('{"confusion_matrix": [[5, 1], [2, 7]], "labels": ["<a>", "b"]}')
-    run("rprime", "evaluate", table, "--model", model, "--markdown", "rprime.md", cwd=folder)
+    """Put the report about a model into request 7."""
+    (folder / "rprime.md").write_text(report(model))
     given = variables(forge, folder, token)
     return run("rprime", "comment", "rprime.md", cwd=folder, variables=given)
 
