@@ -51,16 +51,14 @@ class ClassChart(MeasureColumns):
     @classmethod
     def ordered(cls, subject: ReportSubject) -> "ClassChart":
         """Take the first page of the classes, in the order of the report's table."""
-        chart = cls.of(Measures(subject), asked_indices(subject)).as_in_table(subject)
-        kept = chart.taken(np.arange(min(len(chart.labels), MOST_ROWS)))
-        first = f"{len(kept.labels)} of " if len(kept.labels) < kept.total else ""
-        return replace(kept, order=f"{first}{chart.order}")
+        return cls.of(Measures(subject), asked_indices(subject)).as_in_table(subject)
 
     def as_in_table(self, subject: ReportSubject) -> "ClassChart":
-        """Order all classes as the report's table does."""
+        """Keep the first page of the classes, in the order of the report's table."""
         lines, order = ordered_classes(Measures(subject), ClassSelection(size=MOST_ROWS))
-        ordered = self.named([line.label for line in lines])
-        return replace(ordered, order=f"{plural(self.total, 'class')}, {order}.")
+        kept = self.named([line.label for line in lines[:MOST_ROWS]])
+        first = f"{len(kept.labels)} of " if len(kept.labels) < kept.total else ""
+        return replace(kept, order=f"{first}{plural(kept.total, 'class')}, {order}.")
 
     @property
     def title(self) -> str:
