@@ -1,6 +1,7 @@
 """The population that a request names, as the core takes it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
@@ -127,14 +128,15 @@ def refuse_unknown_classes(given: Iterable[str], labels: Sequence[str], place: s
 
 def _of_labels(shares: Mapping[str, float], labels: Sequence[str], place: str) -> Array:
     refuse_unknown_classes(shares, labels, place)
-    return _shares([shares.get(name, 0.0) for name in labels], place)
+    return _shares([shares.get(name, 0.0) for name in labels], place, set(labels) - set(shares))
 
 
-def _shares(shares: list[float], place: str) -> Array:
+def _shares(shares: list[float], place: str, missing: AbstractSet[str] = frozenset()) -> Array:
     found = np.array(shares)
     total = float(found.sum())
     if abs(total - 1) > CLOSE:
-        detail = f"The shares sum to {total:.6g}; they must sum to 1. Divide each by their sum."
+        detail = f"The shares sum to {total:.6g}; they must sum to 1. "
+        detail += f"Class `{min(missing)}` has none." if missing else "Divide each by their sum."
         raise refuse(place, "shares_do_not_sum_to_one", detail)
     return found
 

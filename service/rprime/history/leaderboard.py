@@ -18,6 +18,7 @@ from rprime.core.options import Options
 from rprime.core.populations.population import Population
 from rprime.history.series import Measured, Point
 from rprime.problems.problem import refuse
+from rprime.report.decimals import plural
 from rprime.schemas.history import LeaderboardQuery
 from rprime.store import Filters, Store
 
@@ -203,7 +204,7 @@ def _why(best: Point, held: list[Comparison], adjusted: Array, apart: Array) -> 
     """Explain a tier by its tests."""
     if not held:
         return "No other version remains."
-    name = best.version or best.evaluation
+    name = f"version {best.version}" if best.version else best.evaluation
     how = " and ".join(sorted({comparison.pairing or "untested" for comparison in held}))
     tests = f"{how} tests, one-sided at {LEVEL:g}, Holm-adjusted"
     tied, worse = adjusted[~apart], adjusted[apart]
@@ -211,7 +212,10 @@ def _why(best: Point, held: list[Comparison], adjusted: Array, apart: Array) -> 
     if tied.size:
         closest = np.nanmin(tied) if np.isfinite(tied).any() else None
         number = "no test exists" if closest is None else f"smallest p {closest:.3g}"
-        parts.append(f"{tied.size} without a clear difference to {name} ({number})")
+        parts.append(
+            f"{plural(tied.size, 'version')} without a clear difference to {name} ({number})"
+        )
     if worse.size:
-        parts.append(f"{worse.size} shown to be worse than {name} (largest p {worse.max():.3g})")
+        number = plural(worse.size, "version")
+        parts.append(f"{number} shown to be worse than {name} (largest p {worse.max():.3g})")
     return f"{'; '.join(parts)}: {tests}."

@@ -155,8 +155,9 @@ class Alignment:
 def comparability(candidate: Side, baseline: Side) -> Comparability:
     """Return how far two sides can be compared.
 
-    Both are over one list of classes. Two fingerprints decide; else, two declared identifiers. The
-    items are the same only if both sides have items and the true classes agree one by one.
+    Both are over one list of classes. Two fingerprints decide; else, two declared identifiers;
+    else, whether any class has items on both sides. The items are the same only if both sides have
+    items and the true classes agree one by one.
     """
     ours, theirs = candidate.items, baseline.items
     if (
@@ -171,11 +172,16 @@ def comparability(candidate: Side, baseline: Side) -> Comparability:
     elif candidate.test_set is not None and baseline.test_set is not None:
         same = candidate.test_set == baseline.test_set
     else:
-        return "unknown"
+        return "unknown" if shares_class(candidate, baseline) else "different"
     if not same:
         return "different"
     same = ours is not None and theirs is not None and np.array_equal(ours.true, theirs.true)
     return "same_items" if same else "same_test_set"
+
+
+def shares_class(candidate: Side, baseline: Side) -> bool:
+    """Whether any class, of one list, has items on both sides."""
+    return bool((candidate.table.support * baseline.table.support).any())
 
 
 def _renumbered(codes: Array, places: Array, k: int) -> Array:

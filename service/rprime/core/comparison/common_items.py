@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.alignment import Side, shares_class
 from rprime.core.items import Items, table_of
 from rprime.core.scores.scores import Scores
 
@@ -69,16 +69,18 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
         now, before = (100 * float(share[worst]) for share in shares)
         name = candidate.labels[worst]
         parts.append(f"class `{name}` has {now:.3g} % of them instead of {before:.3g} %")
-    if common is not None:
+    advice = "Compare with a baseline that was evaluated on this test set."
+    if not shares_class(candidate, baseline):
+        parts.append("no class has items on both sides")
+    elif common is not None:
         parts.append(
             f"they share {common.shared:,} items by their ids, and a paired comparison needs 90 % "
             "of either"
         )
-        advice = "Compare with a baseline that was evaluated on this test set."
     elif candidate.items is None or baseline.items is None:
-        advice = "Send the items of both with `item_id`: then shared ones are compared."
+        advice = "Send the items of both with a column `item_id`: then shared ones are compared."
     else:
-        advice = "Send `item_id` with both: then the items that they share are compared."
+        advice = "Send a column `item_id` with both: then the items that they share are compared."
     return f"The test sets differ: {'; '.join(parts)}. {advice}"
 
 
