@@ -14,6 +14,7 @@ _NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*?)0*)?")
 _JOINERS = re.compile(f"[{JOINERS}]")
 _TRUTH = {"true": "1", "false": "0"}
 _MISSING = {"nan", "<na>"}
+_FRACTION = re.compile(r"-?[0-9]*\.[0-9]+(?:e-?[0-9]+)?", re.IGNORECASE)
 
 
 def read_texts(
@@ -66,3 +67,20 @@ def twins(labels: tuple[str, ...]) -> tuple[str, str] | None:
         if first is not label:
             return first, label
     return None
+
+
+@lru_cache(maxsize=256)
+def doubtful(labels: tuple[str, ...]) -> dict[str, str]:
+    """Return classes that may be none: one that marks a missing value, and one that is a score.
+
+    The keys are `missing_mark` and `score`. A score is a fraction, and most labels are fractions.
+    """
+    found = {}
+    mark = next((label for label in labels if label.lower() in {*_MISSING, "null"}), None)
+    if mark is not None:
+        found["missing_mark"] = mark
+    fractions = [label for label in labels if _FRACTION.fullmatch(label)]
+    fractions = [label for label in fractions if integer_text(label) is None]
+    if 2 * len(fractions) > len(labels):
+        found["score"] = fractions[0]
+    return found

@@ -229,7 +229,10 @@ class Raw:
             return
         for name, raw in (("y_true", self.true), ("y_pred", self.predicted)):
             items = np.flatnonzero(absent[raw])
-            detail = f"The label is not in `labels`; this is the first of {items.size} such items."
+            detail = (
+                "The label is not in `labels`, or has no column of scores; this is the first of "
+                f"{items.size} such items."
+            )
             if name == "y_pred":
                 detail += ' `"unknown_labels": "unclassified"` counts such predictions as missing.'
             raise_places(items[:1, None], f"{self.pointer}/{name}", "undeclared_label", detail)

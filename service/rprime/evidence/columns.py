@@ -56,16 +56,22 @@ _OF_TRUTH = re.compile("true|truth|label|target|actual|gold|expected", re.IGNORE
 
 
 def missing(name: str, columns: list[str]) -> str:
-    """Say that a column is missing, and which of the others may be meant."""
+    """Say that a column is missing, and what the body may be or which column may be meant."""
+    if columns[:1] and columns[0].lstrip().startswith(("{", "[")):
+        return f"The column `{name}` is missing; the body looks like JSON: send it as such."
+    if "confusion_matrix" in columns:
+        return f"The column `{name}` is missing. Send a confusion matrix as JSON."
     predicted = [column for column in columns if _OF_PREDICTIONS.search(column)]
     true = [c for c in columns if _OF_TRUTH.search(c) and c not in predicted]
     likely = {"y_true": true, "y_pred": predicted}
     meant = [f"{key}={own[0]}" for key, own in likely.items() if own and key not in columns]
     helps = likely[name] and all(map(is_name, columns))
     example = f", as in `{','.join(meant)}`" if helps else ""
+    unnamed = any(column.replace(".", "").isdecimal() for column in columns)
+    header = " A CSV begins with a line of column names." if unnamed else ""
     return (
         f"The column `{name}` is missing; the body has {_listed(columns)}. If one of them holds "
-        f"it, say so in `columns`{example}."
+        f"it, say so in `columns`{example}.{header}"
     )
 
 

@@ -23,6 +23,10 @@ RULE = (
 )
 
 NO_LABEL = "The item has no label. Only predictions may be missing; leave the item out."
+NESTED = (
+    "A label is a string, an integer or a boolean. Send a column as a flat array, the position of "
+    "the 1 in place of a one-hot row, and probabilities as `y_score`."
+)
 INTEGER_RULE = "An integer label lies between -(2^53-1) and 2^53-1."
 
 
@@ -123,5 +127,6 @@ def mixed(values: Sequence[Any], pointer: str, *, null: bool, like: object) -> I
         fits = is_integer(value) if integers else isinstance(value, type(like))
         if not fits and not (null and value is None):
             kind = "null, which only `y_pred` may have" if value is None else kind_of(value)
-            detail = f"Every label is {wanted} here; this is {kind}."
+            nested = isinstance(value, list | dict)
+            detail = NESTED if nested else f"Every label is {wanted} here; this is {kind}."
             yield Violation(f"{pointer}/{i}", "mixed_labels", detail)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.items import Items, table_of
-from rprime.core.label_texts import twins
+from rprime.core.label_texts import doubtful, twins
 from rprime.core.scores.scores import Scores
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
@@ -104,11 +104,27 @@ def read(document: Document, limits: Limits) -> Evidence:
             f"`{label}` and `{other}` may be one class in two spellings. If so, map one of them "
             "to the other by `aliases`."
         )
-        notes = (*notes, Warning("similar_labels", "/labels", detail, "docs/cli.md#labels"))
+        notes = (*notes, Warning("similar_labels", "/labels", detail, LABELS))
+    if document.arrays.get("labels") is None:
+        found = doubtful(evidence.labels)
+        notes += tuple(
+            Warning(f"label_is_{why}", "/labels", DOUBTS[why].format(label), LABELS)
+            for why, label in found.items()
+        )
     matrices = {}
     if not document.arrays.keys().isdisjoint(MATRICES):
         matrices = read_matrices(document, len(evidence.labels))
     return replace(evidence, matrices=matrices, warnings=notes) if matrices or notes else evidence
+
+
+LABELS = "docs/cli.md#labels"
+DOUBTS = {
+    "missing_mark": "`{}` counts as a class. If it means that there is no label, send null in "
+    "`y_pred`, and leave out items without a true class. If it is a class, declare it in `labels`.",
+    "score": "Most classes are fractions such as `{}`. If these are scores, send them as `y_score` "
+    "or as columns `score:<label>`. If they are classes, declare them in `labels`.",
+}
+"""Why a label may be none, in a sentence with the label."""
 
 
 def read_baseline(
@@ -270,13 +286,29 @@ def _codes(document: Document, most: int) -> Coded:
 def _classified(document: Document, found: Coded, scores: Array) -> Coded:
     """Predict the first class of the highest score, unless the request has predictions."""
     predicted = found.predicted
+    best, warnings = scores.argmax(-1), found.warnings
     if document.arrays.get("y_pred") is None:
-        predicted = np.asarray(scores.argmax(-1), dtype=found.true.dtype)
+        predicted = np.asarray(best, dtype=found.true.dtype)
+    elif (warning := _contradicted(predicted, best, len(found.labels))) is not None:
+        warnings = (*warnings, warning)
     least = document.rest.get("reject_below")
     if isinstance(least, int | float):  # other types are refused with the options
         k = np.asarray(len(found.labels), dtype=predicted.dtype)
         predicted = np.where(scores.max(-1) < least, k, predicted)
-    return replace(found, predicted=predicted)
+    return replace(found, predicted=predicted, warnings=warnings)
+
+
+def _contradicted(predicted: Array, best: Array, k: int) -> Warning | None:
+    """Warn where most predictions are not the class of the largest score."""
+    answered = np.count_nonzero(predicted < k)
+    same = np.count_nonzero(predicted == best)
+    if 2 * same >= answered:
+        return None
+    detail = (
+        f"Only {same:,} of {answered:,} predictions are the class with the largest score. Check "
+        "the order of the columns of `y_score`, which is that of `labels`."
+    )
+    return Warning("predictions_contradict_scores", "/y_pred", detail, LABELS)
 
 
 def _weights(document: Document, size: int) -> Array | None:

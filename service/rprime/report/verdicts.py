@@ -101,9 +101,9 @@ def tally(gate: Gate) -> str:
     parts += [f"{number:,} {word}" for number, word in others]
     look, planned = "", f" of {gate.budget} planned" if gate.budget else ""
     if gate.look is None and gate.budget:
-        look = f" {plural(gate.budget, 'gate')} may use the test set."
+        look = f" {plural(gate.budget, 'evaluation')} may use the test set."
     elif gate.look is not None and (planned or gate.look > 1):
-        look = f" This is gate {gate.look}{planned} on this test set."
+        look = f" This is evaluation {gate.look}{planned} on this test set."
     return f"{', '.join(parts)}. One-sided tests at {percent(gate.alpha)}.{look}"
 
 

@@ -5,6 +5,7 @@ from unicodedata import normalize
 
 import orjson
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     ConfigDict,
     Discriminator,
@@ -19,7 +20,16 @@ from rprime.core.gates.sliced import Slice
 from rprime.schemas.fields import Absent, Answer, IntegerLabel, Request, optional
 
 MOST_SHARES = 10_000
-Share = Annotated[float, Field(ge=0, le=1)]
+
+
+def _share(given: float) -> float:
+    if given > 1:
+        detail = "value is not a share from 0 to 1: divide percents by 100"
+        raise PydanticCustomError("not_a_share", detail)
+    return given
+
+
+Share = Annotated[float, Field(ge=0, json_schema_extra={"maximum": 1}), AfterValidator(_share)]
 Shares = Annotated[dict[str, Share], Field(min_length=1, max_length=MOST_SHARES)]
 StratumName = Annotated[str, Field(min_length=1)]
 Prevalence = Annotated[

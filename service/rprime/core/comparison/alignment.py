@@ -155,11 +155,13 @@ class Alignment:
 def comparability(candidate: Side, baseline: Side) -> Comparability:
     """Return how far two sides can be compared.
 
-    Both are over one list of classes. Two fingerprints decide; else, two declared identifiers;
-    else, whether any class has items on both sides. The items are the same only if both sides have
-    items and the true classes agree one by one.
+    Both are over one list of classes. Without a class that has items on both sides, the test sets
+    differ. Else two fingerprints decide; else, two declared identifiers. The items are the same
+    only if both sides have items and the true classes agree one by one.
     """
     ours, theirs = candidate.items, baseline.items
+    if not shares_class(candidate, baseline):
+        return "different"
     if (
         ours
         and theirs
@@ -172,7 +174,7 @@ def comparability(candidate: Side, baseline: Side) -> Comparability:
     elif candidate.test_set is not None and baseline.test_set is not None:
         same = candidate.test_set == baseline.test_set
     else:
-        return "unknown" if shares_class(candidate, baseline) else "different"
+        return "unknown"
     if not same:
         return "different"
     same = ours is not None and theirs is not None and np.array_equal(ours.true, theirs.true)

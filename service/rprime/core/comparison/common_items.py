@@ -84,6 +84,30 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
     return f"The test sets differ: {'; '.join(parts)}. {advice}"
 
 
+def supports_differ(candidate: Side, baseline: Side) -> str | None:
+    """Say in one or two sentences how the items of the classes differ; None if they do not.
+
+    Both sides are over one list of classes.
+    """
+    ours, theirs = candidate.table, baseline.table
+    apart = np.abs(ours.support - theirs.support)
+    worst = int(np.argmax(apart))
+    if not apart[worst]:
+        return None
+    said = (
+        f"Class `{candidate.labels[worst]}` has {ours.support[worst]:,.10g} items in the candidate "
+        f"and {theirs.support[worst]:,.10g} in the baseline."
+    )
+    if np.array_equal(ours.support, theirs.predicted) or np.array_equal(
+        theirs.support, ours.predicted
+    ):
+        said += (
+            " The items of the classes on one side are the predictions on the other: one matrix "
+            "may be transposed. See `axis`."
+        )
+    return said
+
+
 def with_items(side: Side, places: Array, true: Array) -> Side:
     """Return a side with some of its items, and these true classes."""
     known = side.items

@@ -30,6 +30,7 @@ from rprime.core.comparison.common_items import (
     count_common,
     enough,
     sets_differ,
+    supports_differ,
     with_items,
 )
 from rprime.core.comparison.compared_side import ComparedSide
@@ -175,7 +176,7 @@ def compare(
         shift=None if items is None else shift(items.joint, grouped=items.grouped),
         changes=changed,
         attributions=_attributions(values, attributed if aligned.common.size else attributed or ()),
-        warnings=tuple(_warnings(relation, values, aligned, differ)),
+        warnings=tuple(_warnings(relation, values, aligned, (ours, theirs), differ)),
         aligned=values,
         common_items=common if relation == "common_items" else None,
         sets_differ=differ,
@@ -316,26 +317,30 @@ def _attributions(
 
 
 def _warnings(
-    relation: Comparability, values: AlignedValues, aligned: Alignment, differ: str | None
+    relation: Comparability,
+    values: AlignedValues,
+    aligned: Alignment,
+    sides: tuple[Side, Side],
+    differ: str | None,
 ) -> Iterator[Warning]:
+    supports = supports_differ(*sides) if values.pairs is None else None
     if relation == "unknown":
-        yield _warning("test_set_unknown")
+        yield _warning("test_set_unknown", supports)
     if differ is not None:
         yield _warning("different_test_sets", differ)
     elif values.one_test_set and values.pairs is None:
         yield _warning("unpaired")
-        ours, theirs = (side.values.sampled for side in (values.candidate, values.baseline))
-        if not np.array_equal(ours.support, theirs.support):
-            yield _warning("supports_differ")
-    if not aligned.same_classes:
-        yield _warning("classes_differ", None if aligned.common.size else NO_CLASS)
+        if supports:
+            yield _warning("supports_differ", supports)
+    if aligned.common.size and not aligned.same_classes:
+        yield _warning("classes_differ")
 
 
-def _warning(code: str, text: str | None = None) -> Warning:
-    return Warning(code, "/comparison", text or TEXTS[code], "docs/statistics.md#comparability")
+def _warning(code: str, more: str | None = None) -> Warning:
+    message = " ".join(filter(None, (TEXTS.get(code), more)))
+    return Warning(code, "/comparison", message, "docs/statistics.md#comparability")
 
 
-NO_CLASS = "The two sides share no class, so they cannot be compared by class."
 TEXTS = {
     "test_set_unknown": "The request does not show that both sides used the same test set, so they "
     "are compared as independent samples. Send a fingerprint or an identifier of the test set.",

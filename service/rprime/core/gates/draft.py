@@ -41,7 +41,7 @@ class Rows:
         The `known` classes have a row each; `others` are further ones, which "all" leaves out.
         """
         if rule.classes is None:
-            return cls.single(exists=items.size > 0 and bool(items[0] > 0))
+            return cls.single(exists=items.size > 0 and bool(rule.confusion is None or items[0]))
         count = dict(zip(known, items.tolist(), strict=True))
         everything = rule.classes == "all"
         wanted = known if everything else rule.classes

@@ -66,7 +66,7 @@ def run_gate(
     options
         Of the evaluation. The gate ignores `undefined`: a replaced value must not decide.
     look
-        How many gates have looked at this test set, including this one; None if nobody counted.
+        How many evaluations have used this test set, this one included; None if nobody counted.
 
     Raises
     ------
@@ -80,25 +80,32 @@ def run_gate(
     verdict: GateVerdict = "no_rules"
     results: tuple[Result, ...] = ()
     warnings: tuple[Warning, ...] = ()
+    unjudged: tuple[Warning, ...] = ()
     if gate.rules:
         side = GateCandidate(candidate, comparisons, options, gate.indices)
         run = GateRun.of(gather_evidence(gate, side), comparisons, today)
         verdict = GATE_VERDICTS[int(conclude(run.decisions, run.effects, run.plan))]
         results = tuple(run.results())
-        warnings = (*_look_warnings(gate, look), *run.warnings())
+        unjudged = tuple(_omission_warnings(gate, candidate))
+        warnings = (*_look_warnings(gate, look), *run.warnings(), *unjudged)
     deciding = [r for r in results if verdict != "fail" or r.effect == "fail"]
     judged = any(result.verdict in JUDGED_VERDICTS for result in deciding)
     differ = {name: c.sets_differ for name, c in comparisons.items() if c}
+    message = gate_sentence(verdict, results, judged=judged, differences=differ)
     return GateResult(
         verdict=verdict,
         judged=judged,
-        message=gate_sentence(verdict, results, judged=judged, differences=differ),
+        message=" ".join((message, *(warning.detail for warning in unjudged))),
         alpha=gate.level,
         look=look,
         budget=gate.looks,
         results=results,
         warnings=warnings,
     )
+
+
+MOST_OMITTED = 0.01
+"""Largest share of items without a prediction that no rule needs to count."""
 
 
 def _look_warnings(gate: Gate, look: int | None) -> Iterator[Warning]:
@@ -108,6 +115,18 @@ def _look_warnings(gate: Gate, look: int | None) -> Iterator[Warning]:
             "false verdicts are more likely than alpha says. Use a new test set."
         )
         yield Warning("looks_exceeded", "/gate/look", detail, "docs/gates.md#repeated-looks")
+
+
+def _omission_warnings(gate: Gate, candidate: Side) -> Iterator[Warning]:
+    """Warn where items have no prediction, and no rule bounds an index that counts these."""
+    table = candidate.table
+    missing = float(table.total - np.add.reduce(table.answered, axis=-1))
+    if missing > MOST_OMITTED * table.total and all(r.target.ignores_omissions for r in gate.rules):
+        detail = (
+            f"{number(missing)} of {number(float(table.total))} items have no prediction, and no "
+            "rule counts these as wrong: add one about `coverage`."
+        )
+        yield Warning("omissions_not_judged", "/gate", detail, "docs/gates.md#rules")
 
 
 @dataclass(frozen=True, eq=False)

@@ -283,8 +283,8 @@ def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
     target = rule.target
     name, (low, high) = target.name, target.entry.range
     if rule.kind in TURNED and target.best == low:
-        other, change, better = TURNED[rule.kind]
-        text = f"{name} is best at {low:g}, so {change} is {better}: use {other}."
+        other, effect = TURNED[rule.kind]
+        text = f"{name} is best at {low:g}, so {effect}: use {other}."
         yield rule.kind, f"use_{other}", text
     elif not np.isfinite(rule.limit):
         yield rule.kind, "not_finite", "The limit must be a finite number."
@@ -306,10 +306,11 @@ def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
 
 
 TURNED = {
-    "max_drop": ("max_gain", "a drop", "an improvement"),
-    "min_gain": ("max_drop", "a gain", "a loss"),
+    "min_value": ("max_value", "a lower bound fails good models and passes bad ones"),
+    "max_drop": ("max_gain", "a drop is an improvement"),
+    "min_gain": ("max_drop", "a gain is a loss"),
 }
-"""The kind for an index that is best at its lowest value, and what the given one would bound."""
+"""The kind for an index that is best at its lowest value, and the effect of the given one."""
 NEEDS_SUPERIORITY = {
     "max_drop": "max_drop: 0 passes only a candidate that is proven better than the baseline: "
     "write min_gain: 0 for that, or the largest drop that you accept, for example 0.02.",

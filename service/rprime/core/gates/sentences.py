@@ -143,10 +143,11 @@ def _on_slice(result: Result) -> str:
 def _measured(result: Result, rule: Rule) -> str:
     """Describe the value or its change, with its limits."""
     if rule.compares:
-        delta, change = result.delta, "changed"
-        if delta is not None:
-            moved = f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
-            change = moved if delta else "did not change"
+        delta, change = result.delta, "did not change"
+        if delta is None:
+            return f"{_subject(result, rule)} is {number(result.observed or 0)}"
+        if delta:
+            change = f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
         since = " since the anchor" if result.against == "anchor" else ""
         return f"{_subject(result, rule)} {change}{since}{_limits_of_change(result)}"
     value = "undefined" if result.observed is None else number(result.observed)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -17,13 +17,35 @@ from rprime.core.gates.estimate import Estimate
 from rprime.core.index import Index, IndexScope
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
 
 Classes = Literal["all"] | tuple[str, ...] | None
 Mistake = tuple[str, str, str]
 """The member of the rule, a stable code, and a sentence."""
 Correlated = tuple[IndexScope, str, str | None]
 """Scope, key and class by which a comparison knows the influences of a number."""
+
+
+@cache
+def ignores_omissions(scope: IndexScope, key: str) -> bool:
+    """Whether an index is no worse on a table that loses half of its predictions."""
+    entry = find(scope, key)
+    if entry is None or entry.scored or entry.best is None:
+        return False
+    if entry.universe == "classified":
+        return True
+    options = Options(indices=(key,), beta=2.0, cost=1 - np.eye(3), kappa_weights="linear")
+    counts = np.array([[[80.0, 10, 10], [10, 80, 10], [6, 14, 80]]]) / [[[1.0]], [[2.0]]]
+    table = ConfusionTable.dense(counts, counts[:1].sum(-1) - counts.sum(-1))
+    before, after = compute(table, options, select(options)).lookup(scope, key).reshape(2, -1)
+    gain = after - before if entry.higher_is_better else before - after
+    return not (gain < -CLOSE).any()
+
+
+CLOSE = 1e-9
+"""Largest change of an index by rounding."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +107,11 @@ class IndexTarget:
         """Name the index, and the class."""
         return self.key if label is None else f"{self.key} of class `{label}`"
 
+    @property
+    def ignores_omissions(self) -> bool:
+        """Whether it is no worse where items have no prediction, as R', kappa or precision."""
+        return ignores_omissions(self.scope, self.key)
+
     def lacks(self, declared: tuple[str, ...]) -> bool:  # noqa: ARG002 (classes are rows)
         """Return False: every class has a row of its own."""
         return False
@@ -136,6 +163,11 @@ class CellTarget:
     def subject(self, label: str | None) -> str:  # noqa: ARG002 (a single number)
         """Name the share."""
         return f"the share of class `{self.true}` predicted as `{self.predicted}`"
+
+    @property
+    def ignores_omissions(self) -> bool:
+        """Whether items without a prediction are no confusion."""
+        return self.true != self.predicted
 
     def lacks(self, declared: tuple[str, ...]) -> bool:
         """Whether one of the two classes is not declared."""

@@ -1,0 +1,166 @@
+"""Evidence that can be read and is most likely not what was meant: the report says so."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+Json = dict[str, Any]
+SURE = {"labels": ["a", "b"], "confusion_matrix": [[50, 10], [5, 35]]}
+
+
+def reported(client: httpx.Client, **request: Any) -> tuple[Json, dict[str, str]]:
+    """Return the report, and the sentences of its warnings by code."""
+    answer = client.post("/evaluate", json=request)
+    assert answer.status_code == 200, answer.text
+    report: Json = answer.json()
+    return report, {one["code"]: one["detail"] for one in report["warnings"]}
+
+
+def refused(client: httpx.Client, **request: Any) -> Json:
+    answer = client.post("/evaluate", json=request)
+    assert answer.status_code == 422, answer.text
+    first: Json = answer.json()["errors"][0]
+    return first
+
+
+@pytest.mark.parametrize(
+    ("matrix", "words"),
+    [
+        ([[50, 5], [10, 35]], "one matrix may be transposed"),
+        ([[40, 5], [10, 35]], "Class `a` has 60 items in the candidate and 45 in the baseline."),
+        ([[50, 10], [5, 35]], "Send a fingerprint or an identifier of the test set."),
+    ],
+)
+def test_other_numbers_of_items_are_said_of_an_unknown_test_set(
+    client: httpx.Client, matrix: list[list[int]], words: str
+) -> None:
+    _, said = reported(client, **SURE, baseline=SURE | {"confusion_matrix": matrix})
+    assert words in said["test_set_unknown"]
+    assert ("transposed" in said["test_set_unknown"]) == (matrix == [[50, 5], [10, 35]])
+    same = {"test_set": {"id": "test"}}
+    _, said = reported(client, **SURE, **same, baseline=SURE | same | {"confusion_matrix": matrix})
+    assert ("supports_differ" in said) == (matrix != SURE["confusion_matrix"])
+    assert "test_set_unknown" not in said
+
+
+def test_a_floor_of_an_error_rate_is_refused(client: httpx.Client) -> None:
+    for rule in ({"index": "error_rate"}, {"confusion": ["a", "b"]}):
+        error = refused(client, **SURE, gates={"rules": [rule | {"min_value": 0.05}]})
+        assert (error["code"], error["pointer"]) == ("use_max_value", "/gates/rules/0/min_value")
+    kept = {"rules": [{"confusion": ["a", "a"], "min_value": 0.5}]}
+    assert reported(client, **SURE, gates=kept)[0]["gate"]["verdict"] == "pass"
+
+
+@pytest.mark.parametrize("index", ["accuracy", "macro_f1", "r_prime", "kappa", "coverage"])
+def test_an_index_of_no_items_is_undefined_for_a_gate(client: httpx.Client, index: str) -> None:
+    gates = {"rules": [{"index": index, "min_value": 0.1}], "on": {"undefined": "warn"}}
+    empty = {"labels": ["a", "b"], "confusion_matrix": [[0, 0], [0, 0]]}
+    gate = reported(client, **empty, gates=gates)[0]["gate"]
+    (result,) = gate["results"]
+    assert (gate["verdict"], result["verdict"]) == ("inconclusive", "undefined")
+    same = {"test_set": {"id": "test"}}
+    gates = {"rules": [{"index": index, "max_drop": 0.1}]}
+    for candidate, baseline in ((empty, SURE), (SURE, empty)):
+        report, _ = reported(client, **candidate, **same, baseline=baseline | same, gates=gates)
+        assert report["comparison"]["comparability"] == "different"
+        assert report["gate"]["verdict"] == "fail"
+        assert report["gate"]["results"][0]["verdict"] == "not_comparable"
+
+
+OMITTING = {"labels": ["a", "b"], "confusion_matrix": [[40, 5], [5, 40]], "unclassified": [50, 60]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "counted"),
+    [
+        ({"index": "r_prime", "min_value": 0.1}, False),
+        ({"index": "kappa", "min_value": 0.1}, False),
+        ({"index": "mcc", "min_value": 0.1}, False),
+        ({"index": "precision", "classes": "all", "min_value": 0.1}, False),
+        ({"confusion": ["a", "b"], "max_value": 0.9}, False),
+        ({"index": "accuracy", "min_value": 0.1}, True),
+        ({"index": "coverage", "min_value": 0.1}, True),
+        ({"index": "macro_recall", "min_value": 0.1}, True),
+        ({"index": "recall", "classes": "all", "min_value": 0.1}, True),
+        ({"confusion": ["a", "a"], "min_value": 0.1}, True),
+    ],
+)
+def test_a_gate_says_that_no_rule_counts_what_has_no_prediction(
+    client: httpx.Client, rule: Json, counted: bool
+) -> None:
+    report, said = reported(client, **OMITTING, gates={"rules": [rule]})
+    sentence = (
+        "110 of 200 items have no prediction, and no rule counts these as wrong: add one about "
+        "`coverage`."
+    )
+    assert said.get("omissions_not_judged") == (None if counted else sentence)
+    more = "" if counted else f" {sentence}"
+    assert report["gate"]["message"] == f"The gate passed.{more}"
+    with_coverage = {"rules": [rule | {"id": "own"}, {"index": "coverage", "min_value": 0.2}]}
+    assert "omissions_not_judged" not in reported(client, **OMITTING, gates=with_coverage)[1]
+
+
+@pytest.mark.parametrize("mark", ["nan", "NaN", "<NA>", "null"])
+def test_a_mark_of_a_missing_value_is_a_class_with_a_warning(
+    client: httpx.Client, mark: str
+) -> None:
+    labels = {"y_true": ["a", mark, "b"] * 5, "y_pred": ["a", "b", mark] * 5}
+    _, said = reported(client, **labels)
+    assert said["label_is_missing_mark"].startswith(f"`{mark}` counts as a class.")
+    assert "label_is_missing_mark" not in reported(client, **labels, labels=["a", "b", mark])[1]
+    assert "label_is_missing_mark" not in reported(client, y_true=["a", "b"], y_pred=["a", "b"])[1]
+
+
+def test_scores_as_labels_of_a_csv_are_noticed(client: httpx.Client) -> None:
+    def codes(*predicted: str) -> set[str]:
+        rows = [f"{i % 2},{text}" for i, text in enumerate(predicted)]
+        answer = client.post(
+            "/evaluate",
+            content="\n".join(["y_true,y_pred", *rows]),
+            headers={"content-type": "text/csv"},
+        )
+        assert answer.status_code == 200, answer.text
+        return {one["code"] for one in answer.json()["warnings"]}
+
+    assert "label_is_score" in codes("0.12", "0.97", "0.5", "1e-3", "2.5e-05")
+    assert "label_is_score" not in codes("0.0", "1.0", "1.0", "0.0")
+    assert "label_is_score" not in codes("0", "1", "a.b", "v1.2")
+
+
+def test_predictions_against_the_scores_are_noticed(client: httpx.Client) -> None:
+    scores = [[0.1, 0.9], [0.8, 0.2], [0.7, 0.3], [0.4, 0.6]]
+    best, given = ["b", "a", "a", "b"], {"labels": ["a", "b"], "y_score": scores}
+    _, said = reported(client, **given, y_true=best, y_pred=["a", "b", "b", "b"])
+    assert said["predictions_contradict_scores"].startswith("Only 1 of 4 predictions are")
+    for predicted in (best, ["b", "a", "b", "a"], ["b", None, None, None]):
+        _, said = reported(client, **given, y_true=best, y_pred=predicted)
+        assert "predictions_contradict_scores" not in said
+
+
+@pytest.mark.parametrize("rows", [[[1, 0], [0, 1]], [[1], [0]], [[0.2, 0.8], [0.7, 0.3]]])
+def test_rows_as_labels_lead_to_what_is_needed(client: httpx.Client, rows: list[Json]) -> None:
+    error = refused(client, y_true=[1, 0], y_pred=rows)
+    assert (error["pointer"], error["code"]) == ("/y_pred/0", "mixed_labels")
+    assert "probabilities as `y_score`" in error["detail"]
+
+
+def test_percents_as_shares_are_named(client: httpx.Client) -> None:
+    error = refused(client, **SURE, population={"prevalence": {"a": 90, "b": 10}})
+    assert error["detail"].endswith("is not a share from 0 to 1: divide percents by 100.")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"confusion_matrix": [[50, 10], [5, 35]]}', "looks like JSON: send it as such."),
+        ("1,0\n1,1\n0,0\n", "A CSV begins with a line of column names."),
+        ("a,b\nx,y\n", "say so in `columns`."),
+    ],
+)
+def test_a_csv_without_names_says_what_it_may_be(
+    client: httpx.Client, content: str, words: str
+) -> None:
+    answer = client.post("/evaluate", content=content, headers={"content-type": "text/csv"})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["detail"].endswith(words)
