@@ -112,7 +112,7 @@ BASELINE = {"confusion_matrix": [[5, 1, 0], [1, 5, 0], [0, 0, 0]], "labels": LAB
         ({"prevalence": {"a": 0.7, "b": 0.2}}, PREVALENCE, "shares_do_not_sum_to_one", "0.9"),
         ({"prevalence": {"a": 0.7, "z": 0.3}}, PREVALENCE, "undeclared_label", "`labels`"),
         ({"prevalence": {"a": "1", "b": 0}}, PREVALENCE, "float_type", "a number"),
-        ({"prevalence": {"a": 1.5, "b": 0}}, PREVALENCE, "less_than_equal", "at most 1"),
+        ({"prevalence": {"a": 1.5, "b": 0}}, PREVALENCE, "not_a_share", "from 0 to 1"),
         ({"prevalence": {}}, PREVALENCE, "too_short", "at least 1"),
         ({"prevalence": "even"}, PREVALENCE, "literal_error", "'uniform'"),
         ({"prevalence": [1, 0]}, PREVALENCE, "dict_type", "an object"),

@@ -286,10 +286,10 @@ def _codes(document: Document, most: int) -> Coded:
 def _classified(document: Document, found: Coded, scores: Array) -> Coded:
     """Predict the first class of the highest score, unless the request has predictions."""
     predicted = found.predicted
-    best, warnings = scores.argmax(-1), found.warnings
+    warnings = found.warnings
     if document.arrays.get("y_pred") is None:
-        predicted = np.asarray(best, dtype=found.true.dtype)
-    elif (warning := _contradicted(predicted, best, len(found.labels))) is not None:
+        predicted = np.asarray(scores.argmax(-1), dtype=found.true.dtype)
+    elif (warning := _contradicted(predicted, scores)) is not None:
         warnings = (*warnings, warning)
     least = document.rest.get("reject_below")
     if isinstance(least, int | float):  # other types are refused with the options
@@ -298,10 +298,15 @@ def _classified(document: Document, found: Coded, scores: Array) -> Coded:
     return replace(found, predicted=predicted, warnings=warnings)
 
 
-def _contradicted(predicted: Array, best: Array, k: int) -> Warning | None:
+_PIECE = 1 << 16
+"""Rows of scores that are looked at together."""
+
+
+def _contradicted(predicted: Array, scores: Array) -> Warning | None:
     """Warn where most predictions are not the class of the largest score."""
-    answered = np.count_nonzero(predicted < k)
-    same = np.count_nonzero(predicted == best)
+    answered = np.count_nonzero(predicted < scores.shape[1])
+    pieces = [slice(i, i + _PIECE) for i in range(0, predicted.size, _PIECE)]  # of little memory
+    same = sum(np.count_nonzero(predicted[own] == scores[own].argmax(-1)) for own in pieces)
     if 2 * same >= answered:
         return None
     detail = (
