@@ -178,7 +178,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     services: Services = app.state.services
     with services.draining.handle_signals():
         await services.store.open()
-        services.workers.prepare()
+        services.workers.prepare_later()
         returning = asyncio.create_task(return_freed_memory(services.admission))
         sharing = asyncio.create_task(services.metrics.share())
         try:

@@ -20,6 +20,8 @@ from rprime.server.worker_channel import ANSWER, END, GONE, KEPT, MESSAGE, READY
 _GRACE_SECONDS = 3
 _BUFFER = 1 << 20
 """Bytes on their way to or from a worker; with less, a large body takes more turns of the loop."""
+_FIRST_SECONDS = 2
+"""A worker takes a second of CPU to start, which the first small requests can use better."""
 _ABORT_SECONDS = 1
 """How long a worker may take to notice that its request was given up."""
 
@@ -64,8 +66,13 @@ class WorkerPool:
         self._environment = {**os.environ, **environment}
         self._ended = ended
         self._idle: list[_Worker] = []
+        self._first: asyncio.TimerHandle | None = None
         self._starting: asyncio.Task[None] | None = None
         self._is_closed = False
+
+    def prepare_later(self) -> None:
+        """Start the first worker in some seconds, if no request needs one before."""
+        self._first = asyncio.get_running_loop().call_later(_FIRST_SECONDS, self.prepare)
 
     def prepare(self) -> None:
         """Start a worker in the background if none is idle."""
@@ -103,7 +110,12 @@ class WorkerPool:
                     self.prepare()
             return answer
 
+    def _cancel_first(self) -> None:
+        if self._first is not None:
+            self._first.cancel()
+
     async def _taken(self) -> "_Worker":
+        self._cancel_first()
         if self._starting is not None and not self._idle:
             await asyncio.shield(self._starting)
         while self._idle:
@@ -120,6 +132,7 @@ class WorkerPool:
     async def close(self) -> None:
         """Let the workers end by themselves."""
         self._is_closed = True
+        self._cancel_first()
         if self._starting is not None:
             self._starting.cancel()
         while self._idle:
