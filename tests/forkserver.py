@@ -16,8 +16,11 @@ from struct import Struct
 import rprime
 
 NUMBER = Struct("<i")
-_UNIMPORTED = ("rprime.tally", "rprime.store.migrations", "rprime.application.worker")
-"""Modules that are extras or programs."""
+_UNIMPORTED = (
+    *("rprime.mlflow", "rprime.pytest_plugin", "rprime.sklearn"),
+    *("rprime.tally", "rprime.store.migrations", "rprime.application.worker"),
+)
+"""Modules of other tools, extras and programs."""
 _FIRST = ("alembic.command", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl")
 
 
