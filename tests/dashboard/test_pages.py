@@ -434,6 +434,11 @@ def test_paper_is_light_whatever_the_reader_chose(server: str, visit: Visitor, k
     assert page.evaluate("document.documentElement.dataset.theme ?? null") is None
 
 
+def test_the_page_of_an_index_begins_on_the_first_sheet(server: str, visit: Visitor) -> None:
+    paper = visit(f"{server}/ui/indices/kappa").page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", paper)) == 2
+
+
 def test_the_catalog_is_searched_while_typing(server: str, visit: Visitor) -> None:
     page = visit(f"{server}/ui/indices").page
     names = page.locator("[data-entry]:visible h2")
