@@ -2,7 +2,8 @@
 
     sh .ci/venv python tests/bench/slices.py [--items 1000000] [--rounds 5] [--only NAME]
 
-Items: three columns of slices (strings of 5, 3 and 8 values) and their three pairs. CPU that the
+Items: three columns of slices (5, 3 and 8 values) and their three pairs; labels and slices are all
+integers, all strings, or integers and strings. CPU that the
 service and its workers need for the request with slices, against the same request without; and
 what reading the two bodies alone costs, by orjson, pyarrow or numpy, with the codes of each column
 that a dictionary of its values gives. A body of strings has more bytes with slices, which nothing
@@ -42,8 +43,8 @@ Columns = dict[str, Any]
 Asked = dict[str, Callable[[], float]]
 
 
-def drawn(items: int, *, texts: bool) -> tuple[Columns, Columns]:
-    """Draw labels of 10 classes, and three columns of strings to slice by."""
+def drawn(items: int, *, texts: bool, named: bool) -> tuple[Columns, Columns]:
+    """Draw labels of 10 classes, strings or integers, and three columns to slice by."""
     draw = np.random.default_rng(0)
     true = draw.integers(0, 10, items)
     predicted = np.where(draw.random(items) < 0.7, true, draw.integers(0, 10, items))
@@ -51,10 +52,10 @@ def drawn(items: int, *, texts: bool) -> tuple[Columns, Columns]:
     labels = {"y_true": true, "y_pred": predicted}
     if texts:
         labels = {name: names[values] for name, values in labels.items()}
-    columns = {
-        name: np.array([f"{name}_{i}" for i in range(width)])[draw.integers(0, width, items)]
-        for name, width in WIDTHS.items()
-    }
+    columns: Columns = {name: draw.integers(0, width, items) for name, width in WIDTHS.items()}
+    if named:
+        for name, width in WIDTHS.items():
+            columns[name] = np.array([f"{name}_{i}" for i in range(width)])[columns[name]]
     return labels, columns
 
 
@@ -126,8 +127,8 @@ def show(name: str, found: dict[str, list[float]]) -> None:
 def items(own: Server, size: int, rounds: int, kinds: list[str]) -> None:
     """Compare requests with and without slices in every format."""
     query = "/evaluate?request=" + json.dumps({"slice_crossings": CROSSINGS}).replace(" ", "")
-    for texts in (False, True):
-        labels, slices = drawn(size, texts=texts)
+    for texts, named in ((False, False), (True, True), (False, True)):
+        labels, slices = drawn(size, texts=texts, named=named)
         for kind in kinds:
             write = as_json if kind == "json" else partial(as_columns, kind)
             plain, sliced = write(labels, {}), write(labels, slices)
@@ -140,7 +141,8 @@ def items(own: Server, size: int, rounds: int, kinds: list[str]) -> None:
             }
             for ask in asked.values():
                 ask()
-            name = f"{kind}, {'string' if texts else 'integer'} labels"
+            kinds_of = ["strings" if one else "integers" for one in (texts, named)]
+            name = f"{kind}, {', '.join(dict.fromkeys(kinds_of))}"
             show(name, interleaved(asked, rounds))
 
 
@@ -167,7 +169,7 @@ def stack(rounds: int) -> None:
 def search(rounds: int) -> None:
     """Search ten columns of 1e6 items for weak slices, in this process."""
     draw, size = np.random.default_rng(0), 1_000_000
-    columns = drawn(size, texts=False)[0]
+    columns = drawn(size, texts=False, named=False)[0]
     for i in range(5):
         names = np.array([f"v{j}" for j in range(3 + 2 * i)])
         columns[f"slice:text{i}"] = names[draw.integers(0, names.size, size)]

@@ -1,5 +1,6 @@
 """Large JSON bodies are read as `parse` reads them, whatever is in them."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from rprime.application import read_request
 from rprime.evidence import json_body
-from rprime.evidence.coding import CodedTexts
+from rprime.evidence.coding import CodedTexts, Integers
 from rprime.evidence.json_body import read_json
 from rprime.problems.problem import Problem
 from rprime.schemas.document import Document, parse
@@ -35,7 +36,7 @@ def plain(value: Any) -> Any:
         return plain(value.rest), plain(value.arrays), value.names, value.pointer, inner
     if isinstance(value, dict):
         return [(name, plain(one)) for name, one in value.items()]
-    return list(value) if isinstance(value, CodedTexts) else value
+    return list(value) if isinstance(value, CodedTexts | Integers) else value
 
 
 def outcome(read: Callable[[bytes, int], Document], body: bytes) -> Any:
@@ -58,13 +59,18 @@ STRINGS = [
     *('"true"', '":"', '"a,b"', r'"\u0061"', r'"\n"', r'"\ud83d\ude00"', r'"\ud800"', r'"\\"'),
     *(r'"\""', '"\t"', r'"\x"', '"\ud800"', '"2"', '"{"', r'"\u003a"'),
 ]
+NUMBERS = [
+    *("0", "7", "10", "255", "256", "65536", "123456789012345"),
+    *("01", "-1", "1.0", "1e1", "1 2", "+1", "1234567890123456", "9007199254740993", "null", ""),
+]
 OTHERS = ["null", "1", "1.0", "true", "[]", '["a"]', "{}", "NaN", "1e999", "", '"a" "b"', '"a', "-"]
 
 
 @st.composite
 def arrays(draw: st.DrawFn) -> str:
     """Draw a text that is an array, or nearly."""
-    some = st.lists(st.sampled_from(STRINGS), min_size=1, max_size=3)
+    kind = draw(st.sampled_from([STRINGS, NUMBERS, NUMBERS[:7]]))
+    some = st.lists(st.sampled_from(kind), min_size=1, max_size=3)
     items = draw(some)
     if draw(st.booleans()):
         items = draw(st.lists(st.sampled_from(items), min_size=6, max_size=6))
@@ -79,7 +85,9 @@ def arrays(draw: st.DrawFn) -> str:
 def bodies(draw: st.DrawFn) -> bytes:
     """Draw a request of arrays."""
     array = arrays()
-    names = st.sampled_from(["y_true", "y_pred", "groups", "labels", "y_score", "unknown", "model"])
+    names = st.sampled_from(
+        ["y_true", "y_pred", "groups", "labels", "y_score", "unknown", "model", "sample_weight"]
+    )
     members = [f'"{draw(names)}":{draw(array)}' for _ in range(draw(st.integers(0, 2)))]
     one = draw(array)
     members += [f'"y_true":{one}', f'"y_pred":{draw(st.one_of(st.just(one), array))}']
@@ -106,6 +114,35 @@ def test_arrays_of_few_strings_are_coded_without_objects() -> None:
     coded[coded.index(found.arrays["slices"])] = found.arrays["slices"]["s"]
     assert all(isinstance(one, CodedTexts) for one in coded)
     assert outcome(read_json, body) == outcome(parse, body)
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": "), (" ,\n", " :\t")])
+@pytest.mark.parametrize("most", [9, 10, 300, 1_000_000])
+def test_arrays_of_integers_are_read_without_objects(
+    most: int, separators: tuple[str, str]
+) -> None:
+    values = [*np.random.default_rng(most).integers(0, most, 2_000).tolist(), most]
+    columns: dict[str, Any] = {"y_true": values, "y_pred": values[::-1], "groups": values}
+    content = {**columns, "slices": {"s": values}, "slice_cuts": {"s": 3}}
+    body = json.dumps(content, separators=separators).encode()
+    found = read_json(body, DEPTH)
+    read = [*(found.arrays[name] for name in columns), found.arrays["slices"]["s"]]
+    assert all(isinstance(one, Integers) for one in read)
+    assert list(read[0]) == values
+    assert (read[0][3], read[0].values.itemsize) == (values[3], 1 if most < 256 else 8)
+    del content["groups"]  # they cannot be combined with slices
+    for one in (content, columns, {"y_true": values, "y_pred": ["1"] * len(values)}):
+        body = json.dumps(one, separators=separators).encode()
+        assert outcome(read_json, body) == outcome(parse, body)
+
+
+@pytest.mark.parametrize("name", ["sample_weight", "labels", "confusion_matrix", "y_score"])
+def test_other_arrays_of_integers_are_left_to_parse(name: str) -> None:
+    values: Any = [[1] * 300] * 2 if name in {"confusion_matrix", "y_score"} else [1] * 300
+    body = orjson.dumps({"y_true": [2] * 300, name: values})
+    found = read_json(body, DEPTH).arrays
+    assert found[name] == values
+    assert isinstance(found["y_true"], Integers)
 
 
 @pytest.mark.parametrize(

@@ -289,8 +289,24 @@ class CodedTexts(Sequence[str]):
         return map(self.texts.__getitem__, self.codes)
 
 
+@dataclass(frozen=True, eq=False)
+class Integers(Sequence[int]):
+    """An array of integers, none of them negative, without a Python object for each."""
+
+    values: Array
+
+    def __len__(self) -> int:
+        return self.values.size
+
+    def __getitem__(self, i: Any) -> Any:  # noqa: ANN401 (of an integer, the one there)
+        return self.values[i].item()
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.values.data)
+
+
 def _items(values: object, pointer: str) -> Sequence[Any]:
-    if not isinstance(values, list | CodedTexts):
+    if not isinstance(values, list | CodedTexts | Integers):
         raise refuse(
             pointer, "not_an_array", f"An array of labels is needed, not {kind_of(values)}."
         )
@@ -343,7 +359,9 @@ def integers_of(
 
 
 def plain_integers(values: Sequence[Any], *, without_booleans: bool) -> Array | None:
-    """Convert a list of nothing but integers; else None."""
+    """Convert an array of nothing but integers; else None."""
+    if isinstance(values, Integers):
+        return values.values
     try:
         found = np.frombuffer(bytes(values), dtype=np.uint8)
     except (TypeError, ValueError):
@@ -374,7 +392,7 @@ def numbered(*arrays: Array) -> tuple[Array, list[Array]]:
     else:
         offsets = [values if low == 0 else values.astype(np.int64) - low for values in whole]
         size = high - low + 1
-        counts = np.sum([np.bincount(values, minlength=size) for values in offsets], axis=0)
+        counts = np.sum([counted(values, size) for values in offsets], axis=0)
         distinct = np.flatnonzero(counts) + low
         table = np.cumsum(counts > 0, dtype=np.uint32) - np.uint32(1)
         found = [values if distinct.size == size else table[values] for values in offsets]

@@ -1,5 +1,6 @@
-"""Large JSON bodies: arrays of few distinct strings are coded without a Python object for each."""
+"""Large JSON bodies: arrays of few distinct strings, or of integers, are read without objects."""
 
+import re
 import secrets
 from typing import Any
 
@@ -9,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rprime.core.arrays import Array
-from rprime.evidence.coding import CodedTexts, Codes, recoded
+from rprime.evidence.coding import CodedTexts, Codes, Integers, recoded
 from rprime.problems.problem import Problem
-from rprime.schemas.document import Document, parse
+from rprime.schemas.document import Document, occurrences, parse
 
 _ITEMS = ("y_true", "y_pred", "groups")
 """Members that are coded, besides those of `slices`."""
@@ -22,14 +23,21 @@ _SMALLEST = 1 << 12
 _PIECE = 1 << 18
 _MOST_DISTINCT = 1 << 17
 """Bytes of the distinct strings of an array."""
-_QUOTE, _SPACE = ord('"'), b" \t\n\r"
+_QUOTE, _COMMA, _SPACE = ord('"'), ord(","), b" \t\n\r"
+_WHITE = np.isin(np.arange(256), np.frombuffer(_SPACE, np.uint8))
+_LONGEST_INTEGER = 15
+_OTHER_NUMBERS = re.compile(
+    rb'"(?:sample_weight|inclusion_probability|labels|unclassified|spurious)"\s*:\s*\Z'
+)
+_LONGEST_MEMBER = 64
+"""Bytes of the name of a member and what is between it and its array."""
 _MARK = str(secrets.randbits(64))
 """Begins the string in place of an array; without letters, which could be those of `true`."""
 
 
 def read_json(body: bytes, depth: int) -> Document:
     """Parse a JSON object as `parse` does, which is left to refuse what is not valid."""
-    rest, found = _without_texts(body)
+    rest, found = _without_arrays(body)
     if not found:
         return parse(body, depth)
     try:
@@ -45,7 +53,7 @@ def read_json(body: bytes, depth: int) -> Document:
 
 
 def _put_back(
-    members: dict[str, Any], names: tuple[str, ...], found: dict[str, CodedTexts]
+    members: dict[str, Any], names: tuple[str, ...], found: dict[str, CodedTexts | Integers]
 ) -> None:
     for name in names:
         mark = members.get(name)
@@ -53,25 +61,25 @@ def _put_back(
             members[name] = found.pop(mark)
 
 
-def _without_texts(body: bytes) -> tuple[bytes, dict[str, CodedTexts]]:
-    """Return the body with marks in place of arrays of strings, and these by their marks."""
-    found: dict[str, CodedTexts] = {}
+def _without_arrays(body: bytes) -> tuple[bytes, dict[str, CodedTexts | Integers]]:
+    """Return the body with marks in place of arrays that are coded, and these by their marks."""
+    found: dict[str, CodedTexts | Integers] = {}
     if b"\\" in body and b'\\"' in body:  # not every quotation mark begins or ends a string
         return body, found
-    view, parts = memoryview(body), list[memoryview | bytes]()
+    view, parts, every = memoryview(body), list[memoryview | bytes](), np.frombuffer(body, np.uint8)
     kept = end = quotes = 0
     for _ in range(_MOST_ARRAYS):
         last, start = end, body.find(b"[", end)
         end = body.find(b"]", start) + 1
         if start < 0 or not end:
             break
-        quotes += body.count(b'"', last, start)
-        letters = np.frombuffer(body, np.uint8, end - start, start)
-        pieces = (letters[i : i + _PIECE] for i in range(0, letters.size, _PIECE))
-        within = sum(int(np.count_nonzero(piece == _QUOTE)) for piece in pieces)
+        letters = every[start:end]
+        quotes += occurrences(every[last:start], _QUOTE)
+        within = occurrences(letters, _QUOTE)
         # With an odd number of them, the bracket is in a string.
-        if within and quotes % 2 == within % 2 == 0 and letters.size >= _SMALLEST:
-            coded = _coded(letters)
+        if quotes % 2 == within % 2 == 0 and letters.size >= _SMALLEST:
+            before = body[max(start - _LONGEST_MEMBER, 0) : start]
+            coded = _coded(letters) if within else _integers(letters, before)
             if coded is not None:
                 mark = f"{_MARK}{len(found)}"
                 found[mark] = coded
@@ -79,6 +87,61 @@ def _without_texts(body: bytes) -> tuple[bytes, dict[str, CodedTexts]]:
                 kept = end
         quotes += within
     return b"".join([*parts, view[kept:]]) if found else body, found
+
+
+def _integers(letters: Array, before: bytes) -> Integers | None:
+    """Read the text of an array, from `[` to `]`; None unless it is of digits, or is not coded.
+
+    `before` ends where the array begins: rows of a matrix and members that are no labels are left.
+    """
+    if not before.rstrip(_SPACE).endswith(b":") or _OTHER_NUMBERS.search(before):
+        return None
+    parts, start = [], 1
+    while start < letters.size:
+        part = letters[start : start + _PIECE]
+        ends = np.flatnonzero(part == _COMMA)
+        if start + part.size == letters.size:
+            ends = np.append(ends, part.size - 1)
+        values = _unsigned(part[: ends[-1] + 1], ends) if ends.size else None
+        if values is None:
+            return None
+        parts.append(values)
+        start += int(ends[-1]) + 1
+    found = np.concatenate(parts)
+    return Integers(found if found.max() > _BYTE else found.astype(np.uint8, copy=False))
+
+
+_BYTE, _NINE = np.iinfo(np.uint8).max, 9
+
+
+def _unsigned(part: Array, ends: Array) -> Array | None:
+    """Read integers (n,) from their text, each before its end; None if it is another text."""
+    digits = part - np.uint8(ord("0"))
+    starts = np.append(0, ends[:-1] + 1)
+    stops = ends
+    is_digit = digits <= _NINE
+    white = part.size - ends.size - np.count_nonzero(is_digit)
+    if white:
+        if np.count_nonzero(_WHITE[part]) != white:
+            return None
+        changes = np.flatnonzero(np.diff(is_digit, prepend=False))
+        runs = changes[::2], changes[1::2]
+        if runs[0].size != ends.size or not ((runs[0] >= starts) & (runs[1] <= ends)).all():
+            return None
+        starts, stops = runs
+    lengths = stops - starts
+    longest = int(lengths.max())
+    if lengths.min() < 1 or longest > _LONGEST_INTEGER:
+        return None
+    if longest == 1:
+        return np.asarray(digits[starts])
+    values = digits[starts].astype(np.int64)
+    if ((values == 0) & (lengths > 1)).any():  # JSON has no leading zeros
+        return None
+    for place in range(1, longest):
+        there = np.flatnonzero(lengths > place)
+        values[there] = 10 * values[there] + digits[starts[there] + place]
+    return np.asarray(values)
 
 
 def _coded(letters: Array) -> CodedTexts | None:

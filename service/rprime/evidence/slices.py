@@ -19,7 +19,15 @@ from rprime.core.slices.slices import (
 )
 from rprime.core.table import ConfusionTable
 from rprime.evidence import names, numbers
-from rprime.evidence.coding import CodedTexts, Codes, looked_up, numbered, plain_integers, recoded
+from rprime.evidence.coding import (
+    CodedTexts,
+    Codes,
+    Integers,
+    looked_up,
+    numbered,
+    plain_integers,
+    recoded,
+)
 from rprime.evidence.label_columns import CodedColumn, Piece, Vocabulary
 from rprime.problems.problem import pointer, refuse
 from rprime.schemas.document import Document, kind_of
@@ -157,10 +165,10 @@ def _numbers(values: object, size: int) -> Array | None:
         except ValueError:
             return None
         return np.array(numbers)[values.values]
+    if isinstance(values, Integers):
+        return np.array(values.values, dtype=np.float64) if len(values) == size else None
     kinds = set(map(type, values)) if isinstance(values, list) and len(values) == size else {str}
-    if not kinds <= {int, float, type(None)}:
-        return None
-    return np.array(values, dtype=np.float64)
+    return np.array(values, dtype=np.float64) if kinds <= {int, float, type(None)} else None
 
 
 def _cut(numbers: Array, cut: int | list[float], place: str) -> SliceColumn:
@@ -195,7 +203,7 @@ def _coded(
     values: object, size: int, place: str, *, without_booleans: bool
 ) -> tuple[list[str | None], Array]:
     """Return the distinct values of a JSON array as texts, and their codes."""
-    if not isinstance(values, list | CodedTexts):
+    if not isinstance(values, list | CodedTexts | Integers):
         raise refuse(place, "not_an_array", f"An array of values is needed, not {kind_of(values)}.")
     if len(values) != size:
         detail = f"There are {len(values)} values for {size} items; each needs one, or null."

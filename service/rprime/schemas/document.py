@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import orjson
 
+from rprime.core.arrays import Array
 from rprime.problems.problem import Problem, refuse
 
 EVIDENCE = (
@@ -151,17 +153,32 @@ def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Doc
     # Every name is followed by a colon, so a body with no more colons than the parsed content has
     # no name twice. The body is parsed again only if an escaped colon could hide one.
     escaped = b"\\" in body
-    if (escaped and b"\\u003" in body) or body.count(b":") > skeleton.count(b":"):
+    if (escaped and b"\\u003" in body) or _count(body, b":") > skeleton.count(b":"):
         _check_names(body, skeleton, documents)
     # No number has the letters r and s. An escape could be an r or s of the skeleton that is not
     # in the body, so a backslash prevents the proof.
     without_booleans = not escaped and all(
-        body.count(letter) <= skeleton.count(letter) for letter in (b"r", b"s")
+        _count(body, letter) <= skeleton.count(letter) for letter in (b"r", b"s")
     )
     for document in (part for one in documents for part in (one, *one.inner.values())):
         document.without_booleans = without_booleans
         for name in document.arrays:  # their placeholders
             del document.rest[name]
+
+
+def _count(body: bytes, letter: bytes) -> int:
+    if len(body) <= _PIECE:
+        return body.count(letter)
+    return occurrences(np.frombuffer(body, np.uint8), ord(letter))
+
+
+def occurrences(letters: Array, letter: int) -> int:
+    """Count a byte: in long texts some times faster than `bytes.count`, with little memory."""
+    pieces = (letters[i : i + _PIECE] for i in range(0, letters.size, _PIECE))
+    return sum(int(np.count_nonzero(piece == letter)) for piece in pieces)
+
+
+_PIECE = 1 << 18
 
 
 def _lift(
