@@ -155,10 +155,14 @@ def program(env: Mapping[str, str]) -> Path:
 
 
 def _differs(env: Mapping[str, str]) -> bool:
-    """Whether Python or a library would start otherwise with these variables."""
+    """Whether Python or a library would start otherwise with these variables.
+
+    A fork takes `PYTHONPATH` itself, for what it has not imported.
+    """
     return any(
         name.startswith(("LC_", "LD_", "MALLOC_", "PYTHON")) and os.environ.get(name) != value
         for name, value in env.items()
+        if name != "PYTHONPATH"
     )
 
 

@@ -78,6 +78,8 @@ def become_command(connection: socket.socket) -> None:
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
+    path = variables.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [one for one in path if one and one not in sys.path]
     time.tzset()
     random.seed()
     sys.argv = arguments
