@@ -50,10 +50,13 @@ class RequestBatcher:
         group = self.waiting.pop(key, [])
         try:
             found = evaluate_together([evaluation_request for evaluation_request, _ in group])
-        except Exception as error:  # noqa: BLE001 (every request of the stack gets the error)
-            for _, future in group:
-                if not future.done():
-                    future.set_exception(error)
+        except Exception as error:  # noqa: BLE001 (the request that fails gets it, alone)
+            if len(group) > 1:
+                for one in group:
+                    self.waiting[key] = [one]
+                    self.answer(key)
+            elif not group[0][1].done():
+                group[0][1].set_exception(error)
             return
         for (_, future), evaluation in zip(group, found, strict=True):
             if not future.done():

@@ -226,7 +226,7 @@ BITS = {
     "best": None,
     "undefined": ("no_samples",),
     "resampled": True,
-    "score_range": lambda k: (0.0, float(np.log2(k))),
+    "score_range": lambda k, *_: (0.0, float(np.log2(k))),
 }
 """The fields that entropies and the mutual information share."""
 

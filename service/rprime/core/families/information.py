@@ -13,7 +13,7 @@ from rprime.core.table import ConfusionTable
     symbol="H(true, predicted)",
     tex=r"-\sum_{ij} \frac{n_{ij}}{w} \log_2 \frac{n_{ij}}{w}",
     source="Shannon 1948",
-    **BITS | {"score_range": lambda k: (0.0, 2 * float(np.log2(k)))},
+    **BITS | {"score_range": lambda k, *_: (0.0, 2 * float(np.log2(k)))},
 )
 def joint_entropy(a: Association) -> Array:
     """Bits needed to name the true and the predicted class of an item."""

@@ -175,7 +175,10 @@ class CellTarget:
 
     def estimate(self, side: Side, known: Estimates) -> Estimate:
         """Return the recall of the table of two; the second row is none."""
-        options = replace(known.values.options, indices=("recall",), cell_weights=None)
+        # The prevalence of the classes, the only population that is allowed, changes no recall.
+        options = replace(
+            known.values.options, indices=("recall",), cell_weights=None, population=None
+        )
         return Estimate(self._side(side).estimates(options), self.entry)
 
     def difference(self, comparison: Comparison) -> Difference:

@@ -76,9 +76,11 @@ def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
     split = len(classes) * values.table.k
     for position in np.ndindex(values.table.stack_shape):
         at = (slice(None), *position)
-        table = values.table[position[0]] if position else values.table
+        table = (values.table[position[0]] if position else values.table).classified
+        if not table.total:
+            continue
         found = np.concatenate((values.per_class[classes][at].ravel(), values.overall[whole][at]))
-        steps = _steps(_drawn(table.classified, values.options, selection), values.options)
+        steps = _steps(_drawn(table, values.options, selection), values.options)
         limits = _within(found + steps, ends)
         shape = (2, len(classes), values.table.k)
         per_class[(slice(None), classes, *position)] = limits[:, :split].reshape(shape)

@@ -244,16 +244,23 @@ def widen(limits: Array, places: Array, found: Array) -> None:
 
 def _class_scores(plan: Plan, values: Values, more: Smoothed) -> ScoreIntervals:
     own, places = plan.class_scores, plan.class_places[plan.class_scores]
-    observed = values.observed[places]
-    if (places < 0).any():  # averaged, but with no interval of its own here
-        observed[places < 0] = np.nan
     return ScoreIntervals.of(
-        observed,
+        _rows(values.observed, places),
         more.values.per_class[own, POOLED],
         more.class_variances[own, POOLED],
         growth=more.growth[..., None],
         bounds=plan.class_bounds,
     )
+
+
+def _rows(values: Array, places: Array) -> Array:
+    """Return rows of per-class values; NaN at -1, an index that is averaged but not computed."""
+    there = places >= 0
+    if there.all():
+        return values[places]
+    found = np.full((len(places), *values.shape[1:]), np.nan)
+    found[there] = values[places[there]]
+    return found
 
 
 def _overall_bounds(plan: Plan, averages: AverageIntervals | None) -> Array:
@@ -314,11 +321,11 @@ def _fixed(plan: Plan, values: Values) -> Array | None:
     if values.options.undefined == "null":
         return None
     places = plan.class_places[plan.averages.of]
-    replaced = ~np.isfinite(values.per_class[places])
+    replaced = ~np.isfinite(_rows(values.per_class, places))
     if values.counted_as_zero is not None:
-        replaced &= ~values.counted_as_zero[places]
+        replaced &= _rows(values.counted_as_zero, places) != 1
     replaced[places < 0] = False
-    return np.where(replaced, values.averaged[places], np.nan)
+    return np.where(replaced, _rows(values.averaged, places), np.nan)
 
 
 def _shares(plan: Plan, values: Values, table: ConfusionTable) -> Array:
