@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from rprime.core.table import ConfusionTable
-from rprime.store import Expected, Filters, Imported, InvalidExportError, Store, packing
+from rprime.store import Expected, Filters, Imported, InvalidExportError, Store, open_store, packing
 from rprime.store.records import StoredEvaluation
 from tests.store import samples
 
@@ -45,6 +45,16 @@ def fill(store: Store) -> list[str]:
     store.delete_alias("animals", "old", expected=Expected())
     store.put_settings("plants", badge_public=True, keeps_slices=False)
     return [new.id for new in given]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, ...]:
+    """Return the lines of an export of one evaluation."""
+    store = open_store(f"sqlite:///{tmp_path_factory.mktemp('exported')}/rprime.db")
+    fill(store)
+    lines = tuple(store.export("plants"))
+    store.close()
+    return lines
 
 
 def comparable(found: StoredEvaluation) -> dict[str, Any]:
@@ -253,17 +263,16 @@ def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
     ],
 )
 def test_a_spoiled_line_is_named_and_not_stored(
-    store: Store, other_store: Store, spoil: Callable[[dict[str, Any]], None]
+    store: Store, exported: tuple[bytes, ...], spoil: Callable[[dict[str, Any]], None]
 ) -> None:
-    fill(store)
-    lines = list(store.export("plants"))
+    lines = list(exported)
     document = orjson.loads(lines[1])
     spoil(document["evaluation"])
     lines[1] = orjson.dumps(document)
     with pytest.raises(InvalidExportError) as caught:
-        other_store.import_lines(lines)
+        store.import_lines(lines)
     assert caught.value.line == 2
-    assert other_store.projects() == ()
+    assert store.projects() == ()
 
 
 @pytest.mark.parametrize(
