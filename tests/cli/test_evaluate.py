@@ -715,6 +715,22 @@ class TestLint:
         assert done.returncode == 2
         assert "without unclassified and spurious items" in done.stderr
 
+    @pytest.mark.parametrize(
+        ("column", "values", "place"),
+        [
+            ("group", list(range(60)) * 2, "/groups"),
+            ("sample_weight", [1, 2] * 60, "/sample_weight"),
+            ("y_pred", [None, "cat"] * 60, "/y_pred"),
+        ],
+    )
+    def test_columns_that_no_simulation_takes_are_named(
+        self, rprime: Run, write: Write, gates: str, column: str, values: list[Any], place: str
+    ) -> None:
+        columns = {"y_true": TRUE, "y_pred": GOOD} | {column: values}
+        done = rprime("lint", write("items.csv", csv_of(**columns)), "--gates", gates)
+        assert done.returncode == 2
+        assert f"{place}: " in done.stderr
+
 
 @pytest.mark.parametrize(
     ("content", "said"),

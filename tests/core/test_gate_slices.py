@@ -225,7 +225,7 @@ def test_lint_and_plan_need_the_slices(column: str) -> None:
     lacking = replace(side, slices=None) if column == "all" else side
     with pytest.raises(LintError, match="no slices" if column == "all" else "`region`") as caught:
         linted(rule, lacking)
-    assert caught.value.place == ("rules", 0, "slices")
+    assert caught.value.place == ("gates", "rules", 0, "slices")
     with pytest.raises(LintError):
         plan_items(gate_of(rule), lacking)
 

@@ -266,6 +266,20 @@ def test_lint_needs_a_table_of_whole_numbers(client: httpx.Client) -> None:
     assert answer.json()["errors"][0]["code"] == "not_for_lint"
 
 
+@pytest.mark.parametrize("action", ["lint", "plan"])
+@pytest.mark.parametrize("index", ["accuracy", "macro_roc_auc"])
+@pytest.mark.parametrize("name", ["groups", "sample_weight"])
+def test_only_items_that_count_once_and_alone_are_simulated(
+    client: httpx.Client, action: str, index: str, name: str
+) -> None:
+    body = KINDS["scores"] | {name: [1 + i // 5 for i in range(120)]}
+    body |= {"gates": {"rules": [{"index": index, "max_drop": 0.1}]}}
+    answer = client.post(f"/v1/gates/{action}", json=body)
+    assert answer.status_code == 422, answer.text
+    (error,) = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == (f"/{name}", "not_for_lint")
+
+
 KINDS: dict[str, Any] = {
     "matrix": {"confusion_matrix": [[90, 10], [5, 95]], "axis": "rows_are_true"},
     "cells": {"cells": [[0, 0, 90], [0, 1, 10], [1, 1, 95]], "labels": ["cat", "dog"]},

@@ -15,6 +15,7 @@ from rprime.core.gates.simulated_gate import LintError
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
 from rprime.evidence import Evidence
+from rprime.evidence.reader import EVIDENCE_ARRAYS
 from rprime.problems.problem import pointer, refuse
 from rprime.schemas.document import parse
 from rprime.schemas.simulation import LintRest, PlanRest
@@ -46,8 +47,8 @@ def _simulated(
     try:
         found = simulate(gate, side_of(read, None), **options)
     except LintError as error:
-        place = pointer("gates", *error.place) if error.place else f"/{read.kind}"
-        raise refuse(place, "not_for_lint", str(error)) from None
+        place = error.place or EVIDENCE_ARRAYS[read.kind][-1:]
+        raise refuse(pointer(*place), "not_for_lint", str(error)) from None
     # `class_` is `class` in JSON.
     return orjson.dumps(
         asdict(found, dict_factory=lambda pairs: {name.rstrip("_"): value for name, value in pairs})

@@ -98,7 +98,7 @@ def _simulating(
 
 
 def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
-    """Return the items if they have scores, which rules may be about; else the table."""
+    """Return the table; the items where they have scores, or what a simulation must refuse."""
     from rprime.application.assessment import side_of
     from rprime.commands.payload import spelled_side
     from rprime.core.cells import DenseCells
@@ -108,8 +108,10 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     cells = evidence.table.cells
     if not isinstance(cells, DenseCells):
         refuse(f"{len(evidence.labels):,} classes are too many for a simulation")
-    if evidence.scores is not None:
-        return spelled_side(side_of(evidence, None))
+    side = side_of(evidence, None)
+    omitted = evidence.table.has_omissions
+    if side.items is not None and (evidence.scores is not None or omitted or not side.counts_once):
+        return spelled_side(side)
     given: dict[str, Any] = {"confusion_matrix": cells.counts, "labels": evidence.labels}
     for name in ("unclassified", "spurious"):
         vector = getattr(evidence.table, name)

@@ -21,7 +21,7 @@ from rprime.core.gates.multiplicity import Block, Blocks
 from rprime.core.gates.resampling import UnchangedModel
 from rprime.core.gates.rule_tests import RuleTests
 from rprime.core.gates.rules import Gate
-from rprime.core.gates.simulated_gate import LintError, OtherSets, VerdictCounts
+from rprime.core.gates.simulated_gate import LintError, OtherSets, VerdictCounts, check_independent
 from rprime.core.gates.verdict import Codes, GateVerdictCode, Plan, decide
 from rprime.core.items import Items, table_of
 from rprime.core.options import Options
@@ -61,13 +61,15 @@ class ScoredModel:
         place = next((i for i, rule in enumerate(gate.rules) if rule.slices is not None), None)
         if place is not None:
             text = "Rules about scores are simulated alone: lint those about slices without them."
-            raise LintError(text, ("rules", place, "slices"))
+            raise LintError(text, ("gates", "rules", place, "slices"))
         items, scores, k = side.items, side.scores, len(side.labels)
         if items is None or scores is None:
-            raise LintError("Rules about scores need items with scores.")
-        if scores.values.size > MOST_SCORES or items.groups is not None:
-            text = f"At most {MOST_SCORES:,} scores of independent items can be resampled."
-            raise LintError(text)
+            place = next(i for i, rule in enumerate(gate.rules) if rule.target.entry.scored)
+            text = "Rules about scores need items with scores: send `y_true` and `y_score`."
+            raise LintError(text, ("gates", "rules", place, "index"))
+        check_independent(side)
+        if scores.values.size > MOST_SCORES:
+            raise LintError(f"At most {MOST_SCORES:,} scores can be resampled.")
         counts = np.zeros((k, k + 1))
         np.add.at(counts, (items.true, items.predicted), 1.0)
         model = UnchangedModel.paired(counts, discordance)

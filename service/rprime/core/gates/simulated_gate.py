@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from rprime.core.arrays import FloatArray
+from rprime.core.comparison.alignment import Side
 from rprime.core.gates.verdict import (
     Decisions,
     GateVerdictCode,
@@ -27,11 +28,29 @@ SimulatedGate: TypeAlias = "LintRun | NormalGate"
 
 
 class LintError(ValueError):
-    """A gate cannot be simulated; `place` is as of a `RuleError`, or empty: it is the table."""
+    """A gate cannot be simulated.
+
+    `place` is where, as tokens of a JSON pointer: ("gates", "rules", 2, "slices"); empty: it is the
+    evidence.
+    """
 
     def __init__(self, message: str, place: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)
         self.place = place
+
+
+def check_independent(side: Side) -> None:
+    """Refuse items in groups or with weights: they are drawn one by one, as if all were alike."""
+    items = side.items
+    if items is not None and items.groups is not None:
+        text = (
+            "A simulation draws items one by one, but items of a group are alike, so that a gate "
+            "needs more of them than it would say. Leave `groups` out to learn what independent "
+            "items would do, and collect more than that."
+        )
+        raise LintError(text, ("groups",))
+    if items is not None and items.weights is not None:
+        raise LintError("A simulation needs items that count once.", ("sample_weight",))
 
 
 @dataclass(frozen=True, eq=False)

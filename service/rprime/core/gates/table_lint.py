@@ -29,7 +29,7 @@ from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
 from rprime.core.gates.rule_tests import RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule
-from rprime.core.gates.simulated_gate import LintError, OtherSets, VerdictCounts
+from rprime.core.gates.simulated_gate import LintError, OtherSets, VerdictCounts, check_independent
 from rprime.core.gates.sliced import (
     MOST_JUDGED,
     Slice,
@@ -89,7 +89,7 @@ class LintRun:
         A `LintError` if the table cannot be drawn from, or if a rule is about slices that the side
         has not, or about too many.
         """
-        counts = _checked_counts(side.table, replicates)
+        counts = _checked_counts(side, replicates)
         slices, sliced = _wanted_slices(gate, side)
         return cls(gate, side.labels, counts, pairing, discordance, slices, sliced, population)
 
@@ -263,8 +263,10 @@ class LintRun:
         return OtherSets(alone, np.nan_to_num(drops, nan=np.inf), chances)
 
 
-def _checked_counts(table: ConfusionTable, replicates: int) -> FloatArray:
-    """Return the counts of a table that a gate can be simulated on, shape (k, k)."""
+def _checked_counts(side: Side, replicates: int) -> FloatArray:
+    """Return the counts of a side that a gate can be simulated on, shape (k, k)."""
+    table = side.table
+    check_independent(side)
     if table.stack_shape or table.has_omissions:
         raise LintError("Linting a gate needs one table without unclassified and spurious items.")
     if table.weighted or table.fractional:
@@ -284,14 +286,14 @@ def _wanted_slices(gate: Gate, side: Side) -> tuple[tuple[Slice, ...], FloatArra
         own = () if rule.slices is None else slices_of(rule, side)
         if missing := next(missing_columns(rule, own), None):
             text = f"Send the slices of the rule.{nearest_column(missing, side)}"
-            raise LintError(text, ("rules", i, "slices"))
+            raise LintError(text, ("gates", "rules", i, "slices"))
         if own and rule.min_items and rule.classes is None:
             text = "Averages of slices that leave classes out are not simulated."
-            raise LintError(text, ("rules", i, "min_items"))
+            raise LintError(text, ("gates", "rules", i, "min_items"))
         found |= dict.fromkeys(own)
     if (place := too_many(gate.rules, side)) is not None:
         text = f"All rules of a gate together judge at most {MOST_JUDGED} slices."
-        raise LintError(text, ("rules", place, "slices"))
+        raise LintError(text, ("gates", "rules", place, "slices"))
     if side.slices is None:
         return (), np.zeros((0, side.table.k, side.table.k))
     places = [side.slices.positions[frozenset(one)] for one in found]
