@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from playwright.sync_api import Page
 
 from tests.dashboard.browser import Visitor
 from tests.history_service import Json, ServeApp, keep, keeping
@@ -68,11 +69,12 @@ def figure(client: httpx.Client, path: str, **query: Any) -> bytes:
     return answer.content
 
 
-def parts(
-    visit: Visitor, client: httpx.Client, path: str, name: str, width: int = 1440
-) -> list[Json]:
+def page_of(visit: Visitor, client: httpx.Client, path: str, width: int = 1440) -> Page:
+    return visit(f"{client.base_url}{path}", width=width).page
+
+
+def parts(page: Page, name: str) -> list[Json]:
     """Return everything that a chart of a page draws."""
-    page = visit(f"{client.base_url}{path}", width=width).page
     chart = page.locator(f"[data-chart={name}]")
     chart.locator("canvas").wait_for(state="visible")
     found: list[Json] = chart.evaluate(_PARTS)
@@ -128,7 +130,7 @@ def named(found: list[Json], names: list[str]) -> list[Json]:
 
 def test_the_heat_map_of_a_page_is_that_of_the_file(kept: httpx.Client, visit: Visitor) -> None:
     identifier = newest(kept, "ten")
-    drawn = parts(visit, kept, f"/ui/evaluations/{identifier}", "heat")
+    drawn = parts(page_of(visit, kept, f"/ui/evaluations/{identifier}"), "heat")
     file = figure(kept, f"/v1/evaluations/{identifier}/figures/confusion.svg")
     for found in (named(drawn, NAMES), named(boxes(file), NAMES)):
         # Columns from left to right above the cells, rows from above downwards.
@@ -152,7 +154,8 @@ def test_the_radar_of_a_page_is_that_of_the_file(
     kept: httpx.Client, visit: Visitor, project: str, groups: int
 ) -> None:
     identifier = newest(kept, project)
-    drawn = parts(visit, kept, f"/ui/evaluations/{identifier}", "radar")
+    page = page_of(visit, kept, f"/ui/evaluations/{identifier}")
+    drawn = parts(page, "radar")
     file = figure(kept, f"/v1/evaluations/{identifier}/figures/radar.svg")
     last = "v3" if project == "ten" else "v1"
     series = [f"net {last}", "v0"]
@@ -168,7 +171,7 @@ def test_the_radar_of_a_page_is_that_of_the_file(
         ids = [e.get("id") for e in drawing(file).iter(f"{SVG}g")]
         assert [ids.count(f"outline-{i}") for i in (1, 2)] == [3, 3]
         # The classes stand in the order of the dots, which is that of the table.
-        dots = parts(visit, kept, f"/ui/evaluations/{identifier}", "dots")
+        dots = parts(page, "dots")
         assert order(drawn, names) == order(dots, names) != names
         path = f"/v1/evaluations/{identifier}/figures/per_class.svg"
         dots = boxes(figure(kept, path, index="r_prime"))
@@ -183,7 +186,7 @@ def test_the_radar_of_a_page_is_that_of_the_file(
 
 def test_the_dots_of_a_page_are_those_of_the_file(kept: httpx.Client, visit: Visitor) -> None:
     identifier = newest(kept, "ten")
-    drawn = parts(visit, kept, f"/ui/evaluations/{identifier}", "dots")
+    drawn = parts(page_of(visit, kept, f"/ui/evaluations/{identifier}"), "dots")
     file = figure(
         kept, f"/v1/evaluations/{identifier}/figures/per_class.svg", index=["r_prime", "f1"]
     )
@@ -201,10 +204,10 @@ def test_the_dots_of_a_page_are_those_of_the_file(kept: httpx.Client, visit: Vis
 def test_the_charts_of_a_model_are_the_figures_of_its_project(
     kept: httpx.Client, visit: Visitor
 ) -> None:
-    path = MODEL.format("ten")
+    page = page_of(visit, kept, MODEL.format("ten"))
     blue = (0, 114, 178)
     trend = figure(kept, "/v1/projects/ten/figures/trend.svg", index="macro_f1")
-    drawn = parts(visit, kept, path, "trend")
+    drawn = parts(page, "trend")
     (line,) = lines_of(drawn, blue, 4)
     assert alike(flat(line), corners(trend, "course-1"))
     steps = [f"v{i}" for i in range(4)]
@@ -220,7 +223,7 @@ def test_the_charts_of_a_model_are_the_figures_of_its_project(
     )
 
     lines = figure(kept, "/v1/projects/ten/figures/lines.svg")
-    drawn = parts(visit, kept, path, "lines")
+    drawn = parts(page, "lines")
     ends = [
         [p["text"] for p in sorted(named(found, NAMES), key=lambda p: p["y"])]
         for found in (drawn, boxes(lines))
@@ -233,7 +236,7 @@ def test_the_charts_of_a_model_are_the_figures_of_its_project(
         assert any(alike(flat(one), mine) for one in same)
 
     spread = figure(kept, "/v1/projects/ten/figures/boxes.svg")
-    drawn = parts(visit, kept, path, "boxes")
+    drawn = parts(page, "boxes")
     worst = [
         [p["text"] for p in sorted(named(found, NAMES), key=lambda p: p["x"])]
         for found in (drawn, boxes(spread))
@@ -246,13 +249,13 @@ def test_the_charts_of_a_model_are_the_figures_of_its_project(
 
 @pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.slow), 390])
 def test_no_texts_overlap_with_300_classes(kept: httpx.Client, visit: Visitor, width: int) -> None:
-    identifier = newest(kept, "many")
-    for name in ("heat", "dots", "radar"):
-        drawn = parts(visit, kept, f"/ui/evaluations/{identifier}", name, width)
-        assert not overlaps([p for p in drawn if p["text"]]), name
-    for name in ("trend", "lines", "boxes"):
-        drawn = parts(visit, kept, MODEL.format("many"), name, width)
-        assert not overlaps([p for p in drawn if p["text"]]), name
+    for path, names in (
+        (f"/ui/evaluations/{newest(kept, 'many')}", ("heat", "dots", "radar")),
+        (MODEL.format("many"), ("trend", "lines", "boxes")),
+    ):
+        page = page_of(visit, kept, path, width)
+        for name in names:
+            assert not overlaps([p for p in parts(page, name) if p["text"]]), name
 
 
 @pytest.mark.parametrize("project", ["three", "ten", pytest.param("many", marks=pytest.mark.slow)])
