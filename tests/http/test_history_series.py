@@ -222,3 +222,52 @@ def test_curves_that_were_asked_for_are_kept(client: httpx.Client, k: int) -> No
     parts = client.get(address, params={"include": "curves,warnings"}).json()
     assert parts["curves"] == found
     assert "overall" not in parts
+
+
+WEIGHED: Json = {"cell_weights": [[1, 5, 1], [1, 1, 1], [1, 1, 1]]}
+
+
+@pytest.mark.parametrize(
+    ("index", "options", "said"),
+    [
+        ("accuracy", WEIGHED, "cell weights"),
+        ("macro_f_beta", {"beta": 2}, "beta 2"),
+        ("macro_precision", {"undefined": "zero"}, "undefined as zero"),
+        ("accuracy", {"beta": 2}, None),
+        ("recall", WEIGHED, "cell weights"),
+    ],
+)
+def test_a_series_honours_the_options_of_each_evaluation(
+    client: httpx.Client, index: str, options: Json, said: str | None
+) -> None:
+    never: Json = {"confusion_matrix": [[9, 0, 1], [2, 0, 8], [1, 0, 9]], "indices": [index]}
+    reports = [keep(client, matrix(**never)), keep(client, matrix(**never, version="2", **options))]
+    named = {"class": "cat"} if index == "recall" else {}
+    items = trend(client, index, **named)
+    for item, report in zip(items, reports, strict=True):
+        whole = report["per_class"]["cat"] if named else report["overall"]
+        assert item["value"] == pytest.approx(whole[index]["value"], rel=1e-12)
+    assert [item.get("options") for item in items] == [None, said]
+    board = leaderboard(client, index, **named)
+    # Values with other options than the newest have no place beside it.
+    expected = [("none", "different_options")] if said else []
+    assert [(one["version"] or "none", one["reason"]) for one in board["unranked"]] == expected
+    badge = client.get("/v1/projects/pets/badge.json", params={"index": index, **named}).json()
+    assert float(badge["message"]) == pytest.approx(items[1]["value"], abs=1e-3)
+    assert (said or "") in badge["label"]
+
+
+def test_other_cell_weights_have_no_place_beside_the_best(client: httpx.Client) -> None:
+    keep(client, matrix(version="1", cell_weights=[[1, 9, 1], [1, 1, 1], [1, 1, 1]]))
+    for version, errors in (("2", 5), ("3", 9)):
+        keep(client, matrix(errors, version=version, **WEIGHED))
+    board = leaderboard(client, "accuracy")
+    assert [one["reason"] for one in board["unranked"]] == ["different_options"]
+
+
+def test_weighted_values_say_why_they_have_no_interval(client: httpx.Client) -> None:
+    keep(client, matrix(**WEIGHED))
+    [item] = trend(client, "accuracy")
+    assert (item["interval"], item["reason"]) == (None, "weighted")
+    [item] = trend(client, "accuracy", prevalence="uniform")
+    assert (item["value"], item["reason"]) == (None, "not_with_population")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import orjson
 
+from rprime.core.index import Index
 from rprime.core.options import SCORE_OPTIONS, Options
 from rprime.core.populations.population import Population
 from rprime.core.selection import default_keys
@@ -22,6 +23,8 @@ _WRITTEN = orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY
 _DEFAULTS = Options()
 _NOT_KEPT = ("top_confusions", "classes", *SCORE_OPTIONS)
 """Not stored: listing options belong to each report, and scores are not stored."""
+SHAPING = ("beta", "cell_weights", "exact", "sampling", "undefined")
+"""Options that change values or intervals of a table, whatever indices are asked for."""
 _KEPT = tuple(name for name in Options.__dataclass_fields__ if name not in _NOT_KEPT)
 
 
@@ -127,6 +130,24 @@ def stored_prevalence_of(asked: bytes) -> Population | None:
     """Return the prevalence that a stored evaluation is about, which others can be compared at."""
     found = read_options(asked, 0).population
     return found if found is not None and found.strata == "true" else None
+
+
+@lru_cache(maxsize=256)
+def shaping_options(asked: bytes) -> bytes:
+    """Keep of the written options those that a series honours; the same bytes for the same ones."""
+    found = _read(asked)
+    return orjson.dumps({"options": {name: found[name] for name in SHAPING if name in found}})
+
+
+def shaping_text(asked: bytes, index: Index) -> str:
+    """Name the options that make values of an index incomparable; "" for the default ones."""
+    found = _read(asked)
+    named = {
+        f"beta {found.get('beta', 1):g}": "beta" in found and "f_beta" in {index.key, *index.of},
+        "cell weights": "cell_weights" in found,
+        f"undefined as {found.get('undefined')}": "undefined" in found and bool(index.of),
+    }
+    return ", ".join(text for text, holds in named.items() if holds)
 
 
 @lru_cache(maxsize=256)

@@ -39,6 +39,7 @@ NEWEST_FIRST = Order("-date")
 ListingRow = tuple[EvaluationSummary, tuple[Point, ...]]
 """An evaluation with a value for each of the `HEADLINES`."""
 CLASSIFIED_ONLY = Remark("classified", "on the classified items alone")
+OTHER_OPTIONS = Remark("options", "with `beta`, `cell_weights` or `undefined` of its request")
 _NAMED = {
     "date": attrgetter("evaluation"),
     "model": attrgetter("model"),
@@ -133,9 +134,9 @@ def table_of(rows: Sequence[ListingRow]) -> dict[str, Any]:
 
 
 def legend_of(measures: Iterable[Measure]) -> str:
-    """Explain the mark of values on the classified items alone; empty where none has it."""
-    marked = any(measure.marks for measure in measures)
-    return f"{CLASSIFIED_ONLY.mark} {CLASSIFIED_ONLY.before}" if marked else ""
+    """Explain the marks beside values; empty without any."""
+    remarks = dict.fromkeys(remark for measure in measures for remark in measure.remarks)
+    return "; ".join(f"{remark.mark} {remark.before}" for remark in remarks)
 
 
 def cell_of(measure: Measure, axis: Axis) -> dict[str, Any]:
@@ -171,5 +172,6 @@ def pointing(aliases: Sequence[Alias]) -> dict[str, list[str]]:
 def measure_of(index: Index, point: Point) -> Measure:
     """Return the value of a stored evaluation as a rendering shows it."""
     low, high = point.interval or (None, None)
-    remarks = (CLASSIFIED_ONLY,) if point.classified_only else ()
+    known = {CLASSIFIED_ONLY: point.classified_only, OTHER_OPTIONS: bool(point.options)}
+    remarks = tuple(remark for remark, holds in known.items() if holds)
     return Measure(index, point.value, low, high, point.reason, remarks=remarks)

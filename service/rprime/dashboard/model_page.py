@@ -20,7 +20,7 @@ from rprime.dashboard.class_query import given_of, slice_text
 from rprime.dashboard.compare_view import CompareQuery
 from rprime.dashboard.listings import cell_of, entry_of, legend_of, measure_of, pointers, pointing
 from rprime.dashboard.page import show
-from rprime.history.series import Measured, filters_of
+from rprime.history.series import Measured, Point, filters_of
 from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import Problem
 from rprime.report.decimals import decimal, signed
@@ -222,7 +222,7 @@ def model_history(
         "legend": legend_of(measures),
         "classes": len(series.labels),
         "about_items": ITEMS,
-        "populations": list(dict.fromkeys(point.population or ITEMS for point in chosen)),
+        "populations": list(dict.fromkeys(_about(point) for point in chosen)),
         "lines": _lines(classes, ids, query),
         "fallen": _fallen(classes),
         "charts": {
@@ -233,6 +233,11 @@ def model_history(
             **classes.data(),
         },
     }
+
+
+def _about(point: Point) -> str:
+    with_options = point.options and f", with {point.options}"
+    return f"{point.population or ITEMS}{with_options}"
 
 
 def _rows(

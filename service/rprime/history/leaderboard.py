@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from rprime.application.stored_options import read_options
+from rprime.application.stored_options import read_options, shaping_options
 from rprime.application.stored_sides import side_of_stored
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
@@ -26,8 +26,8 @@ LEVEL = 0.05
 """One-sided, Holm-adjusted over the versions compared with the best of a tier."""
 MOST_MEASURED = 10_000
 
-OTHER_POPULATION = "different_populations"
-"""Why a version has no place beside those whose values are about another population."""
+OTHER_POPULATION, OTHER_OPTIONS = "different_populations", "different_options"
+"""Why a version has no place: its value is about another population, or computed otherwise."""
 
 Json = dict[str, Any]
 _SHOWN = ("evaluation", "model", "version", "value", "interval")
@@ -101,7 +101,8 @@ class TierRanking:
     points: list[Point]
     unranked: list[Json] = field(default_factory=list)
     sides: dict[str, Side] = field(default_factory=dict)
-    populations: dict[str, Population | None] = field(default_factory=dict)
+    options: dict[str, Options] = field(default_factory=dict)
+    plain: dict[bytes, Options] = field(default_factory=dict)
 
     def tiers(self) -> list[tuple[list[Point], str]]:
         """Return the tiers, best first, each with the reason for it."""
@@ -123,6 +124,8 @@ class TierRanking:
                 self._leave_out(point, point.reason)
             elif newest is not None and point.population != newest.population:
                 self._leave_out(point, OTHER_POPULATION)
+            elif newest is not None and point.options != newest.options:
+                self._leave_out(point, OTHER_OPTIONS)
             else:
                 known.append((sign * point.value, point))
         return [point for _, point in sorted(known)[: self.limit]]
@@ -134,14 +137,13 @@ class TierRanking:
     def _next(self, remaining: list[Point]) -> tuple[list[Point], list[Point], str]:
         """Split off the next tier: the best remaining version and all not shown to be worse."""
         best, *others = remaining
-        side, options = self._side(best), self._plain
-        population = self.populations[best.evaluation]
-        if population is not None:
-            options = replace(options, population=population)
-        held = []
+        side, held = self._side(best), []
+        options = self.options[best.evaluation]
         for other in others:
             if self._shares(other) != self._shares(best):
                 self._leave_out(other, OTHER_POPULATION)
+            elif self._weights(other) != self._weights(best):
+                self._leave_out(other, OTHER_OPTIONS)
             else:
                 compared = compare(side, self._side(other), options, attributed=())
                 held.append((other, compared))
@@ -156,30 +158,44 @@ class TierRanking:
         worse = [other for (other, _), is_worse in zip(held, apart, strict=True) if is_worse]
         return [best, *together], worse, _why(best, [c for _, c in held], adjusted, apart)
 
-    @cached_property
-    def _plain(self) -> Options:
-        """The same for all comparisons of items, so that each side is computed once."""
-        return Options(indices=(self.measured.index.key,))
-
     def _side(self, point: Point) -> Side:
         if point.evaluation not in self.sides:
             stored = self.store.get(point.evaluation)
             whole = side_of_stored(stored, self.store, one=self.one)
             # The points have the slice.
             side = self.sides[point.evaluation] = side_of_slice(whole, self.one) or whole
-            self.populations[point.evaluation] = (
-                Population.uniform(side.table)
-                if self.measured.uniform
-                else read_options(stored.options, 0).population
-            )
+            self.options[point.evaluation] = self._options(stored.options, side)
         return self.sides[point.evaluation]
+
+    def _options(self, asked: bytes, side: Side) -> Options:
+        """Return what a version is compared with.
+
+        About items the same object for the same options, so that each side is computed once.
+        """
+        population = read_options(asked, 0).population
+        if self.measured.uniform:
+            population = Population.uniform(side.table)
+        shaping = shaping_options(asked)
+        if shaping not in self.plain:
+            keys = (self.measured.index.key,)
+            self.plain[shaping] = replace(read_options(shaping, 0), indices=keys)
+        plain = self.plain[shaping]
+        return plain if population is None else replace(plain, population=population)
+
+    def _weights(self, point: Point) -> dict[tuple[str, str], float]:
+        """Return the cell weights other than 1 of a value, by the classes."""
+        labels, weights = self._side(point).labels, self.options[point.evaluation].cell_weights
+        if weights is None:
+            return {}
+        places = zip(*np.nonzero(weights != 1), strict=True)
+        return {(labels[i], labels[j]): float(weights[i, j]) for i, j in places}
 
     def _shares(self, point: Point) -> dict[str, float] | None:
         """Return the prevalence of the classes in the population of a value; None: the items.
 
         That of strata of predicted classes is an estimate, and each has its own.
         """
-        labels, found = self._side(point).labels, self.populations[point.evaluation]
+        labels, found = self._side(point).labels, self.options[point.evaluation].population
         if found is None:
             return None
         if found.strata != "true":

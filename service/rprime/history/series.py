@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
+from rprime.application.stored_options import shaping_text
 from rprime.core.arrays import Array
 from rprime.core.catalog import find
 from rprime.core.estimates import Estimates
@@ -42,6 +43,8 @@ class Point(NamedTuple):
         Whether it leaves out unclassified or spurious items that the evaluation has.
     population
         What the value is about; "" for the items.
+    options
+        What makes it incomparable with those of default options, in words.
     """
 
     evaluation: str
@@ -55,6 +58,7 @@ class Point(NamedTuple):
     reason: str
     classified_only: bool
     population: str = ""
+    options: str = ""
 
 
 Columns = tuple[Sequence[Any], ...]
@@ -116,13 +120,15 @@ class Measured:
         column = None if self.label is None else stack.labels.index(self.label)
         extras = extras_of(stack)
         key = self.index.key
-        options, selection = Options(indices=(key,)), minimal_selection(key)
+        selection = minimal_selection(key)
         found, about = np.full((4, len(extras)), np.nan), [""] * len(extras)
-        reasons = [""] * len(extras)
+        reasons, computed_with = [""] * len(extras), [""] * len(extras)
         for kind in kinds_of(stack, extras, uniform=self.uniform):
-            for row, text in zip(kind.rows.tolist(), kind.about, strict=False):
-                about[row], reasons[row] = text, kind.reason
-            for rows, estimates in estimates_of(stack.table, kind, options, selection):
+            shaping = shaping_text(kind.asked, self.index)
+            for place, row in enumerate(kind.rows.tolist()):
+                about[row] = kind.about[place] if kind.about else ""
+                reasons[row], computed_with[row] = kind.reason, shaping
+            for rows, estimates in estimates_of(stack.table, kind, selection, (key,)):
                 found[:, rows] = self._numbers(estimates, column)
         values, low, high, codes = found
         numbers = _without(values.tolist(), ~np.isfinite(values))
@@ -133,23 +139,26 @@ class Measured:
         for place, one in enumerate(extras):
             if "grouped" in one:
                 # The table alone does not have the intervals of grouped items.
-                pairs[place], reasons[place] = None, reasons[place] or GROUPED
+                pairs[place] = None
+                reasons[place] = GROUPED if numbers[place] is not None else reasons[place]
         anchors = [one.get("anchor") for one in extras]
         names = (stack.ids, stack.models, stack.versions, stack.test_sets, stack.verdicts)
         partial = _omits(stack.table) & (self.index.universe == "classified")
-        return (*names, anchors, numbers, pairs, reasons, partial.tolist(), about)
+        return (*names, anchors, numbers, pairs, reasons, partial.tolist(), about, computed_with)
 
     def _numbers(self, found: Estimates, column: int | None) -> Array:
         values, known = found.values, found.intervals
         if column is None:
             place: Any = values.selection.overall_place[self.index.key]
             shown, reasons = values.overall, values.overall_reasons
-            ends = (known.overall_low, known.overall_high)
+            ends, unbounded = (known.overall_low, known.overall_high), known.overall_reasons
         else:
             place = (values.selection.place[self.index.key], ..., column)
             shown, reasons = values.per_class, values.class_reasons
-            ends = (known.per_class_low, known.per_class_high)
-        codes = np.zeros(shown[place].shape) if reasons is None else reasons[place]
+            ends, unbounded = (known.per_class_low, known.per_class_high), known.per_class_reasons
+        codes = (
+            unbounded[place] if reasons is None else np.maximum(reasons[place], unbounded[place])
+        )
         return np.stack((shown[place], ends[0][place], ends[1][place], codes))
 
 
@@ -174,15 +183,19 @@ def trend_document(
 
 
 def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[str, Any]]:
-    evaluations, models, versions, _, verdicts, anchored, values, pairs, reasons, _, about = columns
+    evaluations, models, versions, _, verdicts, anchored, values, pairs, *described = columns
+    reasons, _, about, options = described
     moments = ids.creation_times(evaluations)
     shown = zip(evaluations, models, versions, moments, values, pairs, verdicts, strict=True)
-    for row, reason, population, anchor in zip(shown, reasons, about, anchored, strict=True):
+    beside = zip(reasons, about, options, anchored, strict=True)
+    for row, (reason, population, computed_with, anchor) in zip(shown, beside, strict=True):
         item: dict[str, Any] = dict(zip(_SHOWN, row, strict=True))
         if reason:
             item["reason"] = reason
         if population:
             item["population"] = population
+        if computed_with:
+            item["options"] = computed_with
         if anchor is not None:
             then, value = anchors.get(anchor), item["value"]
             item["since_anchor"] = None if value is None or then is None else value - then

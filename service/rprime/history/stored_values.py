@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
+from rprime.application.stored_options import read_options, shaping_options, write_options
 from rprime.core.arrays import Array
 from rprime.core.estimates import Estimates
 from rprime.core.index import Index
@@ -29,17 +30,21 @@ STRATA_OF_ITEMS, NOT_WITH_POPULATION = "strata_of_items", "not_with_population"
 """Reasons for a missing value: only the report has it, or the table has no population."""
 
 
-class OneKind(NamedTuple):
-    """Evaluations of a stack, by their positions, that are computed at one kind of population.
+PLAIN = write_options(Options(), None)
 
-    About is what the value of each is about, "" for its items; the reason says why they have no
-    values, "" if they have.
+
+class OneKind(NamedTuple):
+    """Evaluations of a stack, by their positions, that are computed in one way.
+
+    They have one kind of population and the same `shaping_options`. About is what the value of each
+    is about, "" for its items; the reason says why they have no values, "" if they have.
     """
 
     rows: Array
     population: Population | None = None
     about: Sequence[str] = ()
     reason: str = ""
+    asked: bytes = PLAIN
 
 
 def kept_with(population: Population) -> dict[str, Any]:
@@ -57,45 +62,51 @@ def extras_of(stack: Stack) -> list[dict[str, Any]]:
 def kinds_of(
     stack: Stack, extras: Sequence[Mapping[str, Any]], *, uniform: bool
 ) -> Iterator[OneKind]:
-    """Divide evaluations by the populations stored beside them, or at equal shares of classes."""
+    """Divide evaluations by their options and populations, or at equal shares of the classes."""
+    shaping = list(map(shaping_options, stack.options))
     if uniform:
-        yield from _uniform(stack)
+        yield from _uniform(stack, shaping)
         return
-    found: dict[str, list[int]] = {}
-    for row, one in enumerate(extras):
-        found.setdefault(one.get("population", {}).get("strata", ""), []).append(row)
-    for strata, rows in found.items():
+    found: dict[tuple[bytes, str], list[int]] = {}
+    for row, (asked, one) in enumerate(zip(shaping, extras, strict=True)):
+        strata = one.get("population", {}).get("strata", "")
+        found.setdefault((asked, strata), []).append(row)
+    for (asked, strata), rows in found.items():
         places = np.array(rows)
         if strata == "":
-            yield OneKind(places)
+            yield OneKind(places, asked=asked)
         elif strata == "own":
             about = ["about a population with shares of strata of the items"] * len(rows)
-            yield OneKind(places, None, about, STRATA_OF_ITEMS)
+            yield OneKind(places, None, about, STRATA_OF_ITEMS, asked)
         else:
             shares = np.array([extras[row]["population"]["shares"] for row in rows])
             each = [Population(strata, own) for own in shares]  # type: ignore[arg-type]  # JSON
             about = [shares_text(one, stack.labels) for one in each]
-            yield OneKind(places, Population(each[0].strata, shares), about)
+            yield OneKind(places, Population(each[0].strata, shares), about, asked=asked)
 
 
-def _uniform(stack: Stack) -> Iterator[OneKind]:
+def _uniform(stack: Stack, shaping: Sequence[bytes]) -> Iterator[OneKind]:
     """Yield the evaluations at equal shares of the classes of which each has items."""
     table, refused = stack.table, np.full(len(stack.ids), stack.table.k > MOST_CLASSES)
     if table.spurious is not None:
         refused |= table.spurious.any(-1)
+    weighed = {asked for asked in shaping if read_options(asked, 0).cell_weights is not None}
+    refused |= [asked in weighed for asked in shaping]
     rows = np.flatnonzero(refused)
     yield OneKind(rows, None, [""] * len(rows), NOT_WITH_POPULATION)
-    rows = np.flatnonzero(~refused)
-    found = Population.uniform(table[rows])
-    each = [Population("true", own) for own in found.shares]
-    yield OneKind(rows, found, [shares_text(one, stack.labels) for one in each])
+    for asked in dict.fromkeys(shaping):
+        rows = np.flatnonzero([one == asked for one in shaping] & ~refused)
+        found = Population.uniform(table[rows])
+        each = [Population("true", own) for own in found.shares]
+        about = [shares_text(one, stack.labels) for one in each]
+        yield OneKind(rows, found, about, asked=asked)
 
 
 def estimates_of(
-    table: ConfusionTable, kind: OneKind, options: Options, selection: Selection
+    table: ConfusionTable, kind: OneKind, selection: Selection, keys: tuple[str, ...] | None = None
 ) -> Iterator[tuple[Array, Estimates]]:
     """Yield positions of evaluations in a stack, and their estimates; none without a value."""
-    together = TOGETHER
+    options, together = replace(read_options(kind.asked, 0), indices=keys), TOGETHER
     if kind.population is not None:
         together = max(1, min(TOGETHER, MOST_CELLS // table.k**2))
     for start in range(0, 0 if kind.reason else len(kind.rows), together):
@@ -109,7 +120,7 @@ def estimates_of(
 class StoredValues:
     """Indices over stored evaluations, oldest first; uniform: at equal shares of the classes.
 
-    Else each is at the population that it was stored with.
+    Else each is at the population that it was stored with. Options of each are honoured, too.
 
     Attributes
     ----------
@@ -137,7 +148,7 @@ class StoredValues:
             rows = np.array([row[identifier] for identifier in stack.ids])
             columns = np.array([column[label] for label in stack.labels])
             for kind in kinds_of(stack, extras_of(stack), uniform=uniform):
-                for places, found in estimates_of(stack.table, kind, Options(), selection):
+                for places, found in estimates_of(stack.table, kind, selection):
                     part, values = rows[places], found.values
                     self.overall[:, part] = finite(values.overall)
                     per_class = values.per_class[: selection.reported]

@@ -13,8 +13,13 @@ from rprime.report.decimals import percent, plural
 
 MOST_NAMED = 5
 """Classes named in one remark; the others are counted."""
-Kind = Literal["classified", "excluded", "counted_as_zero"]
-MARKS: dict[Kind, str] = {"classified": "†", "excluded": "‡", "counted_as_zero": "‡"}
+Kind = Literal["classified", "excluded", "counted_as_zero", "options"]
+MARKS: dict[Kind, str] = {
+    "classified": "†",
+    "excluded": "‡",
+    "counted_as_zero": "‡",
+    "options": "¶",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,8 @@ class Remark:
     """A remark on a value: some words, then the names of classes.
 
     `classified`: the index is computed on the classified items alone; `excluded`: an average
-    leaves classes out; `counted_as_zero`: it counts the precision of classes as 0.
+    leaves classes out; `counted_as_zero`: it counts the precision of classes as 0; `options`:
+    in a list, those of one evaluation are not the default.
     """
 
     kind: Kind

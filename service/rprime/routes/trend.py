@@ -127,7 +127,7 @@ def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
     if not points:
         measured.refuse_unknown(store, project, filters)
     value = points[0].value if points else None
-    about = (measured.label, named(dict(filters.slice)))
+    about = (measured.label, named(dict(filters.slice)), *(point.options for point in points))
     return value_badge(measured.index, value, ", ".join(filter(None, about)))
 
 

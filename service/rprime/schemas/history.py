@@ -306,12 +306,16 @@ class TrendItem(EvaluatedVersion):
     interval: tuple[float, float] | None = Field(description="[low, high], of 95 %; null without.")
     verdict: Verdict | None = Field(description="Verdict of its gate; null without a gate.")
     reason: str | Absent = optional(
-        "Why the value is missing; or `items_in_groups`: then only the report has the "
-        "interval; `strata_of_items`: then only the report has the value."
+        "Why the value or the interval is missing; `items_in_groups`: only the report has the "
+        "interval; `strata_of_items`: only the report has the value."
     )
     population: str | Absent = optional(
         "What the value is about, in words, where it is not the items: values about "
         "other populations are not comparable."
+    )
+    options: str | Absent = optional(
+        "The stored options that the value depends on, in words, where they are not the default: "
+        "`beta`, `cell_weights`, `undefined`. Values with other options are not comparable."
     )
     since_anchor: float | None = optional(
         "If its gate had an anchor: the difference of the value from that of the "

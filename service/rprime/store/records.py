@@ -182,3 +182,4 @@ class Stack:
     test_sets: tuple[str | None, ...]
     verdicts: tuple[str | None, ...]
     extras: tuple[bytes | None, ...]
+    options: tuple[bytes, ...]

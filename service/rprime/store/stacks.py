@@ -1,16 +1,16 @@
 """Read a whole history as stacks of tables, for trends and leaderboards."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, groupby
+from itertools import accumulate, groupby
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Connection, bindparam, select
 
 from rprime.store.compression import expand
 from rprime.store.database import Database
 from rprime.store.errors import decoding
-from rprime.store.evaluations import conditions, is_slice_of, labels_of
+from rprime.store.evaluations import conditions, is_slice_of, labels_of, present
 from rprime.store.packing import form_of, slice_identifier, slice_key, unpack_stack
 from rprime.store.records import Filters, Stack
 from rprime.store.schema import evaluations, shared, slices
@@ -19,18 +19,23 @@ MOST_CELLS = 1 << 23
 """Numbers in one stack, 64 MiB; a longer history needs several stacks."""
 
 _of = evaluations.c
-_COLUMNS = ("id", "model", "version", "test_set", "verdict", "labels", "cells", "extras")
-_LABELS, _CELLS, _EXTRAS = 5, 6, 7
+_COLUMNS = ("id", "model", "version", "test_set", "verdict", "labels", "cells", "extras", "options")
+_LABELS, _CELLS, _EXTRAS, _OPTIONS = 5, 6, 7, 8
 _Kind = tuple[bytes, bool, bool]
+_CONTENT = select(shared.c.content).where(shared.c.key == bindparam("key"))
 
 
 @dataclass
 class _Gathered:
-    """Collects rows for a stack; `key` is that of the slice that they are of."""
+    """Collects rows for a stack; `key` is that of the slice that they are of.
+
+    Asked is the content of the options by their key.
+    """
 
     labels: tuple[str, ...]
     sparse: bool
     key: bytes
+    asked: Mapping[bytes, bytes]
     rows: list[Any] = field(default_factory=list)
 
     def add(self, rows: Iterable[Any]) -> Iterator[Stack]:
@@ -59,8 +64,8 @@ class _Gathered:
         ids, extras = columns[0], tuple(map(expand, columns[_EXTRAS]))
         sealed_by = [slice_identifier(i, self.key) for i in ids] if self.key else ids
         table = unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
-        shown = (*columns[:_LABELS], extras)
-        shown = (*columns[:_LABELS], extras)
+        options = tuple(map(self.asked.__getitem__, columns[_OPTIONS]))
+        shown = (*columns[:_LABELS], extras, options)
         return Stack(self.labels, table, *shown)
 
 
@@ -69,6 +74,7 @@ def stacks(
 ) -> Iterator[Stack]:
     """Read the tables of matching evaluations, grouped by their classes, as `Store.tables`."""
     gathered: dict[_Kind, _Gathered] = {}
+    asked: dict[bytes, bytes] = {}
     with database.streaming() as connection:
         fits = conditions(project, filters)
         if newest is not None:
@@ -82,15 +88,23 @@ def stacks(
         if key:
             query = query.join(slices, is_slice_of(filters.slice))
         rows = connection.execute(query.where(*fits).order_by(_of.id))
-        # Consecutive rows often belong to one stack.
-        for kind, run in chain.from_iterable(groupby(part, _kind) for part in rows.partitions()):
-            if kind not in gathered:
-                names = select(shared.c.content).where(shared.c.key == kind[0])
-                gathered[kind] = _Gathered(labels_of(connection.scalar(names)), kind[1], key)
-            yield from gathered[kind].add(run)
+        for part in rows.partitions():
+            _read_options(connection, part, asked)
+            # Consecutive rows often belong to one stack.
+            for kind, run in groupby(part, _kind):
+                if kind not in gathered:
+                    names = labels_of(connection.scalar(_CONTENT, {"key": kind[0]}))
+                    gathered[kind] = _Gathered(names, kind[1], key, asked)
+                yield from gathered[kind].add(run)
     for group in gathered.values():
         if group.rows:
             yield group.stack()
+
+
+def _read_options(connection: Connection, part: Sequence[Any], asked: dict[bytes, bytes]) -> None:
+    """Add the options of some rows that are not known yet."""
+    for key in {row[_OPTIONS] for row in part} - asked.keys():
+        asked[key] = present(connection.scalar(_CONTENT, {"key": key}))
 
 
 @decoding()
