@@ -154,7 +154,9 @@ class Columns:
             if _are_positions(request)
             else Vocabulary(most, "/y_true", untyped=untyped)
         )
-        self._known = (*NAMES, MATRIX) if matrix else NAMES
+        # A search, whose columns are measured, compares with no baseline.
+        known = tuple(n for n in NAMES if not (measured and n == "y_pred_baseline"))
+        self._known = (*known, MATRIX) if matrix else known
         self.hold = hold or (lambda _size: None)
         self._held = 0
         self._rows = 0

@@ -176,9 +176,9 @@ class CellTarget:
     def estimate(self, side: Side, known: Estimates) -> Estimate:
         """Return the recall of the table of two; the second row is none."""
         # The prevalence of the classes, the only population that is allowed, changes no recall.
-        options = replace(
-            known.values.options, indices=("recall",), cell_weights=None, population=None
-        )
+        own, kept = known.values.options, ("confidence", "exact", "intervals", "sampling")
+        asked = {name: getattr(own, name) for name in kept}
+        options = Options(indices=("recall",), undefined="null", **asked)
         return Estimate(self._side(side).estimates(options), self.entry)
 
     def difference(self, comparison: Comparison) -> Difference:

@@ -1,6 +1,7 @@
 """The changes of slices against a baseline, all of them as one stack of tables."""
 
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges |
     found = _measured(whole, ours, theirs, pairs)
     p = np.where(vague(ours) | vague(theirs), np.nan, found[-1])
     index, order = ordering_index(options), np.arange(len(own.names))
-    if index is not None:
+    if index is not None and index.key in whole.aligned.selection.overall_place:
         moved = found[VALUE, selection.overall_place[index.key]]
         of_all, total = whole.of_overall(index.key), candidate.table.total
         variance = of_all.standard_error**2 * total
@@ -225,5 +226,5 @@ class SlicedPairs:
 def _of_all_classes(gradient: Gradient) -> Gradient:
     """Return the gradient of a stack as that of one table with the classes of all."""
     factors, silent = gradient.factors, gradient.unclassified
-    flat = factors.reshape(*factors.shape[:2], -1)
+    flat = factors.reshape(*factors.shape[:2], prod(factors.shape[2:]))
     return Gradient(flat, None if silent is None else silent.reshape(flat.shape[1:]))
