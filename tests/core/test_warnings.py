@@ -7,6 +7,7 @@ import pytest
 
 from rprime.core.evaluate import evaluate, evaluate_stack
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import CHECKS, MOST_OF_ONE_CODE, Warning  # noqa: A004 (its name)
 from tests.core.index_values import dense
@@ -117,7 +118,15 @@ def test_sums_of_weights_are_not_taken_for_shares() -> None:
 
 
 def test_every_warning_has_a_table_that_shows_it() -> None:
-    assert {check.code for check in CHECKS} == {*TRIGGERS, *OF_OMISSIONS}
+    shown = {*TRIGGERS, *OF_OMISSIONS, "class_without_share"}
+    assert {check.code for check in CHECKS} == shown
+
+
+def test_a_class_without_a_share_is_not_called_absent() -> None:
+    options = Options(population=Population("true", np.array([0.5, 0.5, 0])))
+    found = {w.code for w in evaluate(dense(QUIET), ("a", "b", "c"), options).warnings}
+    assert "class_without_share" in found
+    assert "class_absent" not in found
 
 
 @pytest.mark.parametrize("code", TRIGGERS)

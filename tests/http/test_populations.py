@@ -431,3 +431,52 @@ def test_a_baseline_with_groups_has_no_population(client: httpx.Client) -> None:
     body = {**ITEMS, "population": {"prevalence": {"a": 0.9, "b": 0.1}}}
     baseline = {**ITEMS, "groups": [1, 2] * 50}
     refused(client, {**body, "baseline": baseline}, "/population", "not_with_population", "groups")
+
+
+@pytest.mark.parametrize(
+    "population",
+    [{"prevalence": {"a": 0.6, "b": 0.4}}, {"strata": "predicted", "shares": {"a": 0.6, "b": 0.4}}],
+)
+def test_a_class_that_a_population_omits_is_refused(client: httpx.Client, population: Json) -> None:
+    """Its items would count nothing: a model that confuses all of them would pass a gate."""
+    content = {"confusion_matrix": MAP, "labels": LABELS}
+    answer = client.post("/evaluate", json=content | {"population": population})
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["code"] == "stratum_without_share"
+    assert "of `c`, which has no share" in error["detail"]
+    (members,) = (one for one in population.values() if isinstance(one, dict))
+    members["c"] = 0
+    warnings = evaluate(client, **content, population=population)["warnings"]
+    assert "class_absent" not in {one["code"] for one in warnings}
+
+
+def test_the_prevalence_of_an_evaluation_is_that_of_its_population(store: httpx.Client) -> None:
+    content = matrix(labels=["a", "b"], confusion_matrix=[[50, 5], [4, 41]], version="1")
+    about = {"a": 0.01, "b": 0.99}
+    first = keep(store, content | {"population": {"prevalence": about}})
+    named = {"prevalence": {"evaluation": first["id"]}}
+    other = content | {"version": "2", "confusion_matrix": [[48, 7], [4, 41]]}
+    found = keep(store, other | {"population": named})
+    assert found["population"]["shares"] == about
+    drop = {"rules": [{"index": "accuracy", "max_drop": 0.1}]}
+    bare = other | {"version": "3", "baseline": {"evaluation": first["id"]}, "gates": drop}
+    for asked, warned in ((bare, True), (bare | {"population": named, "version": "4"}, False)):
+        codes = {one["code"] for one in keep(store, asked)["warnings"]}
+        assert ("baseline_population" in codes) == warned
+
+
+def test_costs_and_cells_have_a_population(client: httpx.Client) -> None:
+    content = {"confusion_matrix": MAP, "labels": LABELS}
+    population = {"prevalence": SHARES}
+    cost = [[0, 1, 2], [1, 0, 1], [2, 1, 0]]
+    report = evaluate(client, **content, cost=cost, population=population, families=["all"])
+    low, high = report["overall"]["expected_cost"]["interval"]
+    assert 0 < low < report["overall"]["expected_cost"]["value"] < high < 2
+    rule = {"confusion": ["b", "c"], "max_value": 0.3}
+    gates = {"rules": [rule]}
+    results = [
+        evaluate(client, **content, **more, gates=gates)["gate"]["results"]
+        for more in ({}, {"population": population}, {"cost": cost, "kappa_weights": "linear"})
+    ]
+    assert results[0] == results[1] == results[2]

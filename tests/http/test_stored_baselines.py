@@ -357,3 +357,25 @@ class TestAnchor:
         gates = DROP | {"anchor": {"alias": "release"}}
         refused = client.post("/v1/compare", json=body | {"gates": gates})
         assert refused.json()["errors"][0]["pointer"] == "/gates/anchor"
+
+
+@pytest.mark.parametrize("baseline", [{"branch": "main"}, {"latest": True}])
+def test_an_undecided_job_does_not_pass_when_it_is_run_again(
+    client: httpx.Client, baseline: Json
+) -> None:
+    def run(wrong: int, commit: str, key: str) -> Json:
+        content = matrix(
+            confusion_matrix=[[200 - wrong, wrong], [0, 200]],
+            labels=["a", "b"],
+            model="m",
+            branch="main",
+            commit=commit,
+            baseline=baseline,
+            gates={"rules": [{"index": "accuracy", "max_drop": 0.03}]},
+        )
+        return keep(client, content, **{"Idempotency-Key": key})
+
+    first = run(4, "a" * 7, "one")
+    runs = [run(20, "b" * 7, key) for key in ("two", "three")]
+    assert [found["gate"]["verdict"] for found in runs] == ["inconclusive"] * 2
+    assert [baseline_of(found)["resolved"] for found in runs] == [first["id"]] * 2

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from rprime.store import Baseline, BaselineNotFoundError, BaselineQuery, Expected, Store
+from rprime.store import Baseline, BaselineNotFoundError, BaselineQuery, Expected, Run, Store
 from tests.store import samples
 
 MISSING = "01k9d3hv5gw2zj4t8x6c7m1n0p"
@@ -232,3 +232,34 @@ def test_a_branch_without_evaluations_names_the_branches(store: Store) -> None:
         "branches: `main`, `d`, `c`, `b`, `a` and 1 more.",
         "rprime evaluate FILE --project animals --branch mian",
     )
+
+
+def test_other_runs_of_the_candidate_are_skipped(store: Store) -> None:
+    """A job that is run again is not compared with its first run, which may be undecided."""
+    first = stored(store, commit="a" * 7, verdict="pass", branch="main")
+    again = stored(store, commit="b" * 7, verdict="inconclusive", branch="main")
+    digest = store.get(again).input_digest
+    for query in (BaselineQuery("branch", "main"), BaselineQuery("latest", "")):
+
+        def of(run: Run, query: BaselineQuery = query) -> Baseline:
+            return store.baseline("animals", query, model=None, run=run)
+
+        found = of(Run(commit="b" * 7))
+        assert found.evaluation is not None
+        assert found.evaluation.id == first
+        assert "it is of the same commit" in found.why
+        assert of(Run(id=again)).evaluation == store.get(first)
+        # The same predictions: no undecided run of them, but one that passed.
+        assert "its gate was inconclusive" in of(Run(input_digest=digest)).why
+        assert of(Run(commit="c" * 7)).evaluation == store.get(again)
+    other = stored(store, model="svc", commit="b" * 7)
+    query = BaselineQuery("latest", "", "svc")
+    found = store.baseline("animals", query, model=None, run=Run(commit="b" * 7))
+    assert found.evaluation == store.get(other)  # of another model
+
+
+def test_an_unchanged_model_that_passed_is_a_baseline(store: Store) -> None:
+    one = stored(store, verdict="pass")
+    run = Run(input_digest=store.get(one).input_digest)
+    found = store.baseline("animals", BaselineQuery("latest", ""), model=None, run=run)
+    assert found.evaluation == store.get(one)

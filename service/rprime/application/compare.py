@@ -220,7 +220,8 @@ def _origin(
     if stored is None:
         detail = "A name is looked up in the project of a stored candidate; else give an id."
         raise refuse(place, "needs_project", detail)
-    return CandidateOrigin(stored.project, stored.model, stored.id)
+    run = stored.id, stored.commit, stored.input_digest
+    return CandidateOrigin(stored.project, stored.model, *run)
 
 
 def _opened(history: "VisibleHistory | None") -> "VisibleHistory":

@@ -35,6 +35,7 @@ def population_of(
         if isinstance(asked.prevalence, Mapping):
             shares = _of_labels(asked.prevalence, read.labels, f"{PLACE}/prevalence")
             found = Population("true", shares)
+            _refuse_omitted(asked.prevalence, found, read, "items")
     elif asked.strata == "predicted":
         if read.table.unclassified is not None:
             detail = (
@@ -43,6 +44,7 @@ def population_of(
             )
             raise refuse(f"{PLACE}/strata", "unclassified_items", detail)
         found = Population("predicted", _of_labels(asked.shares, read.labels, f"{PLACE}/shares"))
+        _refuse_omitted(asked.shares, found, read, "predictions")
     else:
         found = _own(asked, read)
     check_items(found, read.table, read.labels)
@@ -57,12 +59,25 @@ def population_of(
     return found
 
 
+def _refuse_omitted(
+    given: Mapping[str, float], found: Population, read: Evidence, what: str
+) -> None:
+    """Refuse classes that the evidence has and the population does not mention."""
+    sizes = found.sizes(read.table)
+    out = [f"`{n}`" for n, size in zip(read.labels, sizes, strict=True) if size and n not in given]
+    if out:
+        detail = (
+            f"There are {what} of {listed(out)}, which has no share: give 0 to what is not in the "
+            "population."
+        )
+        raise refuse(PLACE, "stratum_without_share", detail)
+
+
 def stored_prevalence(
-    identifier: str, stored: tuple[Sequence[str], ConfusionTable], read: Evidence
+    identifier: str, stored: tuple[Sequence[str], Array], read: Evidence
 ) -> Population:
-    """Return the prevalence of the classes in a stored evaluation, for these classes."""
-    labels, table = stored
-    items = {name: float(n) for name, n in zip(labels, table.support, strict=True) if n}
+    """Return the prevalence of a stored evaluation, by its labels and counts, for these classes."""
+    items = {name: float(n) for name, n in zip(*stored, strict=True) if n}
     unknown = items.keys() - set(read.labels)
     place = f"{PLACE}/prevalence/evaluation"
     if unknown or not items:

@@ -68,6 +68,8 @@ class CandidateOrigin:
     model: str | None = None
     id: str | None = None
     """To name the candidate in a command; None if it is not stored."""
+    commit: str | None = None
+    input_digest: str | None = None
 
 
 def write_options(options: Options, gates: Gates | None) -> bytes:

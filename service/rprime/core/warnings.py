@@ -143,7 +143,13 @@ def check(
 @check("class", "docs/indices.md#undefined-values")
 def class_absent(f: WarningInputs) -> Array:
     """Class {label} has no items, so nothing can be said about it."""
-    return f.table.support == 0
+    return f.values.sampled.support == 0
+
+
+@check("class", "docs/populations.md")
+def class_without_share(f: WarningInputs) -> Array:
+    """Class {label} has items and a share of 0 in the population: its items count nothing."""
+    return (f.table.support == 0) & (f.values.sampled.support > 0)
 
 
 @check("class", "docs/indices.md#fact-3")

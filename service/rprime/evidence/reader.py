@@ -1,6 +1,6 @@
 """Read each kind of evidence into a confusion table."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -247,6 +247,7 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     if not {*arrays, *document.rest}.isdisjoint(OF_SLICES):
         _check_classes(document, k, limits)
         slices = slices_of_items(document, items.cells(k), k)
+    notes = () if slices is None else tuple(_without_slice(slices, size))
     return Evidence(
         kind="scores" if scored else "labels",
         labels=found.labels,
@@ -255,8 +256,20 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
         identities=identities,
         scores=scores,
         slices=slices,
-        warnings=found.warnings,
+        warnings=(*found.warnings, *notes),
     )
+
+
+def _without_slice(slices: Slices, size: int) -> Iterator[Warning]:
+    """Say how many items have no value of a column: rules about its slices do not see these."""
+    for name, column in slices.columns.items():
+        missing = np.count_nonzero(column.codes >= len(column.values))
+        if missing:
+            detail = (
+                f"{missing:,} of {size:,} items have no value of `{name}`, so they are in no slice "
+                "of it."
+            )
+            yield Warning("items_without_slice", "/slices", detail, "docs/slices.md")
 
 
 def _check_classes(document: Document, k: int, limits: Limits) -> None:

@@ -12,7 +12,12 @@ from rprime import __version__
 from rprime.application.assessment import Assessment
 from rprime.application.population import stored_prevalence
 from rprime.application.request import EvaluationRequest
-from rprime.application.stored_options import CandidateOrigin, StoreRequest, with_options
+from rprime.application.stored_options import (
+    CandidateOrigin,
+    StoreRequest,
+    stored_prevalence_of,
+    with_options,
+)
 from rprime.application.stored_sides import with_side
 from rprime.core.evaluate import Evaluation
 from rprime.core.scores.summary import ScoreSummary
@@ -82,7 +87,8 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
     store_request = replace(
         store_request, id=new_id(), is_first=store.is_empty(project), keeps_slices=keeps
     )
-    origin = CandidateOrigin(project, evaluation_request.given.model, store_request.id)
+    own, digest = evaluation_request.given, evaluation_request.evidence.input_digest
+    origin = CandidateOrigin(project, own.model, store_request.id, own.commit, digest)
     evaluation_request = replace(evaluation_request, store_request=store_request)
     if store_request.prevalence_of is not None:
         evaluation_request = _with_prevalence(evaluation_request, store, store_request)
@@ -109,9 +115,9 @@ def _with_prevalence(
         place, detail = "/population/prevalence/evaluation", "The project has no such evaluation."
         violation = Violation(place, "baseline_not_found", detail)
         raise Problem("baseline_not_found", detail, errors=[violation])
-    found = stored_prevalence(
-        identifier, (stored.labels, stored.table), evaluation_request.evidence
-    )
+    about = stored_prevalence_of(stored.options)
+    counts = stored.table.support if about is None else about.shares
+    found = stored_prevalence(identifier, (stored.labels, counts), evaluation_request.evidence)
     options = replace(evaluation_request.options, population=found)
     assessment = evaluation_request.assessment
     if assessment is not None:

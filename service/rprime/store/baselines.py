@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from rprime.core.suggestions import MOST_NAMED, listed
 from rprime.store import aliases
-from rprime.store.compression import expand
+from rprime.store.compression import digest_text, expand
 from rprime.store.evaluations import SUMMARY, EvaluationMissingError, check, get
 from rprime.store.records import StoredEvaluation
 from rprime.store.schema import evaluations
@@ -55,6 +55,15 @@ class Baseline:
     command: str | None = None
 
 
+@dataclass(frozen=True)
+class Run:
+    """What other runs of a candidate share with it; None where it is unknown."""
+
+    id: str | None = None
+    commit: str | None = None
+    input_digest: str | None = None
+
+
 class BaselineNotFoundError(Exception):
     """A baseline is named that does not exist; the text says what was sought, and what is near."""
 
@@ -64,12 +73,14 @@ class _Scope:
     """Where a baseline is sought: the evaluations of one model of a project.
 
     The model is None for those without one, and own if it is that of the candidate.
+    `branch` and `latest` skip other runs of the candidate.
     """
 
     connection: Connection
     project: str
     model: str | None
     is_own: bool
+    run: Run
 
     @property
     def fits(self) -> tuple[ColumnElement[bool], ...]:
@@ -113,7 +124,12 @@ class _Scope:
 
 
 def resolve(
-    connection: Connection, project: str, query: BaselineQuery, *, model: str | None
+    connection: Connection,
+    project: str,
+    query: BaselineQuery,
+    *,
+    model: str | None,
+    run: Run = Run(),
 ) -> Baseline:
     """Find the evaluation that a candidate of a model has as its baseline, with the reason.
 
@@ -121,7 +137,8 @@ def resolve(
     that has no alias yet, and any evaluation of a model that has none yet, are no errors.
     """
     named = model if query.model is None else query.model
-    scope = _Scope(connection, project, named, is_own=named == model)
+    is_own = named == model
+    scope = _Scope(connection, project, named, is_own=is_own, run=run if is_own else Run())
     return _RESOLVERS[query.by](scope, query.name)
 
 
@@ -187,7 +204,7 @@ def _newest_not_skipped(scope: _Scope, where: str, *fits: ColumnElement[bool]) -
     while rows:
         for row in rows:
             check(row)
-            reason = _skipped(row)
+            reason = _of_candidate(row, scope.run) or _skipped(row)
             if reason is None:
                 why = f"It is the newest evaluation {where} that is not skipped; "
                 why += f"skipped newer ones: {listed(skipped)}." if skipped else _NONE_SKIPPED
@@ -197,6 +214,20 @@ def _newest_not_skipped(scope: _Scope, where: str, *fits: ColumnElement[bool]) -
     if not skipped:
         return None
     return Baseline(None, f"Every evaluation {where} is skipped: {listed(skipped)}.")
+
+
+def _of_candidate(row: Row[Any], run: Run) -> str | None:
+    """Return why an evaluation is another run of the candidate, or else None.
+
+    An undecided gate that is run again must not pass because it is compared with its first run.
+    """
+    if row.id == run.id:
+        return "it is the candidate"
+    if row.commit is not None and row.commit == run.commit:
+        return "it is of the same commit"
+    if row.verdict == "inconclusive" and digest_text(row.input_digest) == run.input_digest:
+        return "it has the same predictions, and its gate was inconclusive"
+    return None
 
 
 def _skipped(row: Row[Any]) -> str | None:
