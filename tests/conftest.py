@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from tests.command import Run, run_here, run_process
 from tests.dashboard.browser import browser, visit
 from tests.forked_command import Start, start
-from tests.services import RPRIME, Serve, ServeApp, environment, stop
+from tests.services import NO_TLS, RPRIME, Serve, ServeApp, environment, stop
 
 __all__ = ["browser", "visit"]
 
@@ -96,7 +96,7 @@ def serve(
                 found = re.search(r"http://\S+(?=,)", line)
                 assert found, path.read_text()
                 try:
-                    with httpx.Client(base_url=found[0], timeout=30) as client:
+                    with httpx.Client(base_url=found[0], timeout=30, verify=NO_TLS) as client:
                         processes[client.base_url.port or 0] = process.pid
                         yield client
                 finally:
@@ -123,7 +123,7 @@ def serve_app() -> ServeApp:
         thread.start()
         try:
             base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            with httpx.Client(base_url=base_url, timeout=30) as client:
+            with httpx.Client(base_url=base_url, timeout=30, verify=NO_TLS) as client:
                 yield client
         finally:
             server.should_exit = True
@@ -142,5 +142,5 @@ def server(serve: Serve) -> Iterator[str]:
 @pytest.fixture
 def client(server: str) -> Iterator[httpx.Client]:
     """Return a client of that service."""
-    with httpx.Client(base_url=server, timeout=30) as client:
+    with httpx.Client(base_url=server, timeout=30, verify=NO_TLS) as client:
         yield client

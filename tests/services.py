@@ -1,6 +1,7 @@
 """The command and the services of the tests: the program, its environment, and its end."""
 
 import os
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 RPRIME = Path(sys.executable).with_name("rprime")
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 ServeApp = Callable[..., AbstractContextManager[httpx.Client]]
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""Trusts nobody: services of tests speak no TLS. To read all authorities, as httpx does for each
+client, takes longer than most tests."""
 
 
 def environment(**variables: str) -> dict[str, str]:

@@ -20,6 +20,7 @@ from rprime.settings import Settings
 from rprime.store import revoked_sessions
 from rprime.store.revoked_sessions import LASTS_SECONDS, SessionFile
 from tests.history_service import matrix
+from tests.services import NO_TLS
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
@@ -54,7 +55,7 @@ def browser_of(base: httpx.Client) -> Iterator[Callable[[], httpx.Client]]:
     opened: list[httpx.Client] = []
 
     def fresh() -> httpx.Client:
-        opened.append(httpx.Client(base_url=base.base_url, timeout=30))
+        opened.append(httpx.Client(base_url=base.base_url, timeout=30, verify=NO_TLS))
         return opened[-1]
 
     yield fresh

@@ -12,7 +12,7 @@ import pytest
 
 from tests.forked_command import Process, start
 from tests.history_service import matrix
-from tests.services import RPRIME, environment
+from tests.services import NO_TLS, RPRIME, environment
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -25,7 +25,7 @@ class Service:
         self.log = log
         assert process.stdout is not None
         address = process.stdout.readline().split()[3].rstrip(",")
-        self.client = httpx.Client(base_url=address, timeout=30)
+        self.client = httpx.Client(base_url=address, timeout=30, verify=NO_TLS)
 
     def post(self, number: int) -> httpx.Response:
         content = matrix(number % 40, version=str(number))
