@@ -9,7 +9,7 @@ import httpx
 
 from rprime.client.calls import Call
 from rprime.client.errors import ProblemError, ServiceUnavailableError
-from rprime.client.exchange import Address, Attempts, Patience, timeouts
+from rprime.client.exchange import Address, Attempts, Patience, certificates, timeouts
 from rprime.client.methods import Methods
 
 Result = TypeVar("Result")
@@ -39,7 +39,7 @@ class _HttpMethods(Methods, Generic[Connections, Transport]):
         self._patience = Patience(retries=retries, backoff=backoff)
         self._owned = http is None
         self._http: Connections = http or self._connections(
-            transport=transport, timeout=timeouts(timeout)
+            transport=transport, timeout=timeouts(timeout), verify=certificates()
         )
 
     def __repr__(self) -> str:

@@ -2,9 +2,11 @@
 
 import gzip
 import re
+import ssl
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from http.client import responses
 from secrets import SystemRandom
 from typing import Any, NamedTuple
@@ -68,6 +70,12 @@ class Address(NamedTuple):
 def timeouts(seconds: float) -> httpx.Timeout:
     """Return the timeouts for a connection and for each part of an answer."""
     return httpx.Timeout(seconds, connect=min(seconds, _CONNECT_SECONDS))
+
+
+@cache
+def certificates() -> ssl.SSLContext:
+    """Return what every client trusts, read once: that takes longer than a small request."""
+    return httpx.create_ssl_context()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,11 +61,13 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
 
     from rprime.client.clients import Client
     from rprime.client.errors import ProblemError, ServiceUnavailableError
-    from rprime.client.exchange import timeouts
+    from rprime.client.exchange import certificates, timeouts
 
     try:
         http = httpx.Client(
-            timeout=timeouts(service.timeout), event_hooks={"request": [_watch_sending]}
+            timeout=timeouts(service.timeout),
+            verify=certificates(),
+            event_hooks={"request": [_watch_sending]},
         )
         client = Client(service.url, key=service.key, retries=service.retries, http=http)
     except ValueError as error:
