@@ -20,7 +20,7 @@ from rprime.server.worker_channel import ANSWER, END, GONE, KEPT, MESSAGE, READY
 _GRACE_SECONDS = 3
 _BUFFER = 1 << 20
 """Bytes on their way to or from a worker; with less, a large body takes more turns of the loop."""
-_FIRST_SECONDS = 2
+_FIRST_SECONDS = 5
 """A worker takes a second of CPU to start, which the first small requests can use better."""
 _ABORT_SECONDS = 1
 """How long a worker may take to notice that its request was given up."""
