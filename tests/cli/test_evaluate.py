@@ -715,6 +715,16 @@ class TestLint:
         assert done.returncode == 2
         assert "without unclassified and spurious items" in done.stderr
 
+    @pytest.mark.parametrize("command", ["lint", "plan"])
+    def test_the_discordance_is_that_from_the_baseline_beside_the_predictions(
+        self, rprime: Run, write: Write, gates: str, command: str
+    ) -> None:
+        columns = {"y_true": TRUE, "y_pred": GOOD, "y_pred_baseline": TRUE}
+        asked = (command, write("items.csv", csv_of(**columns)), "--gates", gates, "--json")
+        for given, expected in (((), 5 / 120), (("--discordance", "0.02"), 0.02)):
+            found = json.loads(rprime(*asked, *given).stdout)
+            assert found["discordance"] == pytest.approx(expected)
+
     @pytest.mark.parametrize(
         ("column", "values", "place"),
         [
@@ -724,7 +734,7 @@ class TestLint:
         ],
     )
     def test_columns_that_no_simulation_takes_are_named(
-        self, rprime: Run, write: Write, gates: str, column: str, values: list[Any], place: str
+        self, rprime: Run, write: Write, gates: str, *, column: str, values: list[Any], place: str
     ) -> None:
         columns = {"y_true": TRUE, "y_pred": GOOD} | {column: values}
         done = rprime("lint", write("items.csv", csv_of(**columns)), "--gates", gates)

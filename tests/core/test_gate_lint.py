@@ -343,6 +343,25 @@ def test_a_class_that_is_never_wrong_cannot_be_discordant() -> None:
     assert np.array_equal(draws.candidate.correct, draws.baseline.correct)
 
 
+def test_few_items_of_a_class_do_not_hide_that_models_differ() -> None:
+    small = np.diag(np.full(200, 3.0))
+    for i in range(60):
+        small[i, [i, i + 1]] = 2.0, 1.0
+    gate = gate_of(drop(0.02, index="accuracy", classes=None))
+    few, many = (linted(gate, counts, replicates=400) for counts in (small, even(0.9, 300, k=2)))
+    assert few.discordance == pytest.approx(0.06)
+    assert few.inconclusive_rate == pytest.approx(many.inconclusive_rate, abs=0.08)
+
+
+def test_the_discordance_is_that_which_the_classes_allow() -> None:
+    gate = gate_of(drop(0.05, index="accuracy", classes=None))
+    for asked, reached in ((0.06, 0.06), (0.15, 0.15), (0.5, 0.18)):
+        found = linted(gate, even(0.9), discordance=asked, replicates=100)
+        assert found.discordance == pytest.approx(reached)
+        assert any(f"on {100 * reached:g} % of the items" in text for text in found.advice)
+    assert linted(gate, even(0.9), "unpaired", replicates=100).discordance is None
+
+
 def test_expected_draws_are_the_table_itself() -> None:
     counts = even(0.87, 123, k=5)
     expected = UnchangedModel.paired(counts, 0.06).expected()

@@ -33,7 +33,11 @@ Pairing = Annotated[
     typer.Option(help="Whether candidates will be compared item by item."),
 ]
 Discordance = Annotated[
-    float | None, typer.Option(help="Share of items that just one of two models gets right.")
+    float | None,
+    typer.Option(
+        help="Share of items that just one of two models gets right; default: that of "
+        "`y_pred_baseline`, else 0.06."
+    ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Of the simulation.")]
 
@@ -52,9 +56,9 @@ def lint(
     as_json: options.AsJson = False,
 ) -> None:
     """Say how often a gate fails a model that has not changed, and which drop it can see."""
-    asked: Any = {"pairing": pairing, "discordance": discordance, "seed": seed}
-    with _simulating(file, gates, service) as (client, model):
-        found = client.lint(**model, **asked, replicates=replicates)
+    asked = {"pairing": pairing, "discordance": discordance, "seed": seed}
+    with _simulating(file, gates, service, asked) as (client, request):
+        found = client.lint(**request, replicates=replicates)
     show(found.content if as_json else _lint_overview(found))
 
 
@@ -74,25 +78,29 @@ def plan(
     as_json: options.AsJson = False,
 ) -> None:
     """Say how many items a gate needs to pass an unchanged model and to find a drop."""
-    asked: Any = {"pairing": pairing, "discordance": discordance, "seed": seed}
-    with _simulating(file, gates, service) as (client, model):
-        found = client.plan(**model, **asked, drop=drop)
+    asked = {"pairing": pairing, "discordance": discordance, "seed": seed}
+    with _simulating(file, gates, service, asked) as (client, request):
+        found = client.plan(**request, drop=drop)
     show(found.content if as_json else _plan_overview(found))
 
 
 @contextmanager
 def _simulating(
-    file: str, gates: Path, service: ServiceOptions | None
+    file: str, gates: Path, service: ServiceOptions | None, asked: dict[str, Any]
 ) -> Iterator[tuple["Client | InProcess", dict[str, Any]]]:
-    """Yield a client, and the members of the request: the gates, and the evidence of a file."""
+    """Yield a client, and the request: what is asked, the gates, and the evidence of a file."""
     from rprime.commands.ci_request import assemble
     from rprime.commands.evaluation import answering, read
     from rprime.commands.mappings import read_gates
 
-    model = _evidence(read(assemble(file).request)) | {"gates": read_gates(gates)}
+    given = read(assemble(file).request)
+    request = asked | _evidence(given) | {"gates": read_gates(gates)}
+    request["discordance"] = (
+        request["discordance"] if request["discordance"] is not None else _discordance(given)
+    )
     with answering(service) as client:
         try:
-            yield client, model
+            yield client, request
         except TypeError as error:
             refuse(f"{gates}: a value has no JSON: {error}")
 
@@ -120,6 +128,22 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     if evidence.slices is not None:
         given["slices"] = slice_tables(evidence.slices)
     return given
+
+
+def _discordance(given: "EvaluationRequest") -> float | None:
+    """Return the share of items that only the model or its baseline gets right, where it is known.
+
+    None, too, if there is no such item, which says nothing of another candidate.
+    """
+    from rprime.commands.payload import baseline_of, same_items
+
+    baseline, ours = baseline_of(given), given.evidence.items
+    if ours is None or baseline is None or not same_items(given.evidence, baseline):
+        return None
+    assert baseline.items is not None  # noqa: S101 (they are the same)
+    theirs = baseline.items
+    differ = (ours.predicted != ours.true) != (theirs.predicted != theirs.true)
+    return float(differ.mean()) or None
 
 
 def show(found: "bytes | RenderableType") -> None:

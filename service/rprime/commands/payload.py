@@ -75,7 +75,7 @@ def _tabled(ci_request: CiRequest, evaluation_request: EvaluationRequest) -> byt
     assessment = evaluation_request.assessment
     candidate = assessment.candidate if assessment else side_of(evaluation_request.evidence, None)
     content = _rest(members) | _table(candidate, members)
-    if baseline := _baseline(evaluation_request):
+    if baseline := baseline_of(evaluation_request):
         content["baseline"] = _table(baseline, members.get("baseline"))
     return orjson.dumps(content)
 
@@ -90,11 +90,11 @@ def _packed(ci_request: CiRequest, evaluation_request: EvaluationRequest) -> Pay
     arrays |= {name: array for name, array in others.items() if array is not None}
     content = _rest(members) | {"labels": evidence.labels, "codes": True}
     content |= _slicing(evidence.slices)
-    baseline = _baseline(evaluation_request)
+    baseline = baseline_of(evaluation_request)
     if baseline is not None and baseline.items is None:
         content["baseline"] = members["baseline"]
     elif baseline is not None and baseline.items is not None:
-        if not _same_items(evidence, baseline):
+        if not same_items(evidence, baseline):
             return None
         arrays["y_pred_baseline"] = _positions(baseline.items.predicted, k)
     request = splice(written(content), ci_request.kept_there)
@@ -103,7 +103,7 @@ def _packed(ci_request: CiRequest, evaluation_request: EvaluationRequest) -> Pay
     return Payload(_streamed(arrays, evidence), FORMATS["arrow"].media_type, request)
 
 
-def _baseline(evaluation_request: EvaluationRequest) -> Side | None:
+def baseline_of(evaluation_request: EvaluationRequest) -> Side | None:
     """Return the baseline whose evidence is in a request."""
     assessment = evaluation_request.assessment
     found = None if assessment is None else assessment.baseline_side
@@ -116,7 +116,7 @@ def _positions(predicted: NDArray[Any], k: int) -> NDArray[Any]:
     return np.where(predicted == k, signed.dtype.type(-1), signed)
 
 
-def _same_items(evidence: Evidence, baseline: Side) -> bool:
+def same_items(evidence: Evidence, baseline: Side) -> bool:
     """Whether a baseline is nothing but other predictions for the candidate's items."""
     mine, theirs = evidence.items, baseline.items
     if mine is None or theirs is None or baseline.scores is not None or baseline.test_set:
@@ -190,8 +190,8 @@ def _spelled(
     if isinstance(asked, JsonRequest):
         body = asked.body
     else:
-        baseline = _baseline(evaluation_request)
-        same = baseline is not None and _same_items(evidence, baseline)
+        baseline = baseline_of(evaluation_request)
+        same = baseline is not None and same_items(evidence, baseline)
         if evidence.identities is not None and (with_ids or not same):
             refuse(
                 "the ids of the items cannot be sent with this baseline, or with so many names of "

@@ -20,7 +20,8 @@ class _Simulation(Request):
         default=0.06,
         gt=0,
         le=1,
-        description="Paired: share of the items that only one of the two models gets right.",
+        description="Paired: share of the items that only one of the two models gets right, in "
+        "each class as far as the class allows.",
     )
     population: PopulationAsked | Absent = optional(
         "What the rules are about, given by `prevalence`."
@@ -71,6 +72,8 @@ PLAN_REQUESTS = _of_each_evidence(
 
 _OTHERS = "As other test sets of this size, drawn from the table, would say; null as above."
 _RATES = "On other test sets of this size, drawn from the table; null for rules about scores."
+
+_DISCORDANCE = "Share of the items that only one of the two models got right; null if unpaired."
 
 
 class RuleLint(Answer):
@@ -127,6 +130,7 @@ class PlanReport(Answer):
     )
     for_passing_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
     for_finding_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
+    discordance: float | None = Field(description=_DISCORDANCE)
     classes: list[ClassItems] = Field(description="What the rules need of each class.")
     slices: list[SliceItems] = Field(description="What the rules need of each of their slices.")
     advice: list[str] = Field(description="What to change, in sentences; often empty.")
@@ -141,5 +145,6 @@ class LintReport(Answer):
     inconclusive_rate: float = Field(description="Share of undecided runs, 0 to 1.")
     false_fail_interval: tuple[float, float] | None = Field(description=_RATES)
     inconclusive_interval: tuple[float, float] | None = Field(description=_RATES)
+    discordance: float | None = Field(description=_DISCORDANCE)
     rules: list[RuleLint] = Field(description="Each rule, and each of its classes.")
     advice: list[str] = Field(description="What to change, in sentences; often empty.")

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rprime.core.arrays import FloatArray
-from rprime.core.gates.rules import Rule
+from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.sentences import number
 from rprime.core.gates.verdict import GateVerdictCode, Plan
 
@@ -48,13 +48,26 @@ class RuleLint:
         return " of ".join(parts + ([f"slice {', '.join(named)}"] if named else []))
 
 
+def assumed(gate: Gate, discordant: float | None) -> Iterator[str]:
+    """Say which share of the items only one of the two simulated models gets right."""
+    if discordant is not None and any(rule.compares for rule in gate.rules):
+        yield (
+            f"It is assumed that only one of the two models is right on {_percent(discordant)} of "
+            "the items: state the share that you know as `discordance`."
+        )
+
+
 def advise(
-    plan: Plan, rules: Sequence[RuleLint], gate_rates: FloatArray, total: float
+    plan: Plan,
+    rules: Sequence[RuleLint],
+    gate_rates: FloatArray,
+    total: float,
+    discordant: float | None,
 ) -> Iterator[str]:
     """Explain the rates in sentences, first of the gate, then of its rules.
 
     `gate_rates` are the shares of the gate's verdicts by `GateVerdictCode`, shape (3, runs): those
-    on the own table, then those on other ones.
+    on the own table, then those on other ones. `discordant` is as for `assumed`.
     """
     fail, open_ = gate_rates[[GateVerdictCode.fail, GateVerdictCode.inconclusive]].tolist()
     yield (
@@ -67,6 +80,7 @@ def advise(
             f"fail in {_percent(min(fail))} to {_percent(max(fail))} and end inconclusive in "
             f"{_percent(min(open_))} to {_percent(max(open_))} of runs."
         )
+    yield from assumed(plan.gate, discordant)
     for rule in plan.gate.rules:
         own = [r for r, owner in zip(rules, plan.rules, strict=True) if owner is rule]
         yield from _rate_advice(rule, own)

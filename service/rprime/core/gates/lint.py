@@ -27,12 +27,16 @@ class GateLint:
     Intervals are from the lowest to the highest share on this table and on two others drawn from
     it: those of 200 on which the gate passes about most and least easily, without 2.5 % of them at
     each end. None for rules about scores.
+
+    `discordance` is the expected share of discordant items, smaller than asked for where the
+    classes allow no more; None for models on test sets of their own.
     """
 
     false_fail_rate: float = 0.0
     inconclusive_rate: float = 0.0
     false_fail_interval: tuple[float, float] | None = (0.0, 0.0)
     inconclusive_interval: tuple[float, float] | None = (0.0, 0.0)
+    discordance: float | None = None
     rules: tuple[RuleLint, ...] = ()
     advice: tuple[str, ...]
 
@@ -61,8 +65,9 @@ def lint(
     pairing
         Whether the gate will get the predictions of each item, or two tables.
     discordance
-        If paired: share of the items of each class that only one of the models predicts correctly.
-        Of scores, the new model gives so many items of a class the scores of other items of it.
+        If paired: share of the items of each class that only one of the models predicts correctly,
+        as far as the class allows. Of scores, the new model gives so many items of a class the
+        scores of other items of it.
     replicates, seed
         Size and seed of the simulation; the same seed gives the same answer. It is smaller where
         there are many slices, and with scores. Two more tables are simulated, in a quarter of the
@@ -108,8 +113,9 @@ def _lint(
         inconclusive_rate=float(rates[0, open_]),
         false_fail_interval=(low[fail], high[fail]) if several else None,
         inconclusive_interval=(low[open_], high[open_]) if several else None,
+        discordance=run.discordant,
         rules=rules,
-        advice=tuple(advise(run.plan, rules, rates.T, float(run.support.sum()))),
+        advice=tuple(advise(run.plan, rules, rates.T, float(run.support.sum()), run.discordant)),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
+from rprime.core.gates.advice import assumed
 from rprime.core.gates.rule_tests import POWER
 from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.score_lint import DRAWS, LEAST_SIZE, PASSES, STEP, NormalGate, ScoredModel
@@ -65,7 +66,7 @@ class ItemPlan:
 
     An unchanged model passes in 90 % of runs, and every rule finds the drop in 80 %; None if a
     thousand times as many do not suffice. The intervals are what the tables of other test sets of
-    this size would say.
+    this size would say; `discordance` is as of a `GateLint`.
     """
 
     items: int
@@ -73,6 +74,7 @@ class ItemPlan:
     for_finding: int | None
     for_passing_interval: tuple[int | None, int | None]
     for_finding_interval: tuple[int | None, int | None]
+    discordance: float | None
     classes: tuple[ClassPlan, ...]
     slices: tuple[SlicePlan, ...]
     advice: tuple[str, ...]
@@ -141,9 +143,13 @@ def _planned(
         for_finding=_items(total * finding[0]),
         for_passing_interval=_interval(total, passing),
         for_finding_interval=_interval(total, finding),
+        discordance=run.discordant,
         classes=tuple(classes),
         slices=slices,
-        advice=tuple(_advice(total, passing, finding, (*classes, *slices))),
+        advice=(
+            *_advice(total, passing, finding, (*classes, *slices)),
+            *assumed(run.gate, run.discordant),
+        ),
     )
 
 

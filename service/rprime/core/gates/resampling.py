@@ -27,6 +27,8 @@ from rprime.core.table import ConfusionTable
 MOST_DRAWN = 10**8
 """Most items of a class for drawing a coincidence; above, the mean replaces it."""
 GRID = 2.0**20
+PRIOR = 2.0
+"""Items with the recall of all classes, added to each class to know how often it errs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,17 +216,29 @@ class UnchangedModel:
         """Make a given share of the items discordant: only one of the two models gets them right.
 
         Two predictions made anew are discordant with probability 2 rho (1 - rho), so classes
-        that are almost always right or wrong reach less: no unchanged model differs more.
+        that are almost always right or wrong reach less: no unchanged model differs more. Where
+        few items of a class hide its errors, those of other classes are discordant in its place.
         """
         support = np.add.reduce(counts, axis=-1)
-        recall = _own(counts) / np.where(support > 0, support, 1.0)
-        most = 2 * recall * (1 - recall)
-        return cls(counts, np.minimum(discordance / np.where(most > 0, most, np.inf), 1.0))
+        items = np.add.reduce(support, axis=-1, keepdims=True)
+        mean = np.add.reduce(_own(counts), axis=-1, keepdims=True) / np.where(items > 0, items, 1.0)
+        likely = _discordant((_own(counts) + PRIOR * mean) / (support + PRIOR))
+        wanted = np.add.reduce(support * np.minimum(likely, discordance), axis=-1, keepdims=True)
+        most = _discordant(_own(counts) / np.where(support > 0, support, 1.0))
+        level = _level(most, support, wanted)
+        return cls(counts, np.minimum(level / np.where(most > 0, most, np.inf), 1.0))
 
     @classmethod
     def unpaired(cls, counts: FloatArray) -> "UnchangedModel":
         """Predict every item anew."""
         return cls(counts, np.ones(counts.shape[:-1]))
+
+    @property
+    def discordance(self) -> float:
+        """The expected share of discordant items of a single table."""
+        support = np.maximum(self.support, np.finfo(float).tiny)
+        anew = self.redrawn * support * _discordant(_own(self.counts) / support)
+        return float(anew.sum() / support.sum())
 
     @property
     def support(self) -> FloatArray:
@@ -259,3 +273,21 @@ class UnchangedModel:
         for drawn, part in zip((kept, old, new, both), cells, strict=True):
             np.put_along_axis(part, np.broadcast_to(order, drawn.shape), drawn, axis=-1)
         return SimulatedPredictions(*cells)
+
+
+def _discordant(recall: FloatArray) -> FloatArray:
+    """Return the share of items that just one of two independent predictions gets right."""
+    return 2 * recall * (1 - recall)
+
+
+def _level(most: FloatArray, items: FloatArray, total: FloatArray) -> FloatArray:
+    """Return the share of each class at which all have this total, though none more than its most.
+
+    The total is the least of what is linear in the share from each number of full classes on.
+    """
+    order = np.argsort(most, axis=-1)
+    items = np.take_along_axis(items, order, axis=-1)
+    full = items * np.take_along_axis(most, order, axis=-1)
+    others = np.cumsum(items[..., ::-1], axis=-1)[..., ::-1]
+    shares = (total - np.cumsum(full, axis=-1) + full) / np.where(others > 0, others, np.inf)
+    return np.asarray(np.max(shares, axis=-1, keepdims=True))

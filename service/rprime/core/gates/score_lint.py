@@ -53,7 +53,8 @@ class ScoredModel:
     scores: Scores
     members: tuple[Array, ...]
     redrawn: Array
-    paired: bool
+    discordant: float | None
+    """The expected share of discordant items; None on two test sets."""
 
     @classmethod
     def of(cls, gate: Gate, side: Side, *, pairing: Pairing, discordance: float) -> "ScoredModel":
@@ -74,7 +75,13 @@ class ScoredModel:
         np.add.at(counts, (items.true, items.predicted), 1.0)
         model = UnchangedModel.paired(counts, discordance)
         members = tuple(np.flatnonzero(items.true == own) for own in range(k))
-        return cls(gate, side, items, scores, members, model.redrawn, pairing == "paired")
+        share = model.discordance if pairing == "paired" else None
+        return cls(gate, side, items, scores, members, model.redrawn, share)
+
+    @property
+    def paired(self) -> bool:
+        """Whether both models answer the same items."""
+        return self.discordant is not None
 
     def checked(self, factor: float, seed: int) -> float:
         """Find the smallest size near a factor at which unchanged models pass, by real tests.
@@ -138,6 +145,7 @@ class NormalGate:
 
     labels: tuple[str, ...]
     support: FloatArray
+    discordant: float | None
     plan: Plan
     blocks: Sequence[Block]
     centre: FloatArray
@@ -159,7 +167,7 @@ class NormalGate:
         point, error, before, fixed, items = map(np.stack, arrays)
         centre = np.where(tests.plan.compares, 0.0, np.nanmedian(point, axis=0))
         side, noise, drawn = model.side, point - centre, reduce(add, counts)
-        about = (side.labels, side.table.support, tests.plan, laws())
+        about = (side.labels, side.table.support, model.discordant, tests.plan, laws())
         return cls(*about, centre, noise, error, before, fixed, items, drawn)
 
     @property

@@ -108,6 +108,11 @@ class LintRun:
         return RuleTests(drafts, plan_of(self.gate, drafts))
 
     @property
+    def discordant(self) -> float | None:
+        """The expected share of discordant items; None on two test sets."""
+        return self.models[0].discordance if self.pairing == "paired" else None
+
+    @property
     def plan(self) -> Plan:
         """The results, in the order of `run_gate`."""
         return self.expected.plan
@@ -303,11 +308,16 @@ def _wanted_slices(gate: Gate, side: Side) -> tuple[tuple[Slice, ...], FloatArra
 
 
 def _scaled(counts: FloatArray, factor: float) -> FloatArray:
-    """Return whole counts, so many times as large; of small tables rare errors stay as rare."""
+    """Return whole counts, so many times as large.
+
+    Right answers and errors are each rounded together, so that of small tables, too, errors are as
+    rare, and of small classes together there are as many items.
+    """
     right = np.eye(counts.shape[-1], dtype=bool)
-    errors = np.where(right, 0.0, counts * factor).reshape(*counts.shape[:-2], right.size)
-    whole = np.diff(np.rint(np.cumsum(errors, axis=-1)), axis=-1, prepend=0.0)
-    return np.where(right, np.rint(counts * factor), whole.reshape(counts.shape))
+    parts = np.stack([np.where(right, counts, 0.0), np.where(right, 0.0, counts)]) * factor
+    sums = np.cumsum(parts.reshape(*parts.shape[:-2], right.size), axis=-1)
+    whole = np.diff(np.rint(sums), axis=-1, prepend=0.0)
+    return np.asarray(np.add.reduce(whole, axis=0).reshape(counts.shape))
 
 
 def _others(counts: FloatArray, random: np.random.Generator) -> FloatArray:
