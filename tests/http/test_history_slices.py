@@ -209,10 +209,6 @@ def test_a_slice_is_reported_as_its_items_alone(
         rendering = store.get(f"{place}/report.{suffix}?{query}").text
         assert suffix == "junit.xml" or accuracy in rendering, suffix
         assert suffix == "csv" or text in html.unescape(rendering), suffix
-    for figure in ("confusion", "per_class", "radar"):
-        image = store.get(f"{place}/figures/{figure}.svg?{query}")
-        assert text in image.text, figure
-        assert image.headers["etag"] != store.get(f"{place}/figures/{figure}.svg").headers["etag"]
 
 
 def test_a_badge_is_about_a_slice(store: httpx.Client) -> None:
@@ -261,6 +257,24 @@ def test_versions_are_ranked_on_a_slice(store: httpx.Client, keep_items: bool) -
     calm = store.get(f"{place}&slice=region=US").json()
     assert len(calm["tiers"]) == 1
     assert calm["tiers"][0]["versions"][0]["value"] != found["tiers"][0]["versions"][0]["value"]
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("slice=region=EU", "region=EU"),
+        ("slice=device=ios&slice=region=US", "region=US, device=ios"),
+    ],
+)
+def test_a_figure_of_an_evaluation_says_its_slice(
+    store: httpx.Client, query: str, text: str
+) -> None:
+    place = f"/v1/evaluations/{keep(store, body('1'))['id']}/figures"
+    for figure in ("confusion", "per_class", "radar"):
+        part, whole = (store.get(f"{place}/{figure}.svg{asked}") for asked in (f"?{query}", ""))
+        assert text in part.text, figure
+        assert text not in whole.text, figure
+        assert part.headers["etag"] != whole.headers["etag"], figure
 
 
 def test_a_figure_says_its_slice(store: httpx.Client) -> None:

@@ -13,6 +13,7 @@ from rprime import evidence
 from rprime.problems.problem import Problem
 from rprime.schemas.document import parse
 from rprime.settings import Limits
+from tests.services import NO_TLS
 
 TRUE = ["a", "b", "c", "a", "b", "c"]
 ROWS = [
@@ -305,7 +306,7 @@ def test_intervals_drawn_from_scores_delay_no_other_request(client: httpx.Client
 
     def send(content: Json) -> tuple[float, Json]:
         begun = time.monotonic()
-        with httpx.Client(base_url=client.base_url, timeout=60) as alone:
+        with httpx.Client(base_url=client.base_url, timeout=60, verify=NO_TLS) as alone:
             answer = alone.post("/v1/evaluate", json=content)
         assert answer.status_code == 200
         return time.monotonic() - begun, answer.json()

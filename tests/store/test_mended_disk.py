@@ -22,7 +22,7 @@ from rprime.store import BaselineQuery, StoreDamagedError, StoreFullError, open_
 from rprime.store.errors import StoreEmptyError
 from tests.command import Run
 from tests.history_service import labels, matrix
-from tests.services import Serve
+from tests.services import NO_TLS, Serve
 from tests.store import samples
 from tests.store.compiled import compiled
 from tests.store.test_sqlite_file import Service, serving
@@ -313,7 +313,7 @@ def test_a_foreign_lock_is_waited_for_once(serve: Serve, tmp_path: Path) -> None
             # Some come while the first ones wait already.
             time.sleep(number % 4 * waits / 4)
             begun = time.monotonic()
-            with httpx.Client(base_url=client.base_url, timeout=30) as alone:
+            with httpx.Client(base_url=client.base_url, timeout=30, verify=NO_TLS) as alone:
                 answer = alone.post("/evaluate", json=matrix(version=str(number)))
             assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
             return time.monotonic() - begun

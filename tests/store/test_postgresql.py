@@ -15,7 +15,7 @@ from rprime.store import DatabaseOptions, StoreUnavailableError, open_store
 from rprime.store.errors import StoreAccessError
 from tests.command import Run
 from tests.history_service import labels, matrix
-from tests.services import Serve
+from tests.services import NO_TLS, Serve
 from tests.store import samples
 
 PASSWORD = "correct horse"  # noqa: S105 - of a server that lives as long as the test
@@ -64,7 +64,7 @@ def test_keyed_writes_get_through_with_few_connections(serve: Serve, few: str) -
         def post(number: int) -> int:
             headers = {"Idempotency-Key": str(number % 30)}
             content = matrix(version=str(number % 30))
-            with httpx.Client(base_url=client.base_url, timeout=30) as alone:
+            with httpx.Client(base_url=client.base_url, timeout=30, verify=NO_TLS) as alone:
                 return alone.post("/evaluate", json=content, headers=headers).status_code
 
         with ThreadPoolExecutor(30) as pool:
@@ -82,7 +82,7 @@ def test_no_more_connections_than_the_setting_says(
         most = 0
 
         def post(number: int) -> int:
-            with httpx.Client(base_url=client.base_url, timeout=30) as alone:
+            with httpx.Client(base_url=client.base_url, timeout=30, verify=NO_TLS) as alone:
                 keyed = {"Idempotency-Key": str(number)}
                 kept = alone.post("/evaluate", json=labels(number), headers=keyed)
                 trend = alone.get("/v1/projects/pets/trend?index=accuracy")

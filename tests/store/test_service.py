@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from tests.history_service import ServeApp, keep, keeping, labels, matrix
+from tests.services import NO_TLS
 
 RULES = {"rules": [{"index": "accuracy", "max_drop": 0.1}], "looks": {"budget": 20}}
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
@@ -59,7 +60,7 @@ def test_several_workers_share_a_database(serve: Serve, postgresql_url: str) -> 
 
         def post(number: int) -> int:
             # A connection of its own each, so that both workers get some.
-            with httpx.Client(base_url=client.base_url, timeout=30) as alone:
+            with httpx.Client(base_url=client.base_url, timeout=30, verify=NO_TLS) as alone:
                 return int(keep(alone, labels(number, gates=RULES))["gate"]["look"])
 
         with ThreadPoolExecutor(8) as pool:

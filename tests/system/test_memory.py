@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from rprime.settings import Limits, Settings, available_memory
-from tests.services import RPRIME, Serve, environment
+from tests.services import NO_TLS, RPRIME, Serve, environment
 from tests.system.bombs import MIB
 from tests.waiting import wait_until
 
@@ -59,7 +59,7 @@ def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds:
         address = process.stdout.readline().split()[3].rstrip(",")
 
         def send(body: bytes, headers: dict[str, str]) -> int:
-            with httpx.Client(base_url=address, timeout=120) as alone:
+            with httpx.Client(base_url=address, timeout=120, verify=NO_TLS) as alone:
                 return alone.post("/evaluate", content=body, headers=headers).status_code
 
         try:
@@ -100,7 +100,7 @@ def test_freed_memory_returns_to_the_system(serve: Serve, processes: dict[int, i
         assert client.post("/evaluate", content=body, headers=JSON).status_code == 200
 
         def send(_: int) -> int:
-            with httpx.Client(base_url=client.base_url, timeout=60) as alone:
+            with httpx.Client(base_url=client.base_url, timeout=60, verify=NO_TLS) as alone:
                 return alone.post("/evaluate", content=body, headers=JSON).status_code
 
         before = resident(process)
