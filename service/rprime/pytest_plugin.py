@@ -91,7 +91,7 @@ class GateFixture:
         known: object = baseline
         if isinstance(baseline, str | Path):
             path = self._config.rootpath / baseline
-            known = json.loads(path.read_bytes()) if path.exists() else None
+            known = _read(path) if path.exists() else None
         asked = {**given, "baseline": known}
         if "project" in asked:
             with self._client() as client:
@@ -187,6 +187,15 @@ def _evidence(given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: given[name] for name in ModelFields.__annotations__ if given.get(name) is not None
     }
+
+
+def _read(path: Path) -> object:
+    """Read a baseline; a `UsageError` names a file that is not JSON."""
+    try:
+        return json.loads(path.read_bytes())
+    except ValueError as error:
+        how = "restore it, or write it again with --rprime-update"
+        raise pytest.UsageError(f"{path} is not JSON ({error}): {how}") from None
 
 
 def _described(gate: "Gate") -> str:

@@ -41,7 +41,10 @@ def scorer(index: str, *, class_name: object = None, **options: Any) -> "_Scorer
     entry = find(scope, key)
     if entry is None:
         near = ", ".join(nearest_keys(index))
-        raise ValueError(f"no {scope} index {index!r} (class_name decides which); there is {near}")
+        if find("class" if scope == "overall" else "overall", key) is None:
+            raise ValueError(f"there is no index {index!r}; the nearest are {near}")
+        how = "give class_name" if scope == "overall" else f"leave class_name out, or use {near}"
+        raise ValueError(f"{index!r} is no {scope} index: {how}")
     sign = -1 if entry.higher_is_better is False else 1
     return _Scorer(
         key, None if class_name is None else str(class_name), sign, entry.scored, options
@@ -68,10 +71,18 @@ class _Scorer:
         values = report.overall
         if self.class_name is not None:
             if self.class_name not in report.per_class:
+                _check_class(self.class_name, estimator)
                 return float("nan")
             values = report.per_class[self.class_name]
         found = values[self.index].value
         return float("nan") if found is None else self.sign * found
+
+
+def _check_class(name: str, estimator: Any) -> None:
+    """Refuse a class that the estimator does not know; a test set may lack one that it knows."""
+    known = getattr(estimator, "classes_", None)
+    if known is not None and name not in map(str, known):
+        raise ValueError(f"the estimator has no class {name!r}; its classes: {list(known)}")
 
 
 def report_from_estimator(
@@ -132,6 +143,8 @@ def cross_validated(
     ValueError
         If the indices are missing, or the splits of the two differ.
     """
+    if not 0 < confidence < 1:
+        raise ValueError("confidence is between 0 and 1, such as 0.95")
     splits = _splits(results)
     others = splits if baseline is None else _splits(baseline)
     if len(splits) != len(others) or not all(map(np.array_equal, splits, others)):

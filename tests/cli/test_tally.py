@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dask.dataframe
 import duckdb
 import httpx
 import numpy as np
@@ -29,6 +30,9 @@ FRAMES: dict[str, Frame] = {
     "polars, lazy": lambda table: pl.DataFrame(table).lazy(),
     "arrow": lambda table: table,
     "duckdb": duckdb.from_arrow,
+    "dask": lambda table: dask.dataframe.from_pandas(  # type: ignore[no-untyped-call] # of dask
+        table.to_pandas(), npartitions=2
+    ),
 }
 frames = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 
@@ -195,6 +199,7 @@ class TestFrames:
             ({"slices": ["region", "country"]}, "there is no column country; the columns are"),
             ({"slice_cuts": {"age": [1]}}, "there are no slices age; slices are: shop"),
             ({"slices": ["age"], "slice_cuts": {"age": [30, 18]}}, "the numbers .* ascend"),
+            ({"slices": ["age"], "slice_cuts": {"age": 3}}, r"such as \[30, 50\]"),
             ({"slice_crossings": [["shop", "region"]]}, "there are no slices region"),
             ({"slices": ["nothing"]}, "no item has a value of the slices nothing"),
             ({"slices": ["amount"]}, "holds a float"),

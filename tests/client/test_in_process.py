@@ -464,8 +464,10 @@ class TestScores:
     @pytest.mark.parametrize("kind", TABLES)
     def test_every_table_is_what_lists_are(self, kind: str) -> None:
         plain = rprime.evaluate(ITEMS, y_score=SCORES, labels=NAMES, curves=True)
+        bare = rprime.evaluate(ITEMS, y_score=SCORES, curves=True)  # whose columns have no names
         found = rprime.evaluate(ITEMS, y_score=TABLES[kind](), curves=True)
-        assert found.content == plain.content
+        named = kind in {"pandas", "polars"}
+        assert found.content == (plain if named else bare).content
         assert plain.overall["log_loss"].value == pytest.approx(
             -np.log([0.75, 0.5, 0.25, 0.75]).mean()
         )

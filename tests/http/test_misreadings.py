@@ -3,6 +3,7 @@
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 Json = dict[str, Any]
@@ -136,6 +137,32 @@ def test_predictions_against_the_scores_are_noticed(client: httpx.Client) -> Non
     for predicted in (best, ["b", "a", "b", "a"], ["b", None, None, None]):
         _, said = reported(client, **given, y_true=best, y_pred=predicted)
         assert "predictions_contradict_scores" not in said
+
+
+def test_the_assumed_order_of_score_columns_is_said(client: httpx.Client) -> None:
+    labels = ["10", "2", "9"]
+    content: Json = {"y_true": ["2", "10", "9"], "y_score": np.eye(3).tolist()}
+    _, said = reported(client, **content)
+    assert "the classes `10`, `2`, `9`, in this order" in said["columns_assumed"]
+    assert "columns_assumed" not in reported(client, **content, labels=labels)[1]
+    csv = "y_true,score:2,score:10\n2,.9,.1\n10,.2,.8\n"
+    answer = client.post("/evaluate", content=csv, headers={"content-type": "text/csv"})
+    assert "columns_assumed" not in {one["code"] for one in answer.json()["warnings"]}
+
+
+def test_a_ceiling_of_gains_of_what_should_be_high_is_refused(client: httpx.Client) -> None:
+    error = refused(client, **SURE, gates={"rules": [{"index": "accuracy", "max_gain": 0.05}]})
+    assert error["code"] == "use_max_drop"
+    assert error["detail"] == "accuracy is best at 1, so a gain is an improvement: use max_drop."
+
+
+def test_the_class_minus_one_stays_a_number_in_csv(client: httpx.Client) -> None:
+    content = {"labels": [-1, 0], "confusion_matrix": [[5, 1], [1, 5]]}
+    found = client.post("/evaluate", json=content, headers={"accept": "text/csv"}).text
+    assert ",-1," in found
+    content = {"labels": ["-1+2", "=a"], "confusion_matrix": [[5, 1], [1, 5]]}
+    found = client.post("/evaluate", json=content, headers={"accept": "text/csv"}).text
+    assert (",'-1+2," in found, ",'=a," in found) == (True, True)
 
 
 @pytest.mark.parametrize("rows", [[[1, 0], [0, 1]], [[1], [0]], [[0.2, 0.8], [0.7, 0.3]]])

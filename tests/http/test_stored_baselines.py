@@ -373,7 +373,7 @@ def test_an_undecided_job_does_not_pass_when_it_is_run_again(
             baseline=baseline,
             gates={"rules": [{"index": "accuracy", "max_drop": 0.03}]},
         )
-        return keep(client, content, **{"Idempotency-Key": key})
+        return keep(client, content, Idempotency_Key=key)
 
     first = run(4, "a" * 7, "one")
     runs = [run(20, "b" * 7, key) for key in ("two", "three")]

@@ -117,6 +117,13 @@ def test_the_first_run_warns_and_an_update_writes_the_baseline(
     gated(BAD).assert_outcomes(failed=1)
 
 
+def test_a_baseline_that_is_no_json_is_named(gated: Run, pytester: pytest.Pytester) -> None:
+    baseline(pytester, GOOD).write_text("<<<<<<< HEAD")
+    found = gated(GOOD)
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(["*pets.json is not JSON (*): restore it, or write it again*"])
+
+
 def test_an_update_to_a_worse_model_passes_and_says_what_was_given_up(
     gated: Run, pytester: pytest.Pytester
 ) -> None:

@@ -71,7 +71,9 @@ def test_classes_are_named_as_they_are_and_need_not_be_in_every_fold() -> None:
     expected = f1_score(Y, predicted, labels=[7], average="macro")
     assert scorer("f1", class_name=7)(fitted, X, Y) == pytest.approx(expected)
     some = Y < 5
-    assert np.isnan(scorer("recall", class_name=11)(fitted, X[some], Y[some]))
+    assert np.isnan(scorer("recall", class_name=7)(fitted, X[some], Y[some]))
+    with pytest.raises(ValueError, match="the estimator has no class '11'; its classes: "):
+        scorer("recall", class_name=11)(fitted, X[some], Y[some])
     proba = fitted.predict_proba(X[some])
     assert scorer("log_loss")(fitted, X[some], Y[some]) == pytest.approx(
         -log_loss(Y[some], proba, labels=fitted.classes_)
@@ -88,9 +90,9 @@ def test_weights_reach_the_index() -> None:
 @pytest.mark.parametrize(
     ("index", "given", "said"),
     [
-        ("recal", {}, "recall"),
-        ("recall", {}, "class_name"),
-        ("mcc", {"class_name": 1}, "class_name"),
+        ("recal", {}, "there is no index 'recal'; the nearest are recall"),
+        ("recall", {}, "'recall' is no overall index: give class_name"),
+        ("mcc", {"class_name": 1}, "'mcc' is no class index: leave class_name out, or use"),
     ],
 )
 def test_an_index_that_does_not_exist_is_refused_at_once(
@@ -144,6 +146,8 @@ def test_splits_must_be_known_and_the_same() -> None:
     one, other = (cross_validate(GaussianNB(), X, Y, cv=one, **given) for one in cv)
     with pytest.raises(ValueError, match="splits differ"):
         cross_validated(one, other)
+    with pytest.raises(ValueError, match=r"confidence is between 0 and 1, such as 0\.95"):
+        cross_validated(one, confidence=95)
     del one["indices"]
     with pytest.raises(ValueError, match="return_indices"):
         cross_validated(one)

@@ -94,7 +94,9 @@ class SideFields(ModelFields, total=False):
     alias: str
     version: str
     branch: str
+    latest: Literal[True]
     evaluation: str
+    model: str
 
 
 class RequestFields(OptionFields, EvidenceFields, Scored, total=False):
@@ -194,7 +196,7 @@ def body(**given: object) -> bytes:
 
 def encode(content: object) -> bytes:
     """Write JSON; a `TypeError` says which value has no JSON form."""
-    return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
 
 
 def _plain(value: object, name: str) -> object:

@@ -41,7 +41,8 @@ def comment(
     file: Annotated[Path, typer.Argument(help="The report that --markdown of `evaluate` wrote.")],
     *,
     number: Annotated[
-        int | None, typer.Option(help="Of the pull or merge request; default: that of the job.")
+        int | None,
+        typer.Option(min=1, help="Of the pull or merge request; default: that of the job."),
     ] = None,
 ) -> None:
     """Put a report into the pull request of a job on GitHub, or the merge request on GitLab.

@@ -114,11 +114,11 @@ def _said(found: "SliceSearch") -> list[str]:
     of = f" of class {shown(model.class_)}" if model.class_ else ""
     weak = sum(one.weak for one in found.slices)
     sure = f"with {percent(model.confidence)} confidence"
-    found_weak = (
-        f"{plural(weak, 'slice')} worse than the rest, {sure}"
-        if weak
-        else f"No slice is shown to be worse than the rest, {sure}"
-    )
+    found_weak = f"No slice is shown to be worse than the rest, {sure}"
+    if weak:
+        found_weak = f"{plural(weak, 'slice')} worse than the rest, {sure}"
+    elif not found.searched:
+        found_weak = "No slice has enough items to be searched"
     first = (
         f"{model.index}{of} is {decimal(model.value)}. {found_weak}: found on {model.found_on:,} "
         f"items, tested on {model.tested_on:,} others (seed {model.seed})."

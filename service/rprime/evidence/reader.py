@@ -13,6 +13,7 @@ from rprime.core.items import Items, table_of
 from rprime.core.label_texts import doubtful, twins
 from rprime.core.scores.scores import Scores
 from rprime.core.slices.slices import Slices
+from rprime.core.suggestions import listed
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import digest, numbers
@@ -300,6 +301,13 @@ def _classified(document: Document, found: Coded, scores: Array) -> Coded:
     """Predict the first class of the highest score, unless the request has predictions."""
     predicted = found.predicted
     warnings = found.warnings
+    if document.arrays.get("labels") is None:
+        order = listed([f"`{label}`" for label in found.labels])
+        detail = (
+            f"Without `labels`, the columns of `y_score` are taken to be the classes {order}, in "
+            "this order. Send `labels`, such as `classes_` of scikit-learn."
+        )
+        warnings = (*warnings, Warning("columns_assumed", "/y_score", detail, LABELS))
     if document.arrays.get("y_pred") is None:
         predicted = np.asarray(scores.argmax(-1), dtype=found.true.dtype)
     elif (warning := _contradicted(predicted, scores)) is not None:

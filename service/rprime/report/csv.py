@@ -33,6 +33,7 @@ HEAD = (
     "counted_as_zero",
 )
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
 def render_csv(subject: ReportSubject) -> str:
@@ -41,7 +42,7 @@ def render_csv(subject: ReportSubject) -> str:
     Notes
     -----
     A class name that a spreadsheet would take for a formula gets an apostrophe before it, as
-    OWASP advises. Numbers are written by us and stay numbers, negative ones too.
+    OWASP advises. Numbers stay numbers, the class -1 too.
     """
     measures = Measures(subject)
     rows = chain([",".join(HEAD)], _overall(measures), _classes(measures))
@@ -51,7 +52,7 @@ def render_csv(subject: ReportSubject) -> str:
 def field(text: str) -> str:
     """Write foreign text as one field: no formula, no quote that ends it."""
     text = shown(text)
-    if _FORMULA.match(text):
+    if _FORMULA.match(text) and not _NUMBER.fullmatch(text):
         text = f"'{text}"
     return f'"{text.replace(chr(34), chr(34) * 2)}"' if re.search(r'[,"\r\n;]', text) else text
 

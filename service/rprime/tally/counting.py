@@ -57,14 +57,14 @@ def tally(
     scores = [] if PREDICTED in names else [name for name in names if name.startswith(SCORE)]
     _check(names, scores, reject_below)
     keys = [TRUE, PREDICTED, *([BASELINE] if BASELINE in names else [])]
-    counted = lazy.with_columns(_top(scores, reject_below)) if scores else lazy
+    counted = _with_columns(lazy, _top(scores, reject_below)) if scores else lazy
     given = {name: name.removeprefix(SLICE) for name in names if name.startswith(SLICE)}
     sources = {own: name for name, own in given.items()} | dict(slices or {})
     cuts = cuts or {}
     _check_slices(names, sources, cuts, crossings)
-    parts = {f"{SLICE}{name}": _part(source, cuts.get(name)) for name, source in sources.items()}
-    counted = counted.with_columns(**parts) if parts else counted
-    keys += parts
+    parts = [_part(name, source, cuts.get(name)) for name, source in sources.items()]
+    counted = _with_columns(counted, *parts) if parts else counted
+    keys += [f"{SLICE}{name}" for name in sources]
     found = _counted(counted, keys, weighted=WEIGHT in names)
     columns = {name: found[name].to_list() for name in keys}
     divided = {name: columns.pop(f"{SLICE}{name}") for name in sources}
@@ -146,20 +146,35 @@ def _check_slices(
         if name not in sources:
             raise TallyError(f"there are no slices {name}; slices are: {', '.join(sources)}")
     for name, edges in cuts.items():
+        if isinstance(edges, int | float) or not edges:  # a request may have a number of parts
+            raise TallyError(f"give the numbers at which {name} is cut, such as [30, 50]")
         if any(low >= high for low, high in pairwise(edges)):
             raise TallyError(f"the numbers at which {name} is cut ascend")
 
 
-def _part(source: str, edges: Sequence[float] | None) -> "nw.Expr":
+def _with_columns(lazy: "nw.LazyFrame[Any]", *columns: "nw.Expr") -> "nw.LazyFrame[Any]":
+    """Add columns; in Dask to each partition, because it combines few expressions across them."""
+    import narwhals as nw
+
+    if lazy.implementation is not nw.Implementation.DASK:
+        return lazy.with_columns(*columns)
+
+    def added(part: Any) -> Any:
+        return nw.from_native(part).with_columns(*columns).to_native()
+
+    return _lazy(lazy.to_native().map_partitions(added))
+
+
+def _part(name: str, source: str, edges: Sequence[float] | None) -> "nw.Expr":
     """Return the value of a column of slices, or how many edges a number reaches."""
     import narwhals as nw
 
-    column = nw.col(source)
+    column, name = nw.col(source), f"{SLICE}{name}"
     if edges is None:
-        return column
+        return column.alias(name)
     number = column.cast(nw.Float64)
     reached = nw.sum_horizontal(*((number >= edge).cast(nw.Int64) for edge in edges))
-    return nw.when(~number.is_null() & number.is_finite()).then(reached)
+    return nw.when(~number.is_null() & number.is_finite()).then(reached).alias(name)
 
 
 def _sliced(

@@ -282,9 +282,10 @@ def _member_mistakes(rule: Rule) -> Iterator[Mistake]:
 def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
     target = rule.target
     name, (low, high) = target.name, target.entry.range
-    if rule.kind in TURNED and target.best == low:
-        other, effect = TURNED[rule.kind]
-        text = f"{name} is best at {low:g}, so {effect}: use {other}."
+    turned = TURNED.get((rule.kind, {low: "low", high: "high"}.get(target.best)))
+    if turned is not None:
+        other, effect = turned
+        text = f"{name} is best at {target.best:g}, so {effect}: use {other}."
         yield rule.kind, f"use_{other}", text
     elif not np.isfinite(rule.limit):
         yield rule.kind, "not_finite", "The limit must be a finite number."
@@ -305,12 +306,13 @@ def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
         yield rule.kind, "out_of_range", text
 
 
-TURNED = {
-    "min_value": ("max_value", "a lower bound fails good models and passes bad ones"),
-    "max_drop": ("max_gain", "a drop is an improvement"),
-    "min_gain": ("max_drop", "a gain is a loss"),
+TURNED: Mapping[tuple[RuleKind, str | None], tuple[RuleKind, str]] = {
+    ("min_value", "low"): ("max_value", "a lower bound fails good models and passes bad ones"),
+    ("max_drop", "low"): ("max_gain", "a drop is an improvement"),
+    ("min_gain", "low"): ("max_drop", "a gain is a loss"),
+    ("max_gain", "high"): ("max_drop", "a gain is an improvement"),
 }
-"""The kind for an index that is best at its lowest value, and the effect of the given one."""
+"""By a kind and the end of the range that is best: the kind to use, and the effect of this one."""
 NEEDS_SUPERIORITY = {
     "max_drop": "max_drop: 0 passes only a candidate that is proven better than the baseline: "
     "write min_gain: 0 for that, or the largest drop that you accept, for example 0.02.",

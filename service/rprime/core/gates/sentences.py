@@ -223,7 +223,7 @@ def _inconclusive(result: Result, rule: Rule, together: int) -> str:
 
 
 def _too_few(result: Result, rule: Rule) -> str:
-    items = "the items" if result.n is None else f"{number(result.n)} items"
+    items = "the items" if result.n is None else f"{number(round(result.n))} items"
     limit, gain = number(rule.limit), rule.kind == "min_gain"
     if rule.compares:
         asked = "dropped" if rule.guards_below and not gain else "rose"
