@@ -98,6 +98,38 @@ def test_the_same_once_more_is_the_one_that_is_there(client: httpx.Client) -> No
     assert keep(client, matrix(version="1", project="others"))["id"] != first["id"]
 
 
+def test_another_key_stores_the_same_once(client: httpx.Client) -> None:
+    answers = [
+        client.post("/evaluate", json=matrix(version="1"), headers=headers)
+        for headers in ({"Idempotency-Key": "k1"}, {"Idempotency-Key": "k2"}, {})
+    ]
+    assert [answer.status_code for answer in answers] == [201, 200, 200]
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    other = client.post("/evaluate", json=matrix(version="1"), headers={"Idempotency-Key": "k1"})
+    assert other.content == answers[0].content
+
+
+@pytest.mark.parametrize(
+    ("more", "lacks"),
+    [
+        ({"tags": ["release"]}, "`tags`"),
+        ({"keep_items": True}, "its items"),
+        ({"source": "job 1"}, "`source`"),
+        ({"tags": ["a", "release"], "keep_items": True}, "`tags` and its items"),
+        ({"tags": ["a"]}, None),
+    ],
+)
+def test_what_a_repetition_adds_is_not_lost_in_silence(
+    client: httpx.Client, more: Json, lacks: str | None
+) -> None:
+    first = keep(client, labels(keep_items=False, tags=["a"]))
+    again = keep(client, labels(**{"keep_items": False, **more}), 200)
+    assert again["id"] == first["id"]
+    said = [one["detail"] for one in again["warnings"] if one["code"] == "already_stored"]
+    assert said == ([] if lacks is None else [said[0]])
+    assert lacks is None or f"without {lacks}, and" in said[0]
+
+
 def test_a_key_gets_the_same_answer_again(client: httpx.Client) -> None:
     content = matrix(gates={"rules": RULES})
     first = client.post("/evaluate", json=content, headers={"Idempotency-Key": '"k 1"'})
@@ -117,7 +149,7 @@ def test_a_key_is_forgotten_after_a_day(client: httpx.Client, tmp_path: Path) ->
         other.execute("UPDATE replays SET expires = expires - 1000 * 60 * (24 * 60 - 1)")
         assert keep(client, matrix(), Idempotency_Key="k")["id"] == first["id"]
         other.execute("UPDATE replays SET expires = expires - 1000 * 60")
-    assert keep(client, matrix(), Idempotency_Key="k")["id"] != first["id"]
+    assert keep(client, matrix(errors=6), Idempotency_Key="k")["id"] != first["id"]
 
 
 def test_a_key_stands_for_one_payload(client: httpx.Client) -> None:

@@ -49,10 +49,13 @@ def test_simultaneous_requests_with_one_key_make_one_row(store: Store) -> None:
     assert store.count("animals") == 1
 
 
-def test_another_key_stores_the_same_submission_again(store: Store) -> None:
-    samples.put(store, samples.evaluation(submission=b"same"), idempotency=key()).result()
-    new = samples.evaluation(submission=b"same")
-    assert samples.put(store, new, idempotency=key(name="key 2")).result().created
+def test_another_key_does_not_store_the_same_submission_again(store: Store) -> None:
+    first = samples.evaluation(submission=b"same")
+    samples.put(store, first, idempotency=key()).result()
+    for given in (key(name="key 2"), None):
+        new = samples.evaluation(submission=b"same")
+        outcome = samples.put(store, new, idempotency=given).result()
+        assert (outcome.id, outcome.created, outcome.replay) == (first.id, False, None)
 
 
 def test_an_answer_is_forgotten_after_a_day(url: str) -> None:

@@ -44,7 +44,7 @@ class StoredReport:
     """A stored evaluation, with items only where they came in groups, for its intervals.
 
     Indices are the keys of what is computed, None: what it was asked for. With a slice all of it is
-    about that slice, without comparison and verdict.
+    about that slice, without comparison and verdict. What this answer warns about is `added`.
     """
 
     stored: StoredEvaluation
@@ -54,6 +54,7 @@ class StoredReport:
     scores: ScoreSummary | None = None
     slices: Slices | None = None
     slice: SliceName = field(default_factory=dict)
+    added: tuple[Warning, ...] = ()
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -82,7 +83,7 @@ class StoredReport:
     def warnings(self) -> tuple[Warning, ...]:
         """What weakened its comparison or its verdict."""
         given = tuple(Warning(**one) for one in self._extras.get("warnings", ()))
-        return (*given, *((ITEMS_GONE,) if self._lacks_groups else ()))
+        return (*given, *((ITEMS_GONE,) if self._lacks_groups else ()), *self.added)
 
     def at(self, population: Population | None) -> "StoredReport":
         """Return it at another population, without what is about the one it was stored with."""

@@ -76,7 +76,8 @@ allows: overall, for each class and averaged, with intervals and warnings.
 
 With a `project` the evaluation is stored, and the answer is 201 once it is on the disk; without a
 project nothing is stored. A `baseline` may name a stored evaluation. A repeated request gets 200
-and the evaluation already stored; with an `Idempotency-Key`, exactly the first answer for 24 hours.
+and the evaluation already stored, whatever its `Idempotency-Key`; with the same key it gets exactly
+the first answer for 24 hours.
 
 An index that does not exist is null with a `reason`. Class names are brought into Unicode form NFC
 and stripped of surrounding white space.

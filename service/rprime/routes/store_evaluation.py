@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
 
@@ -134,7 +134,7 @@ class Storing:
         except LookMovedError as moved:
             return await run_in_threadpool(self._put, pending.at_look(moved.look))
         if not stored.created:
-            return await run_in_threadpool(self._earlier, stored)
+            return await run_in_threadpool(self._earlier, stored, pending)
         changed()
         return answer
 
@@ -160,7 +160,7 @@ class Storing:
                 changed()
                 return answer
             else:
-                return self._earlier(stored)
+                return self._earlier(stored, pending)
         raise Problem("overloaded", headers={"Retry-After": "1"})
 
     def _packed(self, pending: PendingEvaluation, answer: StoredResponse | None) -> Packed:
@@ -176,12 +176,13 @@ class Storing:
         verdict = pending.evaluation_request.verdict
         return StoredResponse(HTTPStatus.CREATED, self._content(pending), pending.id, verdict)
 
-    def _earlier(self, stored: Stored) -> StoredResponse:
+    def _earlier(self, stored: Stored, pending: PendingEvaluation) -> StoredResponse:
         """Return the earlier answer: the replay of its key, or the stored report."""
         if stored.replay is not None:
             return self._replayed(stored.replay)
         evaluation = self.store.get(stored.id)
         found = stored_report(evaluation, self.store, self.options.limits.top_confusions)
+        found = replace(found, added=pending.lacking(evaluation))
         return StoredResponse(HTTPStatus.OK, self._content(found), stored.id, evaluation.verdict)
 
     def _content(self, found: PendingEvaluation | StoredReport) -> bytes:

@@ -119,7 +119,7 @@ class Packed:
         names: list[bytes] = []
         if self.replay is not None:
             names.append(b"key:" + self.replay["key"])
-        elif self.evaluation["submission"] is not None:
+        if self.evaluation["submission"] is not None:
             names.append(b"submission:" + self.evaluation["submission"])
         if self.look_key is not None:
             project, fingerprint = self.look_key
@@ -298,12 +298,10 @@ class _Known:
     def _earlier(self, packed: Packed) -> Outcome | None:
         if packed.id in self.ids:
             return Stored(packed.id, created=True, look=packed.look)
-        if packed.replay is None:
+        row = None if packed.replay is None else self.replays.get(packed.replay["key"])
+        if packed.replay is None or row is None:
             found = self.submissions.get(packed.evaluation["submission"])
             return None if found is None else Stored(found, created=False)
-        row = self.replays.get(packed.replay["key"])
-        if row is None:
-            return None
         if row["payload"] != packed.replay["payload"]:
             return KeyReusedError()
         return Stored(row["evaluation"], created=False, replay=_replay(row))
@@ -319,7 +317,7 @@ def _read_known(
         return connection.execute(statement, {"wanted": keys, **more}).mappings()
 
     replayed = (packed.replay["key"] for packed in batch if packed.replay is not None)
-    digests = (p.evaluation["submission"] for p in batch if p.replay is None)
+    digests = (packed.evaluation["submission"] for packed in batch)
     pairs = {packed.look_key for packed in batch if packed.look_key is not None}
     identifiers = (packed.id for packed in batch if repeated)
     bounded = {packed.evaluation["project"] for packed in batch if quota is not None}

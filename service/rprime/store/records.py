@@ -63,8 +63,8 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
     Parameters
     ----------
     submission
-        The digest that recognises a repetition; without an idempotency key an evaluation with the
-        same digest is not stored twice.
+        The digest that recognises a repetition: an evaluation with the same digest is not stored
+        twice.
     look
         The number of the look that judged the gate; storing fails with `LookMovedError` if another
         evaluation was stored meanwhile. None if the gate did not use it.
