@@ -81,7 +81,7 @@ def changes(service: Audited) -> Iterator[tuple[str, str, httpx.Response]]:
     target = {"json": {"evaluation": evaluation}, "headers": {"If-None-Match": "*"}}
     route = "/v1/projects/{project}/aliases/{alias}"
     yield "writer", route, service.ask("writer", "PUT", alias, **target)
-    yield "writer", route, service.ask("writer", "DELETE", alias)
+    yield "writer", route, service.ask("writer", "DELETE", alias, headers={"If-Match": "*"})
     route = "/v1/evaluations/{evaluation}"
     yield "writer", route, service.ask("writer", "DELETE", f"/v1/evaluations/{evaluation}")
     batch = {"requests": [matrix(project=PROJECT, version="2"), matrix(project=None)]}
@@ -125,10 +125,10 @@ def test_what_changes_nothing_is_no_change(service: Audited) -> None:
         service.ask("writer", "GET", f"/v1/evaluations/{first.json()['id']}"),
         service.ask("writer", "POST", "/evaluate", json=matrix(project=None)),
         service.ask("writer", "POST", f"{project}/purge", json={"keep_last": 9, "dry_run": True}),
-        service.ask("writer", "DELETE", f"{project}/aliases/none"),
+        service.ask("writer", "DELETE", f"{project}/aliases/none", headers={"If-Match": "*"}),
         put(service, "5"),
     ]
-    assert [answer.status_code for answer in unchanged] == [200, 200, 200, 404, 200]
+    assert [answer.status_code for answer in unchanged] == [200, 200, 200, 412, 200]
     put(service, "6", **{"X-Request-Id": "last"})
     assert service.events("change", "last")
     lines = [json.loads(line) for line in service.log.read_text().splitlines()]

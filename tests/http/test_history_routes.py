@@ -319,8 +319,9 @@ def test_an_alias_changes_only_for_who_knows_it(client: httpx.Client) -> None:
     held = client.delete(f"/v1/evaluations/{two}")
     assert (held.status_code, held.json()["code"]) == (409, "evaluation_aliased")
     assert client.delete(path, headers={"If-Match": etag}).status_code == 412
-    assert client.delete(path).status_code == 204
-    assert client.delete(path).status_code == 404
+    assert client.delete(path).json()["code"] == "precondition_required"
+    assert client.delete(path, headers={"If-Match": "*"}).status_code == 204
+    assert client.delete(path, headers={"If-Match": "*"}).status_code == 412
     assert client.delete(f"/v1/evaluations/{two}").status_code == 204
 
 
@@ -338,7 +339,7 @@ def test_the_changes_of_an_alias_are_listed(client: httpx.Client) -> None:
     versions = [{"model": "svc", "version": v, "by": None} for v in ("v2", "v1")]
     expected = [{"evaluation": one["id"]} | v for one, v in zip(made[::-1], versions, strict=True)]
     assert [{k: v for k, v in item.items() if k != "changed_at"} for item in items] == expected
-    assert client.delete(path).status_code == 204
+    assert client.delete(path, headers={"If-Match": "*"}).status_code == 204
     assert client.get(f"{path}/history").json()["items"][0]["evaluation"] is None
 
 
@@ -443,7 +444,9 @@ def test_a_history_moves_house(client: httpx.Client, serve_app: ServeApp, tmp_pa
     exported = client.get("/v1/export")
     assert exported.headers["content-type"] == "application/x-ndjson"
     lines = [json.loads(line) for line in exported.content.splitlines()]
-    assert lines[0]["rprime_export"] == 1
+    assert lines[0]["rprime_export"] == 2
+    assert lines[-1] == {"end": {"lines": len(lines) - 1}}
+    assert client.get("/v1/export?project=nope").status_code == 404
     own = client.get("/v1/export?project=others").content.splitlines()
     assert sum(b'"evaluation"' in line[:20] for line in own) == 1
     ndjson = {"Content-Type": "application/x-ndjson"}
@@ -459,12 +462,29 @@ def test_a_history_moves_house(client: httpx.Client, serve_app: ServeApp, tmp_pa
         broken = exported.content[: len(exported.content) // 2]
         refused = other.post("/v1/import", content=broken, headers=ndjson)
         assert refused.json()["errors"][0]["code"] == "invalid_export"
+        cut = other.post("/v1/import", content=b"\n".join(own[:-1]), headers=ndjson)
+        assert "ends without its last line: it was cut" in cut.json()["errors"][0]["detail"]
         for content, type_, status in (
             (b"", "application/x-ndjson", 422),
             (b"{}", "application/json", 415),
         ):
             headers = {"Content-Type": type_}
             assert other.post("/v1/import", content=content, headers=headers).status_code == status
+
+
+@pytest.mark.parametrize("name", ["my%20shop", "%2e%2e", "x" * 129, "%F0%9F%90%B1"])
+def test_a_new_name_in_a_path_follows_the_rule_of_names(client: httpx.Client, name: str) -> None:
+    found = keep(client, matrix())["id"]
+    for path, body in (
+        (f"/v1/projects/{name}", {"badge_public": True}),
+        (f"/v1/projects/pets/aliases/{name}", {"evaluation": found}),
+    ):
+        answer = client.put(path, json=body, headers={"If-None-Match": "*"})
+        [error] = answer.json()["errors"]
+        assert (answer.status_code, error["pointer"][:6]) == (422, "/path/")
+        member = error["pointer"].rpartition("/")[2]
+        assert error["detail"].startswith(f"`{member}` ")
+    assert len(client.get("/v1/projects").json()["items"]) == 1
 
 
 # Who may

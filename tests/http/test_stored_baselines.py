@@ -303,7 +303,7 @@ class TestAnchor:
             before = first["per_class"]["cat"]["recall"]["value"]
             assert item["since_anchor"] == pytest.approx(recall - before)
         released = "/v1/projects/pets/aliases/release"
-        client.delete(released)
+        client.delete(released, headers={"If-Match": "*"})
         client.delete(f"/v1/evaluations/{first['id']}")
         items = client.get(path).json()["items"]
         assert [item["since_anchor"] for item in items] == [None] * 8

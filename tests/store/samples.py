@@ -94,6 +94,9 @@ def evaluation(number: int = 0, **given: Any) -> NewEvaluation:
         "engine_version": "0.1.0",
         "version": f"1.{number}",
     }
+    items, k = given.get("items"), len(given.get("labels", LABELS))
+    if items is not None and max(items.true.max() + 1, items.predicted.max()) <= k:
+        members["table"] = table_of(items, k)
     return NewEvaluation(**members | given)
 
 

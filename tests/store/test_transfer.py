@@ -7,8 +7,18 @@ import numpy as np
 import orjson
 import pytest
 
+from rprime.core.items import table_of
 from rprime.core.table import ConfusionTable
-from rprime.store import Expected, Filters, Imported, InvalidExportError, Store, open_store, packing
+from rprime.store import (
+    Expected,
+    Filters,
+    Imported,
+    InvalidExportError,
+    ProjectMissingError,
+    Store,
+    open_store,
+    packing,
+)
 from rprime.store.records import StoredEvaluation
 from tests.store import samples
 
@@ -55,6 +65,12 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, ...]:
     lines = tuple(store.export("plants"))
     store.close()
     return lines
+
+
+def without(store: Store, left_out: Callable[[bytes], bool]) -> list[bytes]:
+    """Export without some lines."""
+    lines = [line for line in store.export() if not left_out(line)][:-1]
+    return [*lines, orjson.dumps({"end": {"lines": len(lines)}})]
 
 
 def comparable(found: StoredEvaluation) -> dict[str, Any]:
@@ -108,7 +124,7 @@ def test_other_slices_than_those_of_the_items_are_not_imported(
     given = samples.sliced()
     columns = given["slices"].columns
     samples.put(store, samples.evaluation(**given)).result()
-    header, line = store.export()
+    header, line, _ = store.export()
     short = {name: replace(one, codes=one.codes[:-1]) for name, one in columns.items()}
     spoiled: list[dict[str, Any]] = [
         {"items": packing.pack_items(given["items"], short)},
@@ -170,13 +186,13 @@ def test_the_larger_look_count_stays(store: Store, other_store: Store) -> None:
 
 def test_an_alias_without_its_evaluation_is_left_out(store: Store, other_store: Store) -> None:
     fill(store)
-    lines = [line for line in store.export() if not line.startswith(b'{"evaluation"')]
+    lines = without(store, lambda line: line.startswith(b'{"evaluation"'))
     assert other_store.import_lines(lines) == Imported(aliases_dangling=1)
 
 
 def test_changes_of_an_alias_are_kept_where_it_is_known(store: Store, other_store: Store) -> None:
     ids = fill(store)
-    other_store.import_lines(line for line in store.export() if b'{"alias"' not in line)
+    other_store.import_lines(without(store, lambda line: b'{"alias"' in line))
     for name in ("main", "old"):
         other_store.put_alias("animals", name, evaluation=ids[0], expected=Expected())
     before = list(other_store.export())[1:]
@@ -186,9 +202,10 @@ def test_changes_of_an_alias_are_kept_where_it_is_known(store: Store, other_stor
 
 def test_an_alias_of_an_export_without_changes_begins_now(store: Store, other_store: Store) -> None:
     ids = fill(store)
-    lines = [line for line in store.export() if b'{"alias"' not in line]
+    lines = without(store, lambda line: b'{"alias"' in line)[:-1]
     alias = {"project": "animals", "name": "main", "evaluation": ids[1]}
-    other_store.import_lines([*lines, orjson.dumps({"alias": alias})])
+    end = {"end": {"lines": len(lines) + 1}}
+    other_store.import_lines([*lines, orjson.dumps({"alias": alias}), orjson.dumps(end)])
     [change] = other_store.alias_changes("animals", "main")
     assert (change.evaluation, change.by) == (ids[1], None)
 
@@ -197,7 +214,7 @@ def test_a_change_to_an_evaluation_that_is_missing_is_left_out(
     store: Store, other_store: Store
 ) -> None:
     ids = fill(store)
-    lines = [line for line in store.export() if ids[0].encode() not in line[:60]]
+    lines = without(store, lambda line: ids[0].encode() in line[:60])
     other_store.import_lines(lines)
     changes = other_store.alias_changes("animals", "main")
     assert [change.evaluation for change in changes] == [ids[1]]
@@ -259,6 +276,9 @@ def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
         changed(submission="xyz"),
         changed(input_digest=7),
         changed(model=7),
+        changed(verdict="bogus"),
+        changed(verdict="pass"),
+        changed(gate={"verdict": "fail"}),
         lambda evaluation: evaluation.pop("tags"),
     ],
 )
@@ -305,3 +325,37 @@ def test_filters_find_what_was_imported(store: Store, other_store: Store) -> Non
     wanted = Filters(model="m", branch="b", test_set="t", verdict="pass", tag="b c")
     assert [item.id for item in other_store.page("animals", wanted).items] == [ids[1]]
     assert other_store.page("animals", replace(wanted, tag="b")).items == ()
+
+
+def test_a_table_that_is_not_that_of_the_items_is_refused(store: Store, other_store: Store) -> None:
+    items = samples.kept_items()
+    samples.put(store, samples.evaluation(items=items)).result()
+    header, line, end = store.export()
+    document = orjson.loads(line)
+    document["evaluation"]["table"]["counts"][0][0] += 1000
+    with pytest.raises(InvalidExportError, match="The table is not that of the items"):
+        other_store.import_lines([header, orjson.dumps(document), end])
+    assert other_store.projects() == ()
+    spurious = replace(table_of(items, 3), spurious=np.array([1.0, 0, 2]))
+    samples.put(store, samples.evaluation(1, items=items, table=spurious)).result()
+    assert other_store.import_lines(store.export()) == Imported(evaluations=2)
+
+
+def test_an_export_that_was_cut_is_refused_at_its_end(store: Store, other_store: Store) -> None:
+    fill(store)
+    lines = list(store.export())
+    for cut, why in (
+        (lines[:-1], "it was cut"),
+        (lines[:2] + lines[3:], "lines should come before it"),
+        ([*lines, lines[1]], "after the end"),
+    ):
+        with pytest.raises(InvalidExportError, match=why):
+            other_store.import_lines(cut)
+    # What was read is there, and the whole export adds the rest.
+    assert other_store.import_lines(lines).evaluations_present == 3
+
+
+def test_a_project_that_does_not_exist_is_not_exported(store: Store) -> None:
+    fill(store)
+    with pytest.raises(ProjectMissingError):
+        store.export("nope")

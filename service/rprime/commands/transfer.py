@@ -32,8 +32,14 @@ def export(
 ) -> None:
     """Write the history as lines of JSON, while a service may use it."""
     if history.service is None:
+        from rprime.store import ProjectMissingError
+
         with opened(history.store, read_only=True) as found:
-            _write(found.export(project), output)
+            try:
+                lines = found.export(project)
+            except ProjectMissingError:
+                refuse(f"there is no project {project}: `rprime history` lists them")
+            _write(lines, output)
     else:
         from rprime.client.calls import Call, path_of
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
-from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import caller_of, requires
@@ -23,14 +22,12 @@ from rprime.routes.descriptions import (
 from rprime.routes.evaluations import require_project
 from rprime.routes.examples import EVALUATION
 from rprime.routes.negotiation import JSON, expected
-from rprime.routes.services import get_store, read_model
+from rprime.routes.services import check_name, get_store, read_model
 from rprime.schemas.history import AliasTarget
-from rprime.schemas.provenance import PathName
 from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected
 
 router = APIRouter(tags=["History"], default_response_class=Response)
 
-_NAME: TypeAdapter[str] = TypeAdapter(PathName)
 _MATCH, _NONE_MATCH = (
     {"name": name, "in": "header", "description": description, **TEXT}
     for name, description in (
@@ -107,7 +104,7 @@ def alias_history(request: Request, project: str, alias: str) -> Response:
 @requires("write")
 async def put_alias(request: Request, project: str, alias: str) -> Response:
     """Point the alias at the evaluation in the body."""
-    expectation = expected(request, required=True)
+    expectation = expected(request)
     target = await read_model(request, AliasTarget)
     put = await point(request, (project, alias), target.evaluation, expectation)
     return _response(put.alias, HTTPStatus.CREATED if put.created else HTTPStatus.OK)
@@ -117,7 +114,7 @@ async def point(
     request: Request, name: tuple[str, str], evaluation: str, expectation: Expected
 ) -> AliasPut:
     """Point an alias at an evaluation; `name` is the project and the alias, which is validated."""
-    _NAME.validate_python(name[1])
+    check_name("alias", name[1])
     put, by = get_store(request).put_alias, caller_of(request)
     try:
         return await run_in_threadpool(
@@ -133,13 +130,15 @@ async def point(
     status_code=HTTPStatus.NO_CONTENT,
     summary="Delete an alias",
     description="The evaluation itself stays.",
-    responses=responses("not_found", "precondition_failed", "store_full", *PROBLEMS),
+    responses=responses(
+        *("not_found", "precondition_failed", "precondition_required", "store_full"), *PROBLEMS
+    ),
     openapi_extra={"parameters": [_MATCH]},
 )
 @requires("write")
 def delete_alias(request: Request, project: str, alias: str) -> None:
     """Delete the alias."""
-    expectation, by = expected(request, required=False), caller_of(request)
+    expectation, by = expected(request), caller_of(request)
     get_store(request).delete_alias(project, alias, expected=expectation, by=by)
 
 

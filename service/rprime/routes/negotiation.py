@@ -97,11 +97,11 @@ def is_known(request: Request, etag: str) -> bool:
     return given.strip() == "*" or etag.strip('"') in {tag for _, tag in _TAG.findall(given)}
 
 
-def expected(request: Request, *, required: bool) -> Expected:
-    """Return the state of an alias that the request expects; 428 without a required header."""
+def expected(request: Request) -> Expected:
+    """Return the state of an alias that the request expects; 428 without such a header."""
     match = ",".join(request.headers.getlist("if-match")).strip()
     absent = ",".join(request.headers.getlist("if-none-match")).strip() == "*"
-    if required and not match and not absent:
+    if not match and not absent:
         raise Problem("precondition_required", "The request needs If-Match or If-None-Match: *.")
     etags: set[str] | Literal["*"] | None = None
     if match:

@@ -12,7 +12,7 @@ from rprime.problems.problem import responses
 from rprime.routes.descriptions import CHANGE_PROBLEMS, PROBLEMS, json_body, json_responses
 from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.services import get_store, read_model
+from rprime.routes.services import check_name, get_store, read_model
 from rprime.schemas.history import ProjectSettings, PurgeRequest
 from rprime.store import Retention
 
@@ -41,13 +41,14 @@ def list_projects(request: Request) -> Response:
     summary="Change the settings of a project",
     description="What is left out stays as it is. A badge needs a key with `read`, like everything "
     "else of the project, unless it is made public here. Without `keeps_slices` new evaluations "
-    "are stored without their slices.",
+    "are stored without their slices. A project may have settings before its first evaluation.",
     responses=responses(*CHANGE_PROBLEMS, *PROBLEMS),
     openapi_extra=json_body("ProjectSettings", example={"badge_public": True}),
 )
 @requires("write")
 async def set_project(request: Request, project: str) -> None:
     """Change settings."""
+    check_name("project", project)
     store = get_store(request)
     wanted = await read_model(request, ProjectSettings)
     given = wanted.model_dump(exclude_unset=True)

@@ -4,19 +4,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar, cast
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import Request
 
 from rprime.application.stored_sides import VisibleHistory
 from rprime.auth.access import access_of, check_scopes
 from rprime.auth.sessions import AuthServices
+from rprime.problems.problem import from_errors
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.negotiation import JSON
 from rprime.routes.store_lifespan import StoreHandle
+from rprime.schemas.provenance import PathName
 from rprime.server.body import media_type, read_body
 from rprime.store import Store
 
 Model = TypeVar("Model", bound=BaseModel)
+_NAME: TypeAdapter[str] = TypeAdapter(PathName)
 SMALL_BODY = 64 * 1024
 
 
@@ -47,6 +50,16 @@ def visible_history(request: Request) -> VisibleHistory:
         return get_store(request)
 
     return VisibleHistory(readable_store, access_of(request).may_use)
+
+
+def check_name(member: str, name: str) -> None:
+    """Refuse a new name in the path that a request could not name in its body."""
+    try:
+        _NAME.validate_python(name)
+    except ValidationError as refused:
+        raise from_errors(
+            [{**error, "loc": ("path", member)} for error in refused.errors()]
+        ) from None
 
 
 async def read_model(request: Request, model: type[Model]) -> Model:

@@ -211,7 +211,7 @@ _KINDS: dict[type[Exception], str | Callable[[Any], Problem]] = {
     InvalidExportError: lambda exc: refuse(
         "",
         "invalid_export",
-        f"Line {exc.line} cannot be imported; the lines before it may have been imported.",
+        f"Line {exc.line}: {exc.why} The lines before it may have been imported.",
     ),
 }
 """The kind of problem, or what makes the problem, of each exception of the store."""

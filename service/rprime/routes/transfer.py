@@ -29,14 +29,15 @@ PIECE = 256 * 1024
     "/v1/export",
     summary="The whole history",
     description="One line of JSON for each evaluation, alias and count of looks; the first one "
-    "names the version of the format. Evaluations stored during the export are left out.",
+    "names the version of the format, the last one counts the others, and is missing where the "
+    "export was cut. Evaluations stored during the export are left out.",
     responses={
-        **responses(*PROBLEMS),
+        **responses("not_found", *PROBLEMS),
         200: {"description": "The lines.", "content": {NDJSON: TEXT}},
     },
 )
 @requires("admin")
-async def export_evaluations(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
+def export_evaluations(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
     """Stream the lines as they are read."""
     lines = get_store(request).export(query.project)
     headers = {"Content-Disposition": 'attachment; filename="rprime.ndjson"'}
@@ -59,7 +60,8 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
 @router.post(
     "/v1/import",
     summary="Add an export to the history",
-    description="Existing evaluations stay unchanged, so importing twice changes nothing.",
+    description="Existing evaluations stay unchanged, so importing twice changes nothing. An "
+    "export that was cut is refused at its end.",
     responses=json_responses(
         "What was added.",
         "ImportReport",

@@ -23,7 +23,7 @@ from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError, S
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay
 from rprime.store.postgresql import open_postgresql
-from rprime.store.projects import Purged, Retention
+from rprime.store.projects import ProjectMissingError, Purged, Retention
 from rprime.store.records import ALL, Filters, NewEvaluation, Stack, StoredEvaluation
 from rprime.store.schema import aliases, looks, replays
 from rprime.store.sqlite import open_sqlite
@@ -253,7 +253,12 @@ class Store:
     baseline = _reads(baselines.resolve)
 
     def export(self, project: str | None = None) -> Iterator[bytes]:
-        """Write the store, or one project, as lines of JSON; no connection is held between them."""
+        """Write the store, or one project, as lines of JSON; no connection is held between them.
+
+        `ProjectMissingError` if there is no such project.
+        """
+        if project is not None and all(found.name != project for found in self.projects()):
+            raise ProjectMissingError
         return transfer.export(self.database, project)
 
     def import_lines(self, lines: Iterable[bytes]) -> Imported:

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import orjson
 from sqlalchemy import Connection, Row, select
 
 from rprime.core.cells import SparseCells
-from rprime.core.items import Items
+from rprime.core.gates.result import GateVerdict
+from rprime.core.items import Items, table_of
 from rprime.core.slices.slices import Slices
-from rprime.core.table import ConfusionTable
+from rprime.core.table import ConfusionTable, coordinates
 from rprime.store import aliases, ids, packing
 from rprime.store.compression import digest_bytes, digest_text
 from rprime.store.database import Database
@@ -34,8 +35,8 @@ from rprime.store.projects import SETTINGS
 from rprime.store.records import NAMES, InvalidRecordError, NewEvaluation, check_names
 from rprime.store.schema import alias_changes, evaluations, items, looks, projects, scores, slices
 
-FORMAT = 1
-"""Version of the format, named by the first line."""
+FORMAT = 2
+"""Version of the format, named by the first line; from 2 on the last line counts the others."""
 
 PAGE = 200
 MOST_IN_A_STEP = 200
@@ -46,11 +47,11 @@ _NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 
 class InvalidExportError(ValueError):
-    """An invalid line of an export, with its number from 1."""
+    """An invalid line of an export, with its number from 1, and why it is."""
 
     def __init__(self, line: int, why: str) -> None:
         super().__init__(f"line {line}: {why}")
-        self.line = line
+        self.line, self.why = line, why
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +73,15 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
     """Write a store, or one project of it, as lines of JSON with their ends.
 
     It is read page by page, so a slow reader blocks nothing. Evaluations stored meanwhile are left
-    out; those deleted meanwhile may be.
+    out; those deleted meanwhile may be. The last line says how many there are.
     """
+    count = 0
+    for count, line in enumerate(_lines(database, project), start=1):  # noqa: B007 (the last one)
+        yield line
+    yield _line({"end": {"lines": count}})
+
+
+def _lines(database: Database, project: str | None) -> Iterator[bytes]:
     now = ids.new_id()
     after, named = database.read(lambda connection: _beside(connection, project))
     yield _line({"rprime_export": FORMAT, "created_at": ids.created_at(now), "project": project})
@@ -204,39 +212,70 @@ ImportStep = dict[str, list[Any]]
 """Validated records of an import by their kind, which are written in one transaction."""
 
 
+@dataclass
+class _Reader:
+    """Reads line by line: the header, the records, and the end that counts them."""
+
+    version: int = 0
+    count: int = 0
+    ended: bool = False
+
+    def read(self, line: bytes) -> tuple[str, Any] | None:
+        """Return the kind of a record and what it holds; None for the header and the end."""
+        if self.ended:
+            raise InvalidRecordError("It comes after the end of the export.")
+        document = orjson.loads(line)
+        kind, given = next(iter(document.items()))
+        found = None
+        if not self.version:
+            self.version = _version(document)
+        elif kind == "end":
+            self._end(given["lines"])
+        else:
+            found = kind, _READERS[kind](given)
+        self.count += 1
+        return found
+
+    def _end(self, lines: int) -> None:
+        if lines != self.count:
+            raise InvalidRecordError(
+                f"{lines} lines should come before it, there are {self.count}."
+            )
+        self.ended = True
+
+
 def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
     """Read the lines of an export, a bounded number at a time, up to an invalid one."""
     step: ImportStep = {kind: [] for kind in _READERS}
-    started = False
+    reader, number = _Reader(), 0
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            document = orjson.loads(line)
-            if started:
-                kind, given = next(iter(document.items()))
-                step[kind].append(_READERS[kind](given))
-            else:
-                _check_header(document)
-                started = True
+            found = reader.read(line)
         except InvalidRecordError as exc:
             raise InvalidExportError(number, str(exc)) from exc
         except (*UNDECODABLE, StopIteration) as exc:
             raise InvalidExportError(number, "This is not a line of an export.") from exc
+        if found is not None:
+            step[found[0]].append(found[1])
         if sum(map(len, step.values())) >= MOST_IN_A_STEP:
             yield step
             step = {kind: [] for kind in _READERS}
-    if not started:
+    if not reader.version:
         raise InvalidExportError(1, "The export is empty.")
     yield step
+    if reader.version > 1 and not reader.ended:
+        raise InvalidExportError(number, "The export ends without its last line: it was cut.")
 
 
-def _check_header(document: dict[str, Any]) -> None:
+def _version(document: dict[str, Any]) -> int:
     version = document.get("rprime_export")
-    if not isinstance(version, int):
+    if not isinstance(version, int) or version < 1:
         raise InvalidRecordError("The first line does not say that this is an export of rprime.")
     if version > FORMAT:
         raise InvalidRecordError(f"The export has format {version}, this rprime knows {FORMAT}.")
+    return version
 
 
 def _read_evaluation(given: dict[str, Any]) -> Packed:
@@ -246,6 +285,9 @@ def _read_evaluation(given: dict[str, Any]) -> Packed:
     if not isinstance(given["options"]["options"], dict):
         raise InvalidRecordError("`options` has no options.")
     check_names(*labels)
+    verdicts = {given["verdict"], (given["gate"] or {}).get("verdict")}
+    if len(verdicts) > 1 or not verdicts <= {None, *get_args(GateVerdict)}:
+        raise InvalidRecordError("`verdict` is not that of the gate.")
     table = _read_table(given["table"], len(labels))
     decoded = partial(base64.b64decode, validate=True)
     kept = {name: _optional(decoded, given.get(name)) for name in ("items", "scores")}
@@ -254,6 +296,7 @@ def _read_evaluation(given: dict[str, Any]) -> Packed:
     sliced = _read_slices(given["slices"], table) if given.get("slices") else None
     if kept["items"] is not None:
         found, columns = _read_items(kept["items"], len(labels))
+        _check_items(found, table)
         if sliced is not None and columns:
             _check_columns(replace(sliced, columns=columns), found, len(labels))
     new = NewEvaluation(
@@ -315,6 +358,14 @@ def _read_items(content: bytes, k: int) -> tuple[Items, Columns]:
     if (found.true >= k).any() or (found.predicted > k).any():
         raise InvalidRecordError("An item names an unknown class.")
     return found, columns
+
+
+def _check_items(found: Items, table: ConfusionTable) -> None:
+    """Refuse items that another table counts; those without a true class are not kept."""
+    tables = (table_of(found, table.k), replace(table, spurious=None))
+    (codes, counts), (known, numbers) = map(coordinates, tables)
+    if not np.array_equal(codes, known) or not np.allclose(counts, numbers):
+        raise InvalidRecordError("The table is not that of the items.")
 
 
 def _check_columns(given: Slices, found: Items, k: int) -> None:
