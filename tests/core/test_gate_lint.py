@@ -115,6 +115,22 @@ def test_chunks_of_replicates_do_not_change_what_is_counted(
     assert found.false_fail_rate * 500 == pytest.approx(round(found.false_fail_rate * 500))
 
 
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (floor(0.95, index="accuracy", classes=None), "fails an unchanged model in"),
+        (floor(0.95, index="recall", classes="all"), "fails an unchanged model for class `"),
+        (floor(0.88, index="accuracy", classes=None), "take a lower limit or more items."),
+        (drop(0.01, index="accuracy", classes=None), "a larger limit, more items or `policy"),
+        (drop(0.02, index="accuracy", classes=None, kind="min_gain"), "demands a gain, so an"),
+    ],
+)
+def test_advice_fits_the_kind_of_rule(rule: Rule, said: str) -> None:
+    advice = linted(rule, even(0.9, 100, k=3), replicates=200).advice
+    assert any(f"Rule {rule.name} " in text and said in text for text in advice), advice
+    assert ("policy" in " ".join(advice)) == ("policy" in said)
+
+
 def test_a_gate_without_rules_is_said_never_to_pass() -> None:
     found = linted(Gate(), even(0.9))
     assert (found.rules, found.false_fail_rate) == ((), 0.0)

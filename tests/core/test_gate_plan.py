@@ -11,12 +11,13 @@ from rprime.core.comparison.compare import compare
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.lint import lint
 from rprime.core.gates.plan import ItemPlan, plan_items
-from rprime.core.gates.rules import Gate
+from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.simulated_gate import LintError
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names
-from tests.core.gate_cases import TODAY, drop, gate_of, tabled
+from tests.core.gate_cases import TODAY, drop, floor, gate_of, tabled
 from tests.core.test_gate_lint import even
 from tests.core.test_gate_score_lint import scored
 
@@ -67,10 +68,68 @@ def test_smaller_classes_are_named() -> None:
     assert any("Class `2` has 23 items and needs" in text for text in found.advice)
 
 
-def test_a_drop_within_the_limit_is_never_found() -> None:
-    found = planned(gate_of(drop(0.1, classes=("0",))), even(0.9, 50, k=3), 0.05)
-    assert found.for_finding is None
-    assert "take larger limits" in found.advice[1]
+@pytest.mark.parametrize("found", [0.05, 0.1])
+def test_a_drop_within_the_limit_is_refused(found: float) -> None:
+    with pytest.raises(LintError, match="must exceed") as caught:
+        planned(gate_of(drop(0.1, classes=("0",))), even(0.9, 50, k=3), found)
+    assert caught.value.place == ("drop",)
+
+
+def test_a_bound_on_a_value_has_no_drop_of_its_own() -> None:
+    bound = floor(0.8, index="accuracy", classes=None)
+    alone = planned(gate_of(bound), even(0.9, 100, k=3))
+    assert alone.for_finding is None
+    assert "state one as `drop`" in alone.advice[1]
+    beside = planned(gate_of(bound, drop(0.05)), even(0.9, 100, k=3))
+    assert beside.for_finding == planned(gate_of(drop(0.05)), even(0.9, 100, k=3)).for_finding
+    assert "every other rule finds its drop" in beside.advice[1]
+    # The model is .1 above the bound: it sees a drop of .15, and .05 is none.
+    given = {found: planned(gate_of(bound), even(0.9, 100, k=3), found) for found in (0.15, 0.05)}
+    assert given[0.15].for_finding is not None
+    assert "take stricter limits or a larger `drop`" in given[0.05].advice[1]
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (floor(0.95, index="accuracy", classes=None), "forbids this model"),
+        (drop(0, index="accuracy", classes=None, kind="min_gain"), "demands a gain"),
+        (drop(0.05, classes=("zz",)), "cannot be judged"),
+    ],
+)
+def test_rules_that_an_unchanged_model_never_passes_are_named(rule: Rule, said: str) -> None:
+    found = planned(gate_of(rule), even(0.9, 100, k=3))
+    assert found.for_passing is None
+    assert any(f"Rule {rule.name} {said}" in text for text in found.advice)
+    assert not any("take " in text for text in found.advice)
+
+
+def test_the_fewest_items_that_are_tried_are_not_taken_for_the_need() -> None:
+    found = planned(gate_of(drop(0.05, index="accuracy", classes=None)), even(0.9, 9000, k=2))
+    assert found.for_passing == 18_000 / 16
+    assert "With 1,125 items or fewer" in found.advice[0]
+
+
+def test_classes_that_a_rule_leaves_out_need_no_items() -> None:
+    counts = np.diag([950.0, 940.0, 180.0])
+    counts[:, 0] += [0, 60, 21]
+    counts[0, 1] += 50
+    found = planned(gate_of(drop(0.05, min_items=300)), counts)
+    needed = {part.class_: part.needed for part in found.classes}
+    assert needed["2"] is None
+    assert needed["0"] is not None
+    assert found.for_finding == planned(gate_of(drop(0.05, classes=("0", "1"))), counts).for_finding
+
+
+def test_items_of_other_classes_count_where_an_index_reads_them() -> None:
+    rule = drop(0.05, index="precision", classes=("0",))
+    side = tabled(np.array([[180.0, 20], [10, 190]]))
+    rare = Population("true", np.array([0.01, 0.99]))
+    found = plan_items(gate_of(rule), side, population=rare, replicates=200)
+    assert any("items of the other classes count, too" in text for text in found.advice)
+    own = plan_items(gate_of(drop(0.02, classes=("0",))), side, replicates=200)
+    assert any(text.startswith("Class `0` has 200 items and needs") for text in own.advice)
+    assert not any("other classes" in text for text in own.advice)
 
 
 @pytest.mark.parametrize(("k", "items"), [(2, 500), (50, 20), (100, 10)])
@@ -86,6 +145,7 @@ def test_as_many_items_are_needed_in_many_small_classes_as_in_few_large_ones(
 def test_a_gate_without_rules_never_passes() -> None:
     found = planned(Gate(), even(0.9, 50, k=3))
     assert found.for_passing is found.for_finding is None
+    assert found.advice == ("The gate has no rules: it never passes.",)
 
 
 def passes(gate: Gate, n: int, builds: int = 30) -> float:

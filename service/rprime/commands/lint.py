@@ -71,7 +71,8 @@ def plan(
     pairing: Pairing = "paired",
     discordance: Discordance = None,
     drop: Annotated[
-        float | None, typer.Option(help="The drop to find; default: twice the limit of each rule.")
+        float | None,
+        typer.Option(help="The drop to find; default: twice the limit of a change or gap."),
     ] = None,
     seed: Seed = None,
     service: ServiceOptions | None,

@@ -35,7 +35,10 @@ class _Lint(_Simulation):
 
 class _Plan(_Simulation):
     drop: float | None = optional(
-        "The drop to find; default: twice the limit of each rule.", gt=0, le=1
+        "The drop to find, above the limit of each rule about a drop or rise; default: twice the "
+        "limit of a change or gap, and none for other rules.",
+        gt=0,
+        le=1,
     )
 
 
@@ -123,10 +126,11 @@ class PlanReport(Answer):
     items: int = Field(description="Of the table.")
     for_passing: int | None = Field(
         description="Until an unchanged model passes in 90 % of runs; null if 1000 times as many "
-        "as in the table do not suffice."
+        "as in the table do not suffice. The fewest that are tried are a sixteenth of `items`."
     )
     for_finding: int | None = Field(
-        description="Until every rule finds the drop in 80 % of runs; null as above."
+        description="Until every rule finds its drop in 80 % of runs; null as above, or if no rule "
+        "has one."
     )
     for_passing_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
     for_finding_interval: tuple[int | None, int | None] = Field(description=_OTHERS)

@@ -12,6 +12,8 @@ OFTEN = 0.01
 """Largest share of unchanged models that may fail without advice."""
 RARELY = 0.8
 """Share of unchanged models that should pass a mandatory rule."""
+MILDER = {"min_value": "a lower limit", "max_value": "a higher limit"}
+"""What makes a rule easier to pass, by its kind; else a larger limit."""
 MOST_NAMED = 5
 """Most classes named one by one for a rule."""
 
@@ -49,11 +51,16 @@ class RuleLint:
 
 
 def assumed(gate: Gate, discordant: float | None) -> Iterator[str]:
-    """Say which share of the items only one of the two simulated models gets right."""
+    """Say what a simulation assumes: the share of the items that only one model gets right."""
     if discordant is not None and any(rule.compares for rule in gate.rules):
         yield (
             f"It is assumed that only one of the two models is right on {_percent(discordant)} of "
             "the items: state the share that you know as `discordance`."
+        )
+    if gaps := [rule.name for rule in gate.rules if rule.kind == "max_gap"]:
+        yield (
+            f"The drop of {', '.join(gaps)} is one of the slice that is worst now: a better slice "
+            "must fall further."
         )
 
 
@@ -88,27 +95,32 @@ def advise(
 
 
 def _rate_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
+    if rule.kind == "min_gain":
+        yield f"Rule {rule.name} demands a gain, so an unchanged model does not pass it."
+        return
     worst = max(rules, key=lambda r: r.false_fail_rate)
-    share, subject = _percent(worst.false_fail_rate), worst.name or "it"
+    share, milder = _percent(worst.false_fail_rate), MILDER.get(rule.kind, "a larger limit")
     if worst.false_fail_rate > OFTEN and rule.test == "none":
         yield (
-            f"Rule {rule.name} compares point values: noise alone makes {subject} fail "
-            f'in {share} of runs of an unchanged model. Use `test: "auto"`, or a larger limit.'
+            f"Rule {rule.name} compares point values: noise alone makes {worst.name or 'it'} fail "
+            f'in {share} of runs of an unchanged model. Use `test: "auto"`, or {milder}.'
         )
     elif worst.false_fail_rate > OFTEN:
-        yield f"Rule {rule.name} {subject} fails an unchanged model in {share} of runs."
+        where = f" for {worst.name}" if worst.name else ""
+        yield f"Rule {rule.name} fails an unchanged model{where} in {share} of runs."
     worst = max(rules, key=lambda r: r.inconclusive_rate)
     if rule.mandatory and worst.inconclusive_rate > 1 - RARELY:
+        policy = ' or `policy: "suspects_undecided"`' if rule.knows_suspects else ""
         yield (
             f"Rule {rule.name} must pass, but {worst.name or 'it'} stays inconclusive in "
-            f"{_percent(worst.inconclusive_rate)} of runs of an unchanged model: take a larger "
-            f'limit, more items or `policy: "suspects_undecided"`.'
+            f"{_percent(worst.inconclusive_rate)} of runs of an unchanged model: take {milder}"
+            f"{', more items' if policy else ' or more items'}{policy}."
         )
 
 
 def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
-    # Twice the limit of a change; a lower bound says nothing about useful distances.
-    most = 2 * rule.limit if rule.compares else float("inf")
+    # Twice the limit of a change; a bound or a gain says nothing about useful distances.
+    most = 2 * rule.limit if rule.knows_suspects else float("inf")
     blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > most]
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
     worse = "drop" if rule.guards_below else "rise"

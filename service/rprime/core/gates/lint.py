@@ -97,7 +97,7 @@ def lint(
     replicates, others = run.fewer(replicates), run.others(seed)
     fewer = max(replicates // FEWER, 1)
     counted = [other.counted(fewer, seed) for other in others.ends(others.chances)]
-    return _lint(run, [run.counted(replicates, seed), *counted], others, run.expected.items)
+    return _lint(run, [run.counted(replicates, seed), *counted], others, run.tests.items)
 
 
 def _lint(

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -10,14 +10,16 @@ import numpy as np
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
-from rprime.core.gates.advice import assumed
+from rprime.core.counts import CountRow
+from rprime.core.gates.advice import MOST_NAMED, assumed
+from rprime.core.gates.draft import Rows
 from rprime.core.gates.rule_tests import POWER
-from rprime.core.gates.rules import Gate, check_gate
+from rprime.core.gates.rules import Gate, Rule, check_gate
 from rprime.core.gates.score_lint import DRAWS, LEAST_SIZE, PASSES, STEP, NormalGate, ScoredModel
-from rprime.core.gates.simulated_gate import SimulatedGate
+from rprime.core.gates.simulated_gate import LintError, SimulatedGate
 from rprime.core.gates.sliced import Slice, chosen
 from rprime.core.gates.table_lint import LintRun
-from rprime.core.gates.verdict import GateVerdictCode
+from rprime.core.gates.verdict import GateVerdictCode, VerdictCode
 from rprime.core.populations.population import Population
 
 _Result = tuple[str, str | None, Slice | None]
@@ -93,20 +95,24 @@ def plan_items(
 ) -> ItemPlan:
     """Plan the number of items, by simulation of larger and smaller test sets of the same kind.
 
-    The `drop` to find is for each rule twice its limit where None is given; everything else, and
-    what is raised, is as for `lint`.
+    The `drop` to find is where None is given twice the limit of a change or a gap; bounds on values
+    and gains have none then. Everything else, and what is raised, is as for `lint`.
 
     Notes
     -----
+    A rule about classes is about those with `min_items` in the table, at all sizes.
+
     Sizes are tried in steps of a fourth root of 2. With rules about scores the tests of drawn test
     sets are scaled to each size by the normal law (see `NormalGate`), and real tests near the size
     that it finds decide which one lets an unchanged model pass.
     """
     check_gate(gate)
+    _check_drop(gate, drop)
     if gate.scored:
         model = ScoredModel.of(gate, side, pairing=pairing, discordance=discordance)
         normal = NormalGate.of(model, DRAWS, seed)
         return _planned(normal, drop, replicates, seed, partial(model.checked, seed=seed))
+    gate = replace(gate, rules=tuple(_about_classes(rule, side) for rule in gate.rules))
     run = LintRun.of(
         gate, side, replicates, pairing=pairing, discordance=discordance, population=population
     )
@@ -121,13 +127,14 @@ def _planned(
     checked: Callable[[float], float] = float,
 ) -> ItemPlan:
     """Plan the items, and correct the sizes for passing like that on the own test set."""
-    results = _results(run.of_size(FACTORS[-1]))
+    largest = run.of_size(FACTORS[-1])
+    results = [result for result, _ in _goals(largest, drop)]
     factors = _finding(run, drop)
     passing, finding = [_passing(run, replicates, seed)], [_largest(factors)]
     if run.gate.rules:
         others = run.others(seed)
-        goals = np.array([drop or 2 * rule.limit for rule in run.plan.rules])
-        hardest = np.max(others.drops / goals, axis=-1, initial=0.0)
+        goals = np.array([_goal(rule, drop) for rule in run.plan.rules])
+        hardest = np.max(np.nan_to_num(others.drops / goals), axis=-1, initial=0.0)
         passing += [_passing(one, replicates, seed) for one in others.ends(others.chances)]
         finding += [_largest(_finding(one, drop)) for one in others.ends(hardest)]
         correction = checked(passing[0]) / passing[0]
@@ -146,11 +153,41 @@ def _planned(
         discordance=run.discordant,
         classes=tuple(classes),
         slices=slices,
-        advice=(
-            *_advice(total, passing, finding, (*classes, *slices)),
-            *assumed(run.gate, run.discordant),
-        ),
+        advice=tuple(_advice(largest, total, drop, (passing, finding), (*classes, *slices))),
     )
+
+
+def _check_drop(gate: Gate, drop: float | None) -> None:
+    """Raise a `LintError` if a drop to find is one that a rule allows."""
+    for rule in gate.rules:
+        if drop is not None and rule.knows_suspects and drop <= rule.limit:
+            text = f"The drop must exceed the limit of every rule: {rule.name} allows it."
+            raise LintError(text, ("drop",))
+
+
+def _about_classes(rule: Rule, side: Side) -> Rule:
+    """Name the classes that a rule is about, those with enough items, for tables of all sizes."""
+    if rule.classes is None or rule.slices is not None or not rule.min_items:
+        return rule
+    kept = Rows.of(rule, side.labels, side.table.support).labels
+    names = tuple(label for label in kept if label is not None)
+    return replace(rule, classes=names, min_items=0) if names else rule
+
+
+def _goal(rule: Rule, drop: float | None) -> float:
+    """Return the drop that a rule must find; NaN if there is none."""
+    if drop is not None:
+        return drop
+    return 2 * rule.limit if rule.knows_suspects or rule.kind == "max_gap" else np.nan
+
+
+def _goals(run: SimulatedGate, drop: float | None) -> list[tuple[_Result, float]]:
+    """Return the results that must find a drop, and that drop."""
+    pairs = (
+        (result, _goal(rule, drop))
+        for result, rule in zip(_results(run), run.plan.rules, strict=True)
+    )
+    return [pair for pair in pairs if np.isfinite(pair[1])]
 
 
 def _passing(run: SimulatedGate, replicates: int, seed: int) -> float:
@@ -167,22 +204,21 @@ def _passing(run: SimulatedGate, replicates: int, seed: int) -> float:
 
 
 def _finding(run: SimulatedGate, drop: float | None) -> FloatArray:
-    """Find the size at which each result of the largest one finds its drop with power .8, or NaN.
+    """Find the size at which each of `_goals` of the largest one is found with power .8, or NaN.
 
     A smaller test set may lack some results.
     """
-    results = _results(run.of_size(FACTORS[-1]))
-    if not results:
+    asked = _goals(run.of_size(FACTORS[-1]), drop)
+    if not asked:
         return np.zeros(0)
-    limits = {rule.name: rule.limit for rule in run.gate.rules}
-    goals = np.array([drop or 2 * limits[name] for name, _, _ in results])
+    results, goals = zip(*asked, strict=True)
     drops = np.full((len(FACTORS), len(goals)), np.inf)
     for own, factor in zip(drops, FACTORS, strict=True):
         sized = run.of_size(factor)
         if sized.plan.rules:
             known = dict(zip(_results(sized), sized.detectable().tolist(), strict=True))
             own[...] = [known.get(result, np.inf) for result in results]
-    reached = drops <= goals
+    reached = drops <= np.array(goals)
     first = np.argmax(reached, axis=0)
     return np.where(reached.any(0), FACTORS[first], np.nan)
 
@@ -225,33 +261,91 @@ def _items(count: float) -> int | None:
 
 
 def _advice(
+    run: SimulatedGate,
     total: float,
-    passing: list[float],
-    finding: list[float],
+    drop: float | None,
+    factors: tuple[list[float], list[float]],
     parts: tuple[ClassPlan | SlicePlan, ...],
-) -> list[str]:
-    """Say what the plan means."""
-    texts = []
-    goals = {
-        f"an unchanged model passes in {PASSES:.0%} of runs": passing,
-        f"every rule finds its drop in {POWER:.0%} of runs": finding,
-    }
-    for what, factors in goals.items():
-        if np.isfinite(factors[0]):
-            low, high = _interval(total, factors)
-            most = f"{high:,}" if high is not None else f"more than {total * FACTORS[-1]:,.0f}"
-            texts.append(
-                f"With {_items(total * factors[0]):,} items like these, {what}; as far as these "
-                f"{total:,.0f} items can tell, with {low:,} to {most}."
-            )
+) -> Iterator[str]:
+    """Say what the plan means; `run` is of the largest size."""
+    rules = run.gate.rules
+    if not rules:
+        yield "The gate has no rules: it never passes."
+        return
+    without = [rule.name for rule in rules if np.isnan(_goal(rule, drop))]
+    every = "every other rule" if without else "every rule"
+    what = (
+        (f"an unchanged model passes in {PASSES:.0%} of runs", "milder limits or fewer rules"),
+        (f"{every} finds its drop in {POWER:.0%} of runs", "stricter limits or a larger `drop`"),
+    )
+    obstacles = list(_obstacles(run))
+    for (holds, mend), found in zip(what, factors, strict=True):
+        if found is factors[1] and len(without) == len(rules):
+            continue
+        if np.isfinite(found[0]):
+            yield _enough(total, found, holds)
         else:
-            texts.append(
-                f"Up to {total * FACTORS[-1]:,.0f} items like these, it does not hold "
-                f"that {what}: take larger limits or fewer rules."
+            remedy = "." if obstacles else f": take {mend}."
+            most = f"{total * FACTORS[-1]:,.0f}"
+            yield f"Up to {most} items like these, it does not hold that {holds}{remedy}"
+    if without:
+        names = ", ".join(without)
+        yield f"The limit says no drop that {names} should find: state one as `drop`."
+    yield from obstacles
+    yield from assumed(run.gate, run.discordant)
+    yield from _lacking(total, rules, parts)
+
+
+def _enough(total: float, factors: list[float], holds: str) -> str:
+    """Say how many items are enough."""
+    low, high = _interval(total, factors)
+    most = f"{high:,}" if high is not None else f"more than {total * FACTORS[-1]:,.0f}"
+    fewer = " or fewer" if factors[0] <= FACTORS[0] else ""
+    return (
+        f"With {_items(total * factors[0]):,} items{fewer} like these, {holds}; as far as these "
+        f"{total:,.0f} items can tell, with {low:,} to {most}."
+    )
+
+
+def _obstacles(run: SimulatedGate) -> Iterator[str]:
+    """Name the rules that no number of items lets an unchanged model pass."""
+    plan, tests = run.plan, run.tests
+    point, fixed = (part.reshape(-1, len(plan.rules))[0] for part in (run.centre, tests.fixed))
+    beyond = np.where(plan.guards_below, point < plan.threshold, point > plan.threshold)
+    for rule in run.gate.rules:
+        own = [i for i, other in enumerate(plan.rules) if other is rule]
+        if any(fixed[i] != VerdictCode.undecided for i in own):
+            yield (
+                f"Rule {rule.name} cannot be judged: a class or slice that it is about has no "
+                "items, or no value."
             )
+        elif rule.kind == "min_gain":
+            yield f"Rule {rule.name} demands a gain, so an unchanged model does not pass it."
+        elif not rule.compares and any(beyond[own]):
+            yield f"Rule {rule.name} forbids this model: its value is beyond the limit."
+
+
+def _lacking(
+    total: float, rules: tuple[Rule, ...], parts: tuple[ClassPlan | SlicePlan, ...]
+) -> Iterator[str]:
+    """Name the classes and slices with too few items, those that lack most first."""
     lacking = [c for c in parts if c.needed is not None and c.needed > c.items]
     lacking.sort(key=lambda c: -(c.needed or 0) / max(c.items, 1))
-    texts.extend(f"{c.name} has {c.items:,} items and needs {c.needed:,}." for c in lacking[:5])
-    if len(lacking) > len(lacking[:5]):
-        texts.append(f"{len(lacking) - 5} more need more items than they have.")
-    return texts
+    for part in lacking[:MOST_NAMED]:
+        needed = part.needed or 0
+        if isinstance(part, SlicePlan) or all(_of_own_items(rule) for rule in rules):
+            yield f"{part.name} has {part.items:,} items and needs {needed:,}."
+        else:
+            every = total * needed / part.items
+            yield (
+                f"{part.name} has {part.items:,} items and needs {needed:,} among {every:,.0f} "
+                "like these: items of the other classes count, too."
+            )
+    if (more := len(lacking) - MOST_NAMED) > 0:
+        yield f"{more} more need more items than they have."
+
+
+def _of_own_items(rule: Rule) -> bool:
+    """Whether a class needs no items of other classes: its index is one of its own items."""
+    entry, own = rule.target.entry, {CountRow.support, CountRow.tp, CountRow.fn}
+    return rule.classes is None or (entry.reads == "ratio" and own.issuperset(entry.rows))

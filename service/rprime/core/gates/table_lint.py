@@ -59,7 +59,7 @@ TABLES = 200
 
 @dataclass(frozen=True, eq=False)
 class LintRun:
-    """A gate and the table that it is simulated on, or a stack of tables for `expected` alone.
+    """A gate and the table that it is simulated on, or a stack of tables for `tests` alone.
 
     `sliced` has the counts of the s slices that rules are about, shape (..., s, k, k).
     """
@@ -102,7 +102,7 @@ class LintRun:
         return tuple(UnchangedModel.paired(one, self.discordance) for one in both)
 
     @cached_property
-    def expected(self) -> RuleTests:
+    def tests(self) -> RuleTests:
         """The tests of every rule where the draws are as expected."""
         drafts = self._drafts(*(model.expected() for model in self.models))
         return RuleTests(drafts, plan_of(self.gate, drafts))
@@ -113,9 +113,14 @@ class LintRun:
         return self.models[0].discordance if self.pairing == "paired" else None
 
     @property
+    def centre(self) -> FloatArray:
+        """What unchanged models differ by, or the values, shape (..., m)."""
+        return self.tests.point
+
+    @property
     def plan(self) -> Plan:
         """The results, in the order of `run_gate`."""
-        return self.expected.plan
+        return self.tests.plan
 
     @cached_property
     def support(self) -> FloatArray:
@@ -154,7 +159,7 @@ class LintRun:
             return []
         pairs = expected.items() if self.pairing == "paired" else None
         comparison = expected.compared(self._options, self.labels, pairs)
-        return joint_laws(self.expected, {"baseline": comparison})
+        return joint_laws(self.tests, {"baseline": comparison})
 
     @property
     def _options(self) -> Options:
@@ -239,7 +244,7 @@ class LintRun:
     def detectable(self) -> FloatArray:
         """Return the drop that each result detects with 80 % power, NaN for none, (..., m)."""
         together = int(np.count_nonzero(self.plan.tested))
-        return self.expected.detectable(self.gate.level, together)
+        return self.tests.detectable(self.gate.level, together)
 
     def of_size(self, factor: float) -> "LintRun":
         """Return the gate on a table with so many times the counts."""
@@ -261,7 +266,7 @@ class LintRun:
         with np.errstate(all="ignore"):
             runs = [replace(self, counts=drawn[0][i], sliced=drawn[1][i]) for i in pieces]
             drops = np.concatenate([one.detectable() for one in runs])
-            p_pass = np.concatenate([one.expected.p[1] for one in runs])
+            p_pass = np.concatenate([one.tests.p[1] for one in runs])
             z = special.ndtri(self.gate.level) - special.ndtri(p_pass)
         alone = [replace(self, counts=own, sliced=part) for own, part in zip(*drawn, strict=True)]
         chances = np.nansum(special.log_ndtr(z), axis=-1)
