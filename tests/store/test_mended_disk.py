@@ -354,6 +354,10 @@ def test_flipped_bits_are_never_a_missing_evaluation(tmp_path: Path, seed: int) 
         assert 'rprime_store_state{state="damaged"} 1.0' in service.client.get("/metrics").text
         assert "SQLITE_CORRUPT" in {line["error"] for line in failures(tmp_path / "second.log")}
         assert service.client.post("/evaluate", json=matrix(project=None)).status_code == 200
+        # What could not be read again is not acknowledged.
+        for content in (matrix(version="new"), matrix(version="newer")):
+            answer = service.client.post("/evaluate", json=content)
+            assert (answer.status_code, answer.json()["code"]) == (500, "store_damaged")
 
 
 def flip(path: Path, generator: random.Random) -> None:

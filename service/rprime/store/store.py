@@ -306,6 +306,9 @@ class Store:
     def _writing(self) -> Writer:
         if self._writer is None:
             raise StoreError("The store was opened for reading only.")
+        if self.database.health.state == StoreDamagedError.cause:
+            # What is acknowledged must be found again.
+            raise StoreDamagedError
         return self._writer
 
     def _sweep(self, now: int) -> None:
