@@ -605,7 +605,7 @@ def test_a_part_or_another_population_says_which_items_the_gate_judged(
             page = client.get(f"{place}{query}").text
             assert "The gate judged the items as stored" in page
             assert f'{place[1:]}">See the stored report</a>' in page
-            assert ", not judged · rprime</title>" in page
+            assert ", not judged · pets · rprime</title>" in page
             assert (stored_items in page) is of_stored
         assert "The gate judged" not in client.get(place).text
         ungated = client.get(f"/ui/evaluations/{plain['id']}?prevalence=uniform").text
@@ -669,3 +669,31 @@ def test_the_start_shows_what_somebody_must_look_at_first(
         rows.nth(3).locator(".spark a").click()
         page.locator("[data-chart=trend] canvas").wait_for(state="visible")
         assert page.url.endswith("/ui/projects/b/models/up")
+
+
+def test_each_heading_of_a_list_leads_both_ways(history: httpx.Client) -> None:
+    page = history.get("/ui/projects/digits").text
+    found = set(re.findall(r'href="(\?order=[^"]+)"', page))
+    for way in list(found):
+        again = history.get(f"/ui/projects/digits{unescape(way)}")
+        found |= set(re.findall(r'href="(\?order=[^"]+)"', again.text))
+    assert {"?order=-model", "?order=model", "?order=-verdict"} <= found
+    for way in found:
+        assert history.get(f"/ui/projects/digits{unescape(way)}").status_code == 200
+
+
+def test_equal_shares_are_offered_only_where_they_exist(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        given: list[dict[str, Any]] = [{}, {"cell_weights": [[2] * 3] * 3}, {"spurious": [1, 0, 1]}]
+        kept = [keep(client, matrix(**one))["id"] for one in given]
+        for identifier, offered in zip(kept, (True, False, False), strict=True):
+            page = client.get(f"/ui/evaluations/{identifier}").text
+            assert ("At equal shares of the classes" in page) is offered
+            place = f"/ui/evaluations/{identifier}?prevalence=uniform"
+            assert client.get(place).status_code == (200 if offered else 422)
+            other = kept[0] if identifier != kept[0] else kept[1]
+            page = client.get(f"/ui/compare?candidate={identifier}&baseline={other}").text
+            assert ("equal shares of classes" in page) is offered
+            assert " · pets · rprime</title>" in page

@@ -12,7 +12,7 @@ from rprime.core.suggestions import listed
 from rprime.core.table import ConfusionTable
 from rprime.evidence import Evidence
 from rprime.evidence.coding import group_codes
-from rprime.problems.problem import UnknownMember, raise_violations, refuse
+from rprime.problems.problem import Problem, UnknownMember, raise_violations, refuse
 from rprime.schemas.gate import Gates
 from rprime.schemas.population import PopulationAsked
 
@@ -108,6 +108,15 @@ def refuse_empty(shares: Array, sizes: Array, names: Sequence[str], what: str) -
             "that part of the population: send items of it, or merge it with others."
         )
         raise refuse(PLACE, "stratum_without_items", detail)
+
+
+def stands_for_population(read: Side, *, weighed: bool) -> bool:
+    """Whether stored evidence can be evaluated at equal shares of its classes."""
+    try:
+        refuse_evidence(read, weighed=weighed)
+    except Problem:
+        return False
+    return True
 
 
 def refuse_evidence(read: Evidence | Side, *, weighed: bool) -> None:

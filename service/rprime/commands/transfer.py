@@ -36,10 +36,10 @@ def export(
 
         with opened(history.store, read_only=True) as found:
             try:
-                lines = found.export(project)
+                records = found.export(project)
             except ProjectMissingError:
-                refuse(f"there is no project {project}: `rprime history` lists them")
-            _write(lines, output)
+                refuse(f"there is no project {project}")
+            _write(records, output)
     else:
         from rprime.client.calls import Call, path_of
 

@@ -12,6 +12,7 @@ from pydantic import Field
 from scipy.sparse import csr_array
 
 from rprime.application.compare import assess
+from rprime.application.population import stands_for_population
 from rprime.application.stored_sides import VisibleHistory
 from rprime.core.catalog import CLASS_INDICES
 from rprime.dashboard.class_query import ROWS, ClassQuery, slice_text
@@ -95,6 +96,11 @@ def comparison_view(
         "baseline_entry": entry_of(baseline),
         "changes": changes_of(comparison, subject.gate, asked) if comparable else None,
         "asked": asked,
+        "equal_shares": asked.prevalence
+        or stands_for_population(
+            replace(assessment.candidate, slices=None),
+            weighed=assessment.options.cell_weights is not None,
+        ),
         "moved": moved,
         "flips": _flips(comparison),
         "slice": subject.slice,

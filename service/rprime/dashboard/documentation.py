@@ -76,7 +76,9 @@ def document(request: Request, name: str) -> Response:
     text = documents().get(name)
     if text is None:
         raise Problem("not_found")
-    return show(request, "document.html", name, content=rendered(text))
+    # The first line of each page is its title.
+    title = text.partition("\n")[0].removeprefix("# ")
+    return show(request, "document.html", title, content=rendered(text))
 
 
 @cache

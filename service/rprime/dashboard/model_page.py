@@ -126,7 +126,7 @@ async def _shown(
     response = show(
         request,
         "model.html",
-        shown(model),
+        f"{shown(model)} · {shown(project)}",
         status=status,
         project=project,
         model=model,

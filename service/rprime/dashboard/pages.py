@@ -117,7 +117,7 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     return show(
         request,
         "evaluation.html",
-        f"{fit(subject.title)}, {verdict.word}",
+        f"{fit(subject.title)}, {verdict.word} · {fit(stored.project)}",
         report=report,
         stored=stored,
         baseline=baseline,
@@ -125,6 +125,7 @@ async def evaluation(request: Request, evaluation: str) -> Response:
         renderings=_RENDERINGS,
         slice=subject.slice,
         asked=query,
+        equal_shares=query.prevalence or found.has_equal_shares,
     )
 
 
@@ -143,6 +144,7 @@ async def compare(request: Request) -> Response:
     content = await run_in_threadpool(comparison_view, query, limits, visible_history)
     sides = (content["candidate_entry"], content["baseline_entry"])
     title = " against ".join(side["version"] or side["id"] for side in sides)
+    title = f"{title} · {fit(content['project'])}"
     return show(request, "compare.html", title, **content)
 
 

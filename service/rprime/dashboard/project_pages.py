@@ -34,10 +34,12 @@ ORDERS = {
     "macro_f1": "Lowest macro F1",
     "-kappa": "Highest kappa",
     "kappa": "Lowest kappa",
-    "model": "Model",
+    "model": "Model, ascending",
+    "-model": "Model, descending",
     "-version": "Version, descending",
     "version": "Version, ascending",
-    "verdict": "Verdict",
+    "verdict": "Verdict, ascending",
+    "-verdict": "Verdict, descending",
 }
 """As the form names them."""
 

@@ -45,7 +45,7 @@ async def slices(request: Request, evaluation: str) -> Response:
     stored = await run_in_threadpool(find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     content = await run_in_threadpool(lambda: _content(stored_report(stored, store, most), query))
-    title = f"{fit(content['name'])}, slices"
+    title = f"{fit(content['name'])}, slices · {fit(stored.project)}"
     return show(request, "slices.html", title, stored=stored, asked=query, **content)
 
 

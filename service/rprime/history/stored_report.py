@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from rprime import __version__
-from rprime.application.population import refuse_evidence
+from rprime.application.population import refuse_evidence, stands_for_population
 from rprime.application.stored_options import read_options, with_options
 from rprime.application.stored_sides import extras_of
 from rprime.core.comparison.alignment import Side
@@ -97,10 +97,17 @@ class StoredReport:
 
     def at_equal_shares(self) -> "StoredReport":
         """Return it at equal shares of its classes; problem 422 if its items stand for none."""
-        stored = self.stored
-        side = Side(labels=stored.labels, table=stored.table, items=self.items)
-        refuse_evidence(side, weighed=self.options.cell_weights is not None)
-        return self.at(Population.uniform(stored.table))
+        refuse_evidence(self._side, weighed=self.options.cell_weights is not None)
+        return self.at(Population.uniform(self.stored.table))
+
+    @property
+    def has_equal_shares(self) -> bool:
+        """Whether it can be at equal shares of its classes."""
+        return stands_for_population(self._side, weighed=self.options.cell_weights is not None)
+
+    @property
+    def _side(self) -> Side:
+        return Side(labels=self.stored.labels, table=self.stored.table, items=self.items)
 
     def report(self, *, with_table: bool = False, with_curves: bool = False) -> bytes:
         """Render it as the JSON document of the contract."""
