@@ -444,6 +444,22 @@ def test_a_rule_about_slices_stands_beside_one_about_all_items(client: httpx.Cli
     assert list(names) == expected
 
 
+def test_a_gap_is_between_the_slices_of_one_column(client: httpx.Client) -> None:
+    def asked(index: str, slices: object) -> httpx.Response:
+        rules = [{"index": index, "max_gap": 0.3, "slices": slices}]
+        return client.post("/evaluate", json=members() | {"gates": {"rules": rules}})
+
+    (one,), (listed,) = (
+        asked("accuracy", slices).json()["gate"]["results"] for slices in ("region", ["region"])
+    )
+    assert one == listed
+    for slices in ([], ["region", "device"], "all"):
+        (error,) = asked("accuracy", slices).json()["errors"]
+        assert (error["pointer"], "name" in error["detail"]) == ("/gates/rules/0/slices", True)
+    (lacking,) = asked("log_loss", "region").json()["gate"]["results"]
+    assert (lacking["verdict"], lacking["reason"]) == ("undefined", "no_scores")
+
+
 @pytest.mark.parametrize("path", ["lint", "plan"])
 def test_rules_about_slices_are_not_simulated(client: httpx.Client, path: str) -> None:
     rules = [{"index": "accuracy", "max_drop": 0.1, "slices": "all"}]

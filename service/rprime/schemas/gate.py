@@ -127,7 +127,7 @@ class Rule(Request):
         "average that it bounds.",
     )
 
-    slices: str | Annotated[list[str], Field(min_length=1)] | None = optional(
+    slices: str | Annotated[list[str], Field(json_schema_extra={"minItems": 1})] | None = optional(
         "The rule holds in each slice of the test set: `all`, or the names of columns "
         "of slices. One that a side lacks is not comparable. Without it: all items together."
     )

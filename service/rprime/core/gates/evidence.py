@@ -170,12 +170,22 @@ def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> D
     limits, rows = GapLimits.of(known, rule.min_items), gap_rows(rule, labels, items, few)
     exists = np.isfinite(limits.candidate)
     unlimited = np.where(exists & np.isnan(limits.standard_error), "no_interval", "")
-    reasons = np.where(exists, unlimited, "fewer_than_two_slices").tolist()
+    reasons = np.where(exists, unlimited, _lacking_in(known, rule.min_items)).tolist()
     return replace(
         draft_of(rule, rows, limits, items),
         methods=_methods(rule, rows, [METHODS[MOVER] if there else None for there in exists]),
         reasons=rows.each(reasons, lambda label: _absent(rule, label, labels)),
     )
+
+
+def _lacking_in(known: Sequence[Estimate], least: float) -> list[str]:
+    """Return why fewer than two slices have a value of each result, where two have the items."""
+    enough = np.add.reduce([one.items >= max(least, 1) for one in known]) > 1
+    first = [
+        next(filter(None, own), "") for own in zip(*(one.reasons for one in known), strict=True)
+    ]
+    few = "fewer_than_two_slices"
+    return [(why or few) if there else few for why, there in zip(first, enough, strict=True)]
 
 
 def not_in_all(rule: Rule, items: FloatArray) -> tuple[int, ...]:

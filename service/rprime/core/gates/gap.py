@@ -72,7 +72,9 @@ class GapLimits(MoverLimits):
     @property
     def centre(self) -> Array:
         """The mean value of the slices."""
-        return np.nanmean(self.of_slices, axis=0)
+        there = np.isfinite(self.of_slices)
+        total = np.where(there, self.of_slices, 0.0).sum(0)
+        return total / np.where(there.any(0), there.sum(0), np.nan)
 
     @property
     def pairs(self) -> Array:

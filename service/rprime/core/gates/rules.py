@@ -272,7 +272,7 @@ def _member_mistakes(rule: Rule) -> Iterator[Mistake]:
         yield "policy", "no_suspects", text
     if rule.slices is not None and not rule.slices:
         yield "slices", "empty", "A rule without slices checks nothing: name columns, or write all."
-    elif rule.kind == "max_gap" and (not isinstance(rule.slices, str) or rule.slices == "all"):
+    elif rule.kind == "max_gap" and (rule.slices == "all" or len(rule.columns) != 1):
         text = "max_gap is the largest difference between the slices of one column: name it."
         yield "slices", "one_column", text
     elif rule.kind == "max_gap" and rule.confusion is not None:

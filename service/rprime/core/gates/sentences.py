@@ -129,7 +129,7 @@ def number(value: float) -> str:
 def _subject(result: Result, rule: Rule) -> str:
     name = rule.target.subject(result.class_)
     if rule.kind == "max_gap":
-        return f"the largest difference of {name} between the slices of {rule.slices}"
+        return f"the largest difference of {name} between the slices of {rule.columns[0]}"
     return name + _on_slice(result)
 
 
