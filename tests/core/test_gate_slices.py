@@ -327,7 +327,7 @@ def test_a_gap_of_classes_has_a_result_for_each() -> None:
 def test_a_gap_needs_two_slices_and_one_column() -> None:
     (result,) = judged(gate_of(gap(0.05)), sliced(side_of(TRUE, OLD, K), 0 * REGION)).results
     assert (result.verdict, result.reason) == ("undefined", "fewer_than_two_slices")
-    for rule in (gap(0.05, slices="all"), gap(0.05, slices=None), gap(0.05, slices=("region",))):
+    for rule in (gap(0.05, slices="all"), gap(0.05, slices=None), gap(0.05, slices=("a", "b"))):
         with pytest.raises(RuleError, match="one column"):
             judged(gate_of(rule), sliced(side_of(TRUE, OLD, K)))
     with pytest.raises(RuleError, match="above 0"):

@@ -161,7 +161,7 @@ IDS = [f"id{i}" for i in range(SIZE)]
         ({"slices": {"region": [*REGION[1:], 1.5]}}, "/slices/region", "mixed_labels"),
         ({"slices": None}, "/slices", "null"),
         ({"slice_cuts": {"region": 4}}, "/slices/region", "not_a_number"),
-        ({"slice_cuts": {"age": [60, 30]}}, "/slices/age", "not_ascending"),
+        ({"slice_cuts": {"age": [60, 30]}}, "/slice_cuts/age", "not_ascending"),
         ({"slice_cuts": {"country": 4}}, "/slice_cuts", "unknown_slices"),
         ({"sample_weight": np.ones(SIZE)}, "/slices", "not_with_slices"),
         ({"groups": IDS}, "/slices", "not_with_slices"),

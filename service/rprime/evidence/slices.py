@@ -114,7 +114,7 @@ def slice_columns(
             known = found[np.isfinite(found)]
             # A thousand most likely tell.
             if name in cuts or any(len(np.unique(one)) > _FEW for one in (known[:1000], known)):
-                return _cut(found, cut, at)
+                return _cut(found, cut, at, f"{document.pointer}/slice_cuts{pointer(name)}")
         return _column(values, size, at, without_booleans=document.without_booleans)
 
     given = document.arrays["slices"]
@@ -171,9 +171,10 @@ def _numbers(values: object, size: int) -> Array | None:
     return np.array(values, dtype=np.float64) if kinds <= {int, float, type(None)} else None
 
 
-def _cut(numbers: Array, cut: int | list[float], place: str) -> SliceColumn:
+def _cut(numbers: Array, cut: int | list[float], place: str, asked: str) -> SliceColumn:
     """Cut numbers (n,) into slices; an item whose number is not finite is in none.
 
+    `place` and `asked` are where the numbers and the cut stand.
     `cut`: the numbers at which slices begin, ascending, or how many slices of about equal size
     there are. Equal numbers stay together, so that there may be fewer.
     """
@@ -183,7 +184,7 @@ def _cut(numbers: Array, cut: int | list[float], place: str) -> SliceColumn:
         raise refuse(place, "empty", "No item has a number; leave this name out.")
     edges = np.asarray(cut, dtype=float) if isinstance(cut, list) else _quantiles(known, cut)
     if (np.diff(edges) <= 0).any():
-        raise refuse(place, "not_ascending", "The numbers of a cut ascend.")
+        raise refuse(asked, "not_ascending", "The numbers of a cut ascend.")
     codes = np.searchsorted(edges, numbers, side="right").astype(np.uint16)
     found = np.where(finite, codes, np.uint16(edges.size + 1))
     return SliceColumn.cut(edges.tolist(), found)
