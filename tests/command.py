@@ -6,8 +6,11 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import structlog
+import typer.testing
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from rprime.cli import app
@@ -18,6 +21,9 @@ Completed = subprocess.CompletedProcess[str]
 Run = Callable[..., Completed]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+# The runner builds all commands and options for each run, which takes longer than many a run.
+typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  # noqa: SLF001 (it takes no command)
 
 
 def run_here(*arguments: str, stdin: bytes = b"", **variables: str) -> Completed:
