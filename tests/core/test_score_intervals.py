@@ -133,10 +133,10 @@ def test_influences_are_derivatives_by_the_weights_of_the_items(
 
 def test_the_lower_limit_of_average_precision_allows_for_its_bias() -> None:
     """With random scores, an item finds itself at the top too often: the value is too high."""
-    found = []
+    draw, found = np.random.default_rng(0), []
     for _ in range(400):
         true = (np.arange(40) < 8).astype(np.uint8)
-        column = RNG.standard_normal(40)
+        column = draw.standard_normal(40)
         ranking = ClassRanking.of(column, true, 1)
         found.append((ranking.average_precision, ranking.precision_bias))
     value, bias = np.mean(found, axis=0)

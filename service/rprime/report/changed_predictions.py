@@ -35,7 +35,7 @@ def changed_predictions(comparison: Comparison | None) -> list[NameTable]:
     found = []
     if comparison.flips is not None and comparison.moves:
         found.append(_moves(comparison.flips, comparison.moves))
-    elif comparison.flips is None and comparison.cells is not None:
+    elif comparison.flips is None and comparison.cells:
         found.append(_cells(comparison.cells))
     return [*found, _slices(comparison)] if comparison.slices else found
 
