@@ -1,10 +1,14 @@
 """What an operator relies on."""
 
+import subprocess
+import sys
+
 import httpx
 import pytest
 
 from rprime import __version__
 from rprime.routes.operations import FixedLimits
+from rprime.server.draining import ENDED_STATUS
 from rprime.settings import Limits
 
 
@@ -61,3 +65,21 @@ def test_every_answer_has_the_security_headers(client: httpx.Client) -> None:
 def test_no_origin_may_call_from_a_browser(client: httpx.Client) -> None:
     response = client.get("/version", headers={"Origin": "https://example.org"})
     assert "access-control-allow-origin" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "event"),
+    [("nullcontext", 0, "stopped_computing"), ("waiting", ENDED_STATUS, "stopped_unfinished")],
+)
+def test_only_a_store_that_hangs_is_a_failure_of_the_stop(
+    state: str, status: int, event: str
+) -> None:
+    program = (
+        "from contextlib import nullcontext\n"
+        "from rprime.server.draining import _end\n"
+        "from rprime.store.use import waiting\n"
+        f"with {state}():\n    _end()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)  # noqa: S603 (our own)
+    assert ended.returncode == status
+    assert event in ended.stdout.decode() + ended.stderr.decode()

@@ -39,6 +39,7 @@ from rprime.store import (
     StoreUnavailableError,
     open_store,
 )
+from rprime.store.use import waiting
 
 T = TypeVar("T")
 
@@ -153,7 +154,8 @@ class StoreHandle:
             with suppress(asyncio.CancelledError):
                 await self._opening
         if self._store is not None:
-            await run_in_threadpool(self._store.close)
+            with waiting():
+                await run_in_threadpool(self._store.close)
             self._store = None
 
     async def check(self) -> str:

@@ -11,6 +11,8 @@ from types import FrameType
 
 import structlog
 
+from rprime.store.use import is_waiting
+
 ENDED_STATUS = 75
 """Of sysexits.h, a temporary failure: the process ended before all of its work had."""
 _CLOSING_SECONDS = 0.9
@@ -64,20 +66,21 @@ class Draining:
 
 
 def _end_after(seconds: float) -> None:
-    """End the process after a while, if it has not ended: a thread may wait for a disk."""
+    """End the process after a while, if it has not ended: a thread may compute or wait."""
     timer = Timer(seconds + _CLOSING_SECONDS, _end)
     timer.daemon = True
     timer.start()
 
 
 def _end() -> None:
-    detail = (
-        "Something did not end in time, as a write to a disk or a network that hangs. What was "
-        "acknowledged is stored."
-    )
-    tell = partial(_log.error, "stopped_unfinished", detail=detail)
+    if is_waiting():
+        detail = "The disk or the network of the store hangs. What was acknowledged is stored."
+        status, tell = ENDED_STATUS, partial(_log.error, "stopped_unfinished", detail=detail)
+    else:
+        detail = "A request was still computed; it has a 503. What was acknowledged is stored."
+        status, tell = 0, partial(_log.warning, "stopped_computing", detail=detail)
     # In a thread: what reads the log may not read any more.
     telling = Thread(target=tell, daemon=True)
     telling.start()
     telling.join(_LOGGING_SECONDS)
-    os._exit(ENDED_STATUS)
+    os._exit(status)
