@@ -716,6 +716,38 @@ class TestLint:
         assert "without unclassified and spurious items" in done.stderr
 
     @pytest.mark.parametrize("command", ["lint", "plan"])
+    def test_files_are_read_as_for_an_evaluation(
+        self, rprime: Run, write: Write, server: str, command: str
+    ) -> None:
+        regions, ages = ["EU", "US"] * 60, [20, 40, 60] * 40
+        file = write("raw.csv", csv_of(truth=TRUE, guess=GOOD, region=regions, age=ages))
+        rules = {"rules": [{"index": "accuracy", "max_drop": 0.2, "slices": "all"}]}
+        rest = {"slice_crossings": [["region", "age"]]}
+        request = write("rest.json", json.dumps(rest))
+        asked = [command, file, "--gates", write("all.json", json.dumps(rules)), "--json"]
+        asked += ["--columns", "y_true=truth,y_pred=guess", "--slice", "region"]
+        asked += ["--slice", "age=cut(age, 30, 50)", "--request", request]
+        here, there = rprime(*asked), rprime(*asked, "--server", server)
+        model: Any = {"y_true": TRUE, "y_pred": GOOD, "slices": {"region": regions, "age": ages}}
+        model |= {"slice_cuts": {"age": [30, 50]}, **rest}
+        expected = getattr(library, command)(rules, **model).to_dict()
+        assert here.stdout == there.stdout, there.stderr
+        assert json.loads(here.stdout) == expected, here.stderr
+
+    @pytest.mark.parametrize("command", ["lint", "plan"])
+    def test_the_population_is_that_of_the_option_or_of_the_request(
+        self, rprime: Run, write: Write, gates: str, command: str
+    ) -> None:
+        model: Any = {"y_true": TRUE, "y_pred": GOOD}
+        shares = {"prevalence": {"cat": 0.2, "dog": 0.8}}
+        expected = getattr(library, command)(RULES, **model, population=shares).to_dict()
+        file = write("items.json", json.dumps(model | {"population": shares}))
+        bare = write("bare.json", json.dumps(model))
+        for asked in ((file,), (bare, "--population", json.dumps(shares))):
+            done = rprime(command, *asked, "--gates", gates, "--json")
+            assert json.loads(done.stdout) == expected, done.stderr
+
+    @pytest.mark.parametrize("command", ["lint", "plan"])
     def test_the_discordance_is_that_from_the_baseline_beside_the_predictions(
         self, rprime: Run, write: Write, gates: str, command: str
     ) -> None:

@@ -1,10 +1,10 @@
 """The simulation of a gate, and the items that it needs, here or by a service."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
@@ -42,6 +42,33 @@ Discordance = Annotated[
 Seed = Annotated[int | None, typer.Option(help="Of the simulation.")]
 
 
+class Reading(NamedTuple):
+    """How the file is read, as by `rprime evaluate`."""
+
+    members: Mapping[str, Any]
+    """What `chosen_members` takes."""
+    request: Path | None
+
+    @classmethod
+    def of(cls, slice_: list[str] | None, request: Path | None, **members: Any) -> "Reading":  # noqa: ANN401 (by name)
+        """Take the options."""
+        return cls(members | {"slices": slice_ or ()}, request)
+
+
+_with_reading = options.expanded(
+    "reading",
+    {
+        "columns": (options.Columns, None),
+        "slice_": (options.Slices, None),
+        "crossings": (options.Crossings, ()),
+        "population": (options.Population, None),
+        "request": (options.Request, None),
+    },
+    Reading.of,
+)
+
+
+@_with_reading
 @options.with_service
 @defects()
 def lint(
@@ -53,15 +80,17 @@ def lint(
     replicates: Annotated[int | None, typer.Option(help="Simulated comparisons.")] = None,
     seed: Seed = None,
     service: ServiceOptions | None,
+    reading: Reading,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how often a gate fails a model that has not changed, and which drop it can see."""
     asked = {"pairing": pairing, "discordance": discordance, "seed": seed}
-    with _simulating(file, gates, service, asked) as (client, request):
+    with _simulating(file, gates, service, reading, asked) as (client, request):
         found = client.lint(**request, replicates=replicates)
     show(found.content if as_json else _lint_overview(found))
 
 
+@_with_reading
 @options.with_service
 @defects()
 def plan(
@@ -76,26 +105,30 @@ def plan(
     ] = None,
     seed: Seed = None,
     service: ServiceOptions | None,
+    reading: Reading,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how many items a gate needs to pass an unchanged model and to find a drop."""
     asked = {"pairing": pairing, "discordance": discordance, "seed": seed}
-    with _simulating(file, gates, service, asked) as (client, request):
+    with _simulating(file, gates, service, reading, asked) as (client, request):
         found = client.plan(**request, drop=drop)
     show(found.content if as_json else _plan_overview(found))
 
 
 @contextmanager
 def _simulating(
-    file: str, gates: Path, service: ServiceOptions | None, asked: dict[str, Any]
+    file: str, gates: Path, service: ServiceOptions | None, reading: Reading, asked: dict[str, Any]
 ) -> Iterator[tuple["Client | InProcess", dict[str, Any]]]:
     """Yield a client, and the request: what is asked, the gates, and the evidence of a file."""
-    from rprime.commands.ci_request import assemble
+    from rprime.commands.ci_request import assemble, chosen_members
     from rprime.commands.evaluation import answering, read
     from rprime.commands.mappings import read_gates
 
-    given = read(assemble(file).request)
+    chosen = chosen_members(**reading.members)
+    submitted = assemble(file, request=reading.request, chosen=chosen).request
+    given = read(submitted)
     request = asked | _evidence(given) | {"gates": read_gates(gates)}
+    request["population"] = submitted.members.get("population")
     request["discordance"] = (
         request["discordance"] if request["discordance"] is not None else _discordance(given)
     )

@@ -127,8 +127,7 @@ def _planned(
     checked: Callable[[float], float] = float,
 ) -> ItemPlan:
     """Plan the items, and correct the sizes for passing like that on the own test set."""
-    largest = run.of_size(FACTORS[-1])
-    results = [result for result, _ in _goals(largest, drop)]
+    results = [result for result, _ in _goals(run.of_size(FACTORS[-1]), drop)]
     factors = _finding(run, drop)
     passing, finding = [_passing(run, replicates, seed)], [_largest(factors)]
     if run.gate.rules:
@@ -153,7 +152,7 @@ def _planned(
         discordance=run.discordant,
         classes=tuple(classes),
         slices=slices,
-        advice=tuple(_advice(largest, total, drop, (passing, finding), (*classes, *slices))),
+        advice=tuple(_advice(run, total, drop, (passing, finding), (*classes, *slices))),
     )
 
 
@@ -267,7 +266,7 @@ def _advice(
     factors: tuple[list[float], list[float]],
     parts: tuple[ClassPlan | SlicePlan, ...],
 ) -> Iterator[str]:
-    """Say what the plan means; `run` is of the largest size."""
+    """Say what the plan means."""
     rules = run.gate.rules
     if not rules:
         yield "The gate has no rules: it never passes."
@@ -278,7 +277,7 @@ def _advice(
         (f"an unchanged model passes in {PASSES:.0%} of runs", "milder limits or fewer rules"),
         (f"{every} finds its drop in {POWER:.0%} of runs", "stricter limits or a larger `drop`"),
     )
-    obstacles = list(_obstacles(run))
+    obstacles = list(_obstacles(run.of_size(FACTORS[-1])))
     for (holds, mend), found in zip(what, factors, strict=True):
         if found is factors[1] and len(without) == len(rules):
             continue
@@ -308,7 +307,7 @@ def _enough(total: float, factors: list[float], holds: str) -> str:
 
 
 def _obstacles(run: SimulatedGate) -> Iterator[str]:
-    """Name the rules that no number of items lets an unchanged model pass."""
+    """Name the rules that an unchanged model does not pass even on so large a test set."""
     plan, tests = run.plan, run.tests
     point, fixed = (part.reshape(-1, len(plan.rules))[0] for part in (run.centre, tests.fixed))
     beyond = np.where(plan.guards_below, point < plan.threshold, point > plan.threshold)
