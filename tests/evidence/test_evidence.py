@@ -203,7 +203,8 @@ class TestCells:
         [
             ([[0, 2, 1]], ("/cells/0/1", "class_number")),
             ([[0, 0, 1], [0.5, 0, 1]], ("/cells/1/0", "class_number")),
-            ([[-1, 0, 1]], ("/cells/0/0", "out_of_range")),
+            ([[-1, 0, 1]], ("/cells/0/0", "class_number")),
+            ([["a", 0, 1]], ("/cells/0/0", "class_number")),
             ([[0, 0, -1]], ("/cells/0/2", "out_of_range")),
             ([[0, 0]], ("/cells/0", "wrong_length")),
             ([[0, 0, True]], ("/cells/0/2", "not_a_number")),

@@ -271,3 +271,22 @@ def test_weighted_values_say_why_they_have_no_interval(client: httpx.Client) -> 
     assert (item["interval"], item["reason"]) == (None, "weighted")
     [item] = trend(client, "accuracy", prevalence="uniform")
     assert (item["value"], item["reason"]) == (None, "not_with_population")
+
+
+def test_a_fingerprint_and_a_short_commit_find_evaluations(client: httpx.Client) -> None:
+    commits = ["01abcdef01ab" + "0" * 28, "01abcdef01cd" + "0" * 28]
+    kept = [keep(client, labels(i, commit=commit)) for i, commit in enumerate(commits)]
+    fingerprint = kept[0]["test_set"]["fingerprint"]
+    for path in ("evaluations", "trend?index=accuracy"):
+        place = f"/v1/projects/pets/{path}{'&' if '?' in path else '?'}"
+
+        def found(query: str, place: str = place) -> int:
+            return len(client.get(place + query).json()["items"])
+
+        assert found(f"test_set={fingerprint}") == 2
+        assert found(f"test_set={'0' * 64}") == 0
+        assert found("commit=01abcdef01ab") == 1
+        assert found("commit=01abcdef") == 2
+        assert found(f"commit={commits[1]}") == 1
+        assert found("commit=01abc") == 0
+        assert found("commit=01abcdee") == 0

@@ -133,3 +133,61 @@ def all_places(model: type[BaseModel]) -> list[Any]:
 def test_no_wrong_value_gets_a_sentence_of_pydantic(model: type[BaseModel]) -> None:
     found = sum(check(model, path, value) for path in all_places(model) for value in WRONG)
     assert found > 1000
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b'{"y_true":["caf\xe9"],"y_pred":["b"]}', "Line 1 of the body is not UTF-8"),
+        (b'{"y_true":["a"],\n"y_pred":["\xff"]}', "Line 2 of the body is not UTF-8"),
+        (b'\xef\xbb\xbf{"y_true":["a"],"y_pred":["b"]}', "byte order mark"),
+        ("{}".encode("utf-16"), "byte order mark"),
+        (b" ", "The body is empty"),
+        (b"{", "The body is not valid JSON"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/evaluate", "/v1/compare", "/v1/evaluate/batch"])
+def test_what_is_no_json_is_said(
+    client: httpx.Client, path: str, content: bytes, words: str
+) -> None:
+    answer = client.post(path, content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert words in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "code", "words"),
+    [
+        ("{", "not_json", "`request` is not valid JSON"),
+        ("[]", "not_an_object", "`request` must be an object; this is an array."),
+        ('{"beta":1,"beta":2}', "duplicate_name", "twice: members 1 and 2"),
+    ],
+)
+def test_what_accompanies_columns_is_named(
+    client: httpx.Client, request_: str, code: str, words: str
+) -> None:
+    answer = client.post(
+        "/evaluate",
+        content=b"y_true,y_pred\na,b\n",
+        params={"request": request_},
+        headers={"Content-Type": "text/csv"},
+    )
+    [error] = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == ("/query/request", code)
+    assert words in error["detail"]
+
+
+def test_an_unknown_member_of_a_side_has_its_place(client: httpx.Client) -> None:
+    side = {"y_true": ["a"], "y_pred": ["b"], "confidense": 0.9}
+    answer = client.post("/v1/compare", json={"candidate": side, "baseline": side})
+    for error, name in zip(answer.json()["errors"], ("candidate", "baseline"), strict=True):
+        assert error["pointer"] == f"/{name}"
+        assert error["detail"].startswith("Member 3 of the object")
+
+
+def test_a_model_is_no_object_that_lacks(client: httpx.Client) -> None:
+    baseline = {"alias": "champion", "model": "svc"}
+    answer = client.post("/evaluate", json={**TABLE, "project": "p", "baseline": baseline})
+    [error] = answer.json()["errors"]
+    assert error["code"] == "model_without_use"
+    assert error["detail"] == "Only version, branch and latest can name a model."

@@ -124,8 +124,10 @@ def absent(said: str) -> Iterator[None]:
 
 
 def newest(client: "Client", project: str, names: dict[str, str | None]) -> str:
-    """Return the id of the newest evaluation with these names."""
-    found = page(client, project, 1, names)
+    """Return the id of the newest evaluation with these names; of one commit alone."""
+    found = page(client, project, 200 if names.get("commit") else 1, names)
+    if len({one.commit for one in found}) > 1:
+        refuse("several commits begin like this: give more of it, or all of it")
     if not found:
         said = ", ".join(f"{name} {value}" for name, value in names.items() if value)
         refuse(f"{project} has no evaluation of {said or 'any kind'}")

@@ -1,7 +1,7 @@
 """The registry of the column formats of bodies and files."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from io import RawIOBase
 from tempfile import TemporaryFile
@@ -10,7 +10,7 @@ from typing import IO, Any, Literal
 from rprime.evidence.baseline_columns import BaselineColumns
 from rprime.evidence.columns import Columns, Hold
 from rprime.evidence.npz_body import read_npz
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, Violation, invalid
 from rprime.schemas.document import Document, parse
 from rprime.settings import Limits
 
@@ -127,7 +127,7 @@ def read_columns(
     # Predictions alone share the labels of the first body.
     kinds = {kind} if baseline is None else {kind, baseline[0]}
     columns = Columns(
-        parse(request or b"{}", limits.json_depth),
+        _members(request, limits),
         limits.sparse_classes,
         hold,
         untyped=not all(FORMATS[one].has_types for one in kinds),
@@ -141,6 +141,29 @@ def read_columns(
     other = BaselineColumns(columns, untyped=not form.has_types, matrix=form.has_matrix)
     _read(*baseline, other, limits)
     return other.document()
+
+
+def _members(request: bytes, limits: Limits) -> Document:
+    """Parse the query parameter with the members that accompany columns."""
+    try:
+        return parse(request or b"{}", limits.json_depth)
+    except Problem as problem:
+        found = problem.errors or [Violation("", "not_json", problem.detail)]
+        raise invalid(
+            replace(one, pointer=_REQUEST, detail=_of_request(one.detail)) for one in found
+        ) from None
+
+
+_REQUEST = "/query/request"
+
+
+def _of_request(detail: str) -> str:
+    """Say of the parameter what was said of a body."""
+    return (
+        detail.replace("The body", "`request`")
+        .replace("the body", "`request`")
+        .partition(" A table")[0]
+    )
 
 
 def read_members(

@@ -136,6 +136,10 @@ def flat(parts: Sequence[list[Any]], quantity: Quantity, *, without_booleans: bo
     return None
 
 
+FAULTS = ("not_a_number", "out_of_range")
+"""Codes of what may be wrong with one number."""
+
+
 def _faults(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[Violation]:
     for i, number in enumerate(numbers):
         if type(number) not in (int, float):

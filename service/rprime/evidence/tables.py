@@ -1,11 +1,13 @@
 """Read confusion matrices, cells, and the options that are matrices."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.table import ConfusionTable
 from rprime.evidence import names, numbers
-from rprime.problems.problem import refuse
+from rprime.problems.problem import Problem, invalid, refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
 
@@ -52,10 +54,18 @@ def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], Con
     labels = labels_of(document, limits.sparse_classes)
     k = len(labels)
     shape = (len(numbers.lists(document, "cells")), 3)
-    cells = numbers.matrix(document, "cells", numbers.COUNT, shape)
+    detail = f"A cell is [true, predicted, count] with class numbers from 0 to {k - 1}."
+    try:
+        cells = numbers.matrix(document, "cells", numbers.COUNT, shape)
+    except Problem as problem:
+        raise invalid(
+            replace(one, code="class_number", detail=detail)
+            if one.code in numbers.FAULTS and one.pointer.endswith(("/0", "/1"))
+            else one
+            for one in problem.errors
+        ) from None
     places, counts = cells[:, :2], cells[:, 2]
     bad = np.argwhere((places >= k) | (places != np.rint(places)))
-    detail = f"A cell is [true, predicted, count] with class numbers from 0 to {k - 1}."
     numbers.raise_places(bad, f"{document.pointer}/cells", "class_number", detail)
     rows, columns = places.T.astype(np.int64)
     if document.rest.get("axis") == "rows_are_predicted":

@@ -76,10 +76,7 @@ def _filters(store: Store, project: str, query: LeaderboardQuery) -> Filters:
     """Select one test set, since values on different test sets are not comparable."""
     names: Json = {"model": query.model, "branch": query.branch, "slice": query.slice}
     if query.test_set is not None:
-        by_id = Filters(test_set=query.test_set, **names)
-        if store.page(project, by_id, limit=1).items:
-            return by_id
-        return Filters(fingerprint=query.test_set, **names)
+        return Filters(test_set=query.test_set, **names)
     newest = store.page(project, Filters(**names), limit=1).items
     if newest and newest[0].test_set is not None:
         return Filters(test_set=newest[0].test_set, **names)

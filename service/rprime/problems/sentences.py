@@ -15,7 +15,7 @@ _VALUES = {
     "float": "a number",
     "int": "an integer",
     "list": "a list",
-    "model": "an object",
+    "model_type": "an object",
     "not_a_moment": _MOMENT,
     "string_type": "a string",
     "tuple": "a list",

@@ -48,8 +48,8 @@ NONE = "none"
 RETRY_SECONDS = 5
 # Only the log shows the path; clients must not learn it.
 _MOVED = (
-    "A file of the store was removed or replaced under the running service. Stop the service, "
-    "restore the file that its log names, start the service again."
+    "A file of the store was removed or replaced under the running service. It goes on by itself "
+    "once the same file, which its log names, is back. With a copy of it, start the service again."
 )
 _DAMAGED = "The file of the store is damaged; the log has what to do."
 CHECK_SECONDS = 1.5

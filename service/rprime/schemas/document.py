@@ -1,5 +1,6 @@
 """Parse a JSON body and take its large arrays out."""
 
+import codecs
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import numpy as np
 import orjson
 
 from rprime.core.arrays import Array
-from rprime.problems.problem import Problem, refuse
+from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
 
 EVIDENCE = (
     "confusion_matrix",
@@ -127,8 +128,10 @@ def loads(body: bytes | str) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         rest = error.doc[error.pos :].lstrip("-")
         detail = f"The body is not valid JSON: see line {error.lineno}, column {error.colno}."
-        if not error.doc.strip():
+        if not body.strip():
             detail = f"The body is empty. {_TABLE}"
+        elif isinstance(body, bytes) and (fault := _fault_of_text(body)):
+            detail = fault
         elif rest.startswith(("NaN", "Infinity")):
             detail += " JSON has no NaN and no Infinity; in `y_pred`, null is a missing prediction."
         raise Problem("unreadable_body", detail) from None
@@ -137,6 +140,21 @@ def loads(body: bytes | str) -> dict[str, Any]:
             "", "not_an_object", f"The body must be an object; this is {kind_of(content)}. {_TABLE}"
         )
     return content
+
+
+def _fault_of_text(body: bytes) -> str:
+    """Say why bytes are not the text of JSON; nothing if they are."""
+    if body.startswith(_MARKS):
+        return "The body begins with a byte order mark (BOM). Send JSON in UTF-8 without it."
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        return f"Line {line} of the body is not UTF-8; it may be Latin-1. Encode JSON in UTF-8."
+    return ""
+
+
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Document]) -> None:
@@ -242,9 +260,13 @@ def _outside_skeleton(document: Document) -> Iterator[Any]:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> None:
-    if len({name for name, _ in pairs}) < len(pairs):
-        detail = "An object in the body has the same name twice. Keep one of the two."
-        raise refuse("", "duplicate_name", detail)
+    names = [name for name, _ in pairs]
+    if len(set(names)) < len(names):
+        known: dict[str, int] = {}
+        again = next(i for i, name in enumerate(names) if known.setdefault(name, i) < i)
+        both = f"members {known[names[again]] + 1} and {again + 1}"
+        detail = f"An object in the body has the same name twice: {both}. Keep one of the two."
+        raise invalid([UnknownMember("", "duplicate_name", detail, names[again])])
 
 
 def kind_of(value: object) -> str:

@@ -133,11 +133,13 @@ def _unknown(
 ) -> Violation:
     """Say which member of an object is unknown, and what it may be."""
     *outer, name = location
-    names = list(document.names) if not outer else list(reduce(_member, outer, document.rest))
+    if len(outer) == 1 and outer[0] in document.inner:
+        document, outer = document.inner[str(outer[0])], []
+    names = document.names if not outer else list(reduce(_member, outer, document.rest))
     number = names.index(str(name)) + 1
     detail = f"Member {number} of the object has a name that is not known here."
-    known = fields_at(model, tuple(outer))
-    place = pointer(*_named(tuple(outer)))
+    known = fields_at(model, location[:-1])
+    place = pointer(*_named(location[:-1]))
     return UnknownMember(place, "unknown_field", f"{detail} {_hint(str(name), known)}", str(name))
 
 

@@ -1,12 +1,13 @@
 """Read evaluations: one, a page, or conditions for all that match filters."""
 
+import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, select, text
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, text
 
 from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
@@ -181,7 +182,7 @@ def conditions(project: str, filters: Filters) -> list[ColumnElement[bool]]:
     for name in NAMES:
         wanted = getattr(filters, name)
         if wanted is not None:
-            fits.append(_of[name] == wanted)
+            fits.append(_named(name, wanted))
     if filters.fingerprint is not None:
         fits.append(_of.fingerprint == digest_bytes(filters.fingerprint))
     if filters.since is not None:
@@ -196,6 +197,19 @@ def conditions(project: str, filters: Filters) -> list[ColumnElement[bool]]:
     if filters.ids is not None:
         fits.append(_of.id.in_(filters.ids))
     return fits
+
+
+def _named(name: str, wanted: str) -> ColumnElement[bool]:
+    """Return the condition on a name; a commit may be short, a test set its fingerprint."""
+    own: ColumnElement[bool] = _of[name] == wanted
+    if name == "commit" and _SHORT_COMMIT.fullmatch(wanted):
+        return _of.commit.between(wanted, f"{wanted}g")
+    if name == "test_set" and _FINGERPRINT.fullmatch(wanted):
+        return or_(own, _of.fingerprint == digest_bytes(wanted))
+    return own
+
+
+_SHORT_COMMIT, _FINGERPRINT = re.compile("[0-9a-f]{7,39}"), re.compile("[0-9a-f]{64}")
 
 
 def is_slice_of(one: Slice) -> ColumnElement[bool]:

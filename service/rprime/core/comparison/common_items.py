@@ -78,10 +78,13 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
             "of either"
         )
     elif candidate.items is None or baseline.items is None:
-        advice = "Send the items of both with a column `item_id`: then shared ones are compared."
+        advice = f"Send the items of both with {_COLUMN}: then shared ones are compared."
     else:
-        advice = "Send a column `item_id` with both: then the items that they share are compared."
+        advice = f"Send both with {_COLUMN}: then the items that they share are compared."
     return f"The test sets differ: {'; '.join(parts)}. {advice}"
+
+
+_COLUMN = "a column `item_id` in a body of columns (CSV, Arrow, Parquet, NPZ)"
 
 
 def supports_differ(candidate: Side, baseline: Side) -> str | None:
