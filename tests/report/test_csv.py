@@ -56,9 +56,13 @@ def test_names_come_back_but_for_the_apostrophe() -> None:
     assert set(HOSTILE[:43]) <= names
 
 
-@pytest.mark.parametrize("name", ["=1", "+1", "-1", "@x", " =1", "\uff1d1"])
+@pytest.mark.parametrize("name", ["=1", "+1", "-1+1", "-a", "@x", " =1", "\uff1d1"])
 def test_a_formula_gets_an_apostrophe(name: str) -> None:
     assert field(name).startswith(("'", "\"'"))
+
+
+def test_a_class_that_is_a_number_stays_one() -> None:
+    assert [field(name) for name in ("-1", "-1.5", "7")] == ["-1", "-1.5", "7"]
 
 
 def test_every_reported_index_of_every_class_has_a_line() -> None:
