@@ -80,6 +80,6 @@ def test_only_a_store_that_hangs_is_a_failure_of_the_stop(
         "from rprime.store.use import waiting\n"
         f"with {state}():\n    _end()\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)  # noqa: S603 (our own)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert ended.returncode == status
     assert event in ended.stdout.decode() + ended.stderr.decode()

@@ -98,7 +98,8 @@ def test_a_change_of_an_alias_names_the_key(
     target = service.get("/v1/projects/pets/aliases/champion", headers=admin).json()["evaluation"]
     where = "/v1/projects/pets/aliases/stable"
     assert service.put(where, json={"evaluation": target}, headers=headers).status_code == 201
-    assert service.delete(where, headers=admin).status_code == 204
+    found = service.get(where, headers=admin).headers["ETag"]
+    assert service.delete(where, headers=admin | {"If-Match": found}).status_code == 204
     assert by("stable") == [by("champion")[0], "nightly"]
 
 

@@ -447,7 +447,9 @@ def test_a_rule_about_slices_stands_beside_one_about_all_items(client: httpx.Cli
 def test_a_gap_is_between_the_slices_of_one_column(client: httpx.Client) -> None:
     def asked(index: str, slices: object) -> httpx.Response:
         rules = [{"index": index, "max_gap": 0.3, "slices": slices}]
-        return client.post("/evaluate", json=members() | {"gates": {"rules": rules}})
+        body = members() | {"gates": {"rules": rules}}
+        content = json.dumps(body, default=np.ndarray.tolist)
+        return client.post("/evaluate", content=content)
 
     (one,), (listed,) = (
         asked("accuracy", slices).json()["gate"]["results"] for slices in ("region", ["region"])

@@ -376,6 +376,7 @@ def test_an_undecided_job_does_not_pass_when_it_is_run_again(
         return keep(client, content, Idempotency_Key=key)
 
     first = run(4, "a" * 7, "one")
-    runs = [run(20, "b" * 7, key) for key in ("two", "three")]
+    # Trained again, it is nearly the same.
+    runs = [run(wrong, "b" * 7, key) for wrong, key in ((20, "two"), (19, "three"))]
     assert [found["gate"]["verdict"] for found in runs] == ["inconclusive"] * 2
     assert [baseline_of(found)["resolved"] for found in runs] == [first["id"]] * 2

@@ -118,7 +118,7 @@ def _said(found: "SliceSearch") -> list[str]:
     if weak:
         found_weak = f"{plural(weak, 'slice')} worse than the rest, {sure}"
     elif not found.searched:
-        found_weak = "No slice has enough items to be searched"
+        found_weak = "No slice is large and weak enough to be tested"
     first = (
         f"{model.index}{of} is {decimal(model.value)}. {found_weak}: found on {model.found_on:,} "
         f"items, tested on {model.tested_on:,} others (seed {model.seed})."

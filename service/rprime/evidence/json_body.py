@@ -74,8 +74,8 @@ def _without_arrays(body: bytes) -> tuple[bytes, dict[str, CodedTexts | Integers
         if start < 0 or not end:
             break
         letters = every[start:end]
-        quotes += occurrences(every[last:start], _QUOTE)
-        within = occurrences(letters, _QUOTE)
+        quotes += occurrences(every[last:start], b'"')
+        within = occurrences(letters, b'"')
         # With an odd number of them, the bracket is in a string.
         if quotes % 2 == within % 2 == 0 and letters.size >= _SMALLEST:
             before = body[max(start - _LONGEST_MEMBER, 0) : start]

@@ -4,6 +4,7 @@ import codecs
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -171,12 +172,15 @@ def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Doc
     # Every name is followed by a colon, so a body with no more colons than the parsed content has
     # no name twice. The body is parsed again only if an escaped colon could hide one.
     escaped = b"\\" in body
-    if (escaped and b"\\u003" in body) or _count(body, b":") > skeleton.count(b":"):
+    count = body.count
+    if len(body) > _PIECE:
+        count = partial(occurrences, np.frombuffer(body, np.uint8))
+    if (escaped and b"\\u003" in body) or count(b":") > skeleton.count(b":"):
         _check_names(body, skeleton, documents)
     # No number has the letters r and s. An escape could be an r or s of the skeleton that is not
     # in the body, so a backslash prevents the proof.
     without_booleans = not escaped and all(
-        _count(body, letter) <= skeleton.count(letter) for letter in (b"r", b"s")
+        count(letter) <= skeleton.count(letter) for letter in (b"r", b"s")
     )
     for document in (part for one in documents for part in (one, *one.inner.values())):
         document.without_booleans = without_booleans
@@ -184,16 +188,10 @@ def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Doc
             del document.rest[name]
 
 
-def _count(body: bytes, letter: bytes) -> int:
-    if len(body) <= _PIECE:
-        return body.count(letter)
-    return occurrences(np.frombuffer(body, np.uint8), ord(letter))
-
-
-def occurrences(letters: Array, letter: int) -> int:
+def occurrences(letters: Array, letter: bytes) -> int:
     """Count a byte: in long texts some times faster than `bytes.count`, with little memory."""
     pieces = (letters[i : i + _PIECE] for i in range(0, letters.size, _PIECE))
-    return sum(int(np.count_nonzero(piece == letter)) for piece in pieces)
+    return sum(int(np.count_nonzero(piece == ord(letter))) for piece in pieces)
 
 
 _PIECE = 1 << 18

@@ -282,7 +282,8 @@ def _member_mistakes(rule: Rule) -> Iterator[Mistake]:
 def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
     target = rule.target
     name, (low, high) = target.name, target.entry.range
-    turned = TURNED.get((rule.kind, {low: "low", high: "high"}.get(target.best)))
+    ends: dict[float | None, str] = {low: "low", high: "high"}
+    turned = TURNED.get((rule.kind, ends.get(target.best)))
     if turned is not None:
         other, effect = turned
         text = f"{name} is best at {target.best:g}, so {effect}: use {other}."
