@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     ByteSize,
@@ -139,6 +140,15 @@ class Limits(BaseModel):
         return self.model_copy(update={n: v for n, v in fitting.items() if n not in given})
 
 
+def _origin(value: str) -> str:
+    if value != "*" and not re.fullmatch(r"https?://[^/\s]+", value):
+        raise ValueError("value is not a web origin such as https://app.example")
+    return value
+
+
+Origin = Annotated[str, AfterValidator(_origin)]
+
+
 class Settings(BaseSettings):
     """The settings, from variables that start with ``RPRIME_``.
 
@@ -226,7 +236,7 @@ class Settings(BaseSettings):
         description="Most bytes of the evaluations of a project, such as `2GiB`; then storing "
         "gets 507. Default: any number.",
     )
-    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+    cors_origins: Annotated[tuple[Origin, ...], NoDecode] = Field(
         (), description="Web origins that may call the service, separated by commas."
     )
     guide: DirectoryPath | None = Field(
@@ -296,8 +306,9 @@ def unknown_variables(environment: Iterable[str]) -> dict[str, str | None]:
     known += [f"RPRIME_LIMITS_{name}".upper() for name in Limits.model_fields]
     given = {name.upper() for name in environment if name.upper().startswith("RPRIME_")}
     unknown = sorted(given - _OF_COMMANDS - set(known))
+    known.remove("RPRIME_LIMITS")
     return {
-        name: next(iter(get_close_matches(name, known, n=1)), None)
+        name: next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), None)
         for name in unknown
         if not _OF_KUBERNETES.fullmatch(name)
     }

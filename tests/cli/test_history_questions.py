@@ -91,6 +91,18 @@ def test_the_four_questions(rprime: Run, where: tuple[dict[str, str], dict[str, 
     assert f"{then['overall']['accuracy']['value']:.4f}" in shown
 
 
+def test_a_short_commit_is_enough_if_it_is_of_one(
+    rprime: Run, where: tuple[dict[str, str], dict[str, Any]]
+) -> None:
+    environment, reports = where
+    show = ("history", "show", "--project", "digits", "--json", "--commit")
+    found = rprime(*show, COMMITS[10][:39] + "a", **environment)
+    assert json.loads(found.stdout)["id"] == reports["v10"]["id"]
+    several = rprime(*show, COMMITS[10][:12], **environment)
+    assert several.returncode == 2
+    assert "several commits begin like this" in several.stderr
+
+
 def test_a_list_has_values_and_commits(
     rprime: Run, where: tuple[dict[str, str], dict[str, Any]]
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_misspelt_limit_is_refused(rprime: Run) -> None:
         ("rprime_drain_second", "RPRIME_DRAIN_SECONDS"),
         ("RPRIME_LIMITS_JSON_BYTES", "RPRIME_LIMITS_JSON_BODY_BYTES"),
         ("RPRIME_ZZZZZZZZ", None),
+        ("RPRIME_LIMITS_FOO", None),
     ],
 )
 def test_an_unknown_variable_is_refused(rprime: Run, variable: str, nearest: str | None) -> None:
@@ -121,6 +122,8 @@ def test_an_unknown_variable_is_refused(rprime: Run, variable: str, nearest: str
         ("RPRIME_LOG_REQUESTS", "perhaps", "must be true or false."),
         ("RPRIME_MEMORY", "much", "must be a number of bytes such as 512MiB."),
         ("RPRIME_PORT", "99999", "must be at most 65535."),
+        ("RPRIME_SESSION_SECRET", "abc", "must have at least 32 characters, not 3."),
+        ("RPRIME_KEY_REQUESTS_PER_MINUTE", "5", "counts for each key: set RPRIME_KEYS_FILE, too"),
     ],
 )
 def test_a_wrong_value_is_said_in_a_sentence(
@@ -128,6 +131,23 @@ def test_a_wrong_value_is_said_in_a_sentence(
 ) -> None:
     done = rprime("serve", **{variable: value})
     assert (done.returncode, done.stderr) == (2, f"rprime: {variable} {said}\n")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("RPRIME_TRUSTED_PROXIES", "10.0.0.0/8,foo", "is not a valid IPv4 or IPv6 network."),
+        ("RPRIME_CORS_ORIGINS", "*,foo", "is not a web origin such as https://app.example."),
+        (
+            "RPRIME_CORS_ORIGINS",
+            "*,https://a/b",
+            "is not a web origin such as https://app.example.",
+        ),
+    ],
+)
+def test_a_wrong_item_is_counted(rprime: Run, variable: str, value: str, said: str) -> None:
+    done = rprime("serve", **{variable: value})
+    assert (done.returncode, done.stderr) == (2, f"rprime: Item 2 of {variable} {said}\n")
 
 
 def test_variables_of_commands_and_of_kubernetes_are_not_unknown(rprime: Run) -> None:

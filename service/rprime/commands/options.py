@@ -205,8 +205,9 @@ def settings(**given: Any) -> "Settings":  # noqa: ANN401 (Pydantic types them)
         return Settings(**given)
     except ValidationError as exc:
         for error in exc.errors():
-            variable = "_".join(map(str, error["loc"])).upper().removeprefix("RPRIME_")
-            name = f"RPRIME_{variable}"
-            text = sentence(error, name)
+            places = [part + 1 for part in error["loc"] if isinstance(part, int)]
+            parts = [part for part in error["loc"] if isinstance(part, str)]
+            name = f"RPRIME_{'_'.join(parts).upper().removeprefix('RPRIME_')}"
+            text = sentence(error, f"item {places[0]} of {name}" if places else name)
             say(text if name in text else f"{name}: {text}")
         raise typer.Exit(Status.USAGE) from None

@@ -89,6 +89,8 @@ def _refuse_unsafe(settings: "Settings", workers: int) -> None:
             "RPRIME_KEYS_FILE to a file of rprime keys create, or RPRIME_INSECURE=1 (--insecure) "
             "if that is meant"
         )
+    if settings.key_requests_per_minute is not None and settings.keys_file is None:
+        refuse("RPRIME_KEY_REQUESTS_PER_MINUTE counts for each key: set RPRIME_KEYS_FILE, too")
     if workers > 1 and settings.store.startswith("sqlite"):
         refuse(
             "SQLite belongs to one process; for several workers set RPRIME_STORE to a "

@@ -28,6 +28,7 @@ _SENTENCES = {
     "union_tag_invalid": "The tag is none of the expected ones",
 }
 _WORDS = {
+    r"^Value should have at least (\d+) items": r"{name} must have at least \1 characters",
     "^(?:Dictionary|Input|List|String|Tuple|Value) should": "{name} must",
     r"match pattern '\^\[\^.*": "have no control characters",
     r"match pattern '\^\[0-9a-f\].*": "be 64 digits of 0-9 and a-f",
