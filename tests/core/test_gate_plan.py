@@ -186,6 +186,11 @@ def test_few_paired_items_are_checked_by_real_tests() -> None:
     assert found.for_passing > 42
 
 
+def test_a_table_of_too_many_classes_cannot_be_planned() -> None:
+    with pytest.raises(LintError, match="300 replicates of at most 668 classes"):
+        planned(gate_of(drop(0.1)), np.eye(700))
+
+
 def test_scores_cannot_be_planned_from_a_table() -> None:
     with pytest.raises(LintError, match="items with scores"):
         planned(gate_of(drop(0.1, index="roc_auc")), even(0.9, 50, k=3))

@@ -25,6 +25,8 @@ from rprime.core.populations.population import Population
 _Result = tuple[str, str | None, Slice | None]
 FACTORS = LEAST_SIZE * STEP ** np.arange(57.0)
 """Sizes of the test set, relative to the table: from a sixteenth to a thousandfold."""
+CLEAR = 0.099
+"""How far a quarter of the replicates must be from `PASSES` to decide: three standard errors."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,8 +197,13 @@ def _passing(run: SimulatedGate, replicates: int, seed: int) -> float:
         return np.nan
 
     def passes(factor: float) -> bool:
-        found = run.of_size(factor).counted(replicates, seed)
-        return found.rate(found.gate)[GateVerdictCode.passed] >= PASSES
+        sized, share = run.of_size(factor), 0.0
+        for count in (replicates // 4, replicates):
+            found = sized.counted(count, seed)
+            share = found.rate(found.gate)[GateVerdictCode.passed]
+            if abs(share - PASSES) > CLEAR:
+                break
+        return share >= PASSES
 
     place = bisect_left(FACTORS, True, key=passes)  # noqa: FBT003 (the first that does)
     return float(FACTORS[place]) if place < len(FACTORS) else np.nan

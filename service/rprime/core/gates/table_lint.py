@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from math import isqrt
 from operator import add
 
 import numpy as np
@@ -284,8 +285,9 @@ def _checked_counts(side: Side, replicates: int) -> FloatArray:
     if not isinstance(table.cells, DenseCells):
         raise LintError("Linting a gate needs a dense table.")
     if table.cells.counts.size * replicates > LARGEST:
-        most = LARGEST // table.cells.counts.size
-        raise LintError(f"With {table.k} classes the limit is {most} replicates.")
+        most = isqrt(LARGEST // replicates)
+        text = f"{replicates} replicates of at most {most} classes can be simulated: merge classes."
+        raise LintError(text)
     return np.asarray(table.cells.counts)
 
 
