@@ -449,7 +449,9 @@ def test_a_gap_is_between_the_slices_of_one_column(client: httpx.Client) -> None
         rules = [{"index": index, "max_gap": 0.3, "slices": slices}]
         body = members() | {"gates": {"rules": rules}}
         content = json.dumps(body, default=np.ndarray.tolist)
-        return client.post("/evaluate", content=content)
+        return client.post(
+            "/evaluate", content=content, headers={"Content-Type": "application/json"}
+        )
 
     (one,), (listed,) = (
         asked("accuracy", slices).json()["gate"]["results"] for slices in ("region", ["region"])
