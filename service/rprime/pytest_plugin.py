@@ -174,9 +174,16 @@ class GateFixture:
         from rprime.client.errors import ProblemError
         from rprime.client.in_process import plan
 
-        pairing = None if comparison is None else comparison.pairing
+        pairing, flips = (
+            (None, None) if comparison is None else (comparison.pairing, comparison.flips)
+        )
+        changed = 0.0 if flips is None else flips.right_to_wrong + flips.wrong_to_right
+        asked: dict[str, Any] = {
+            "pairing": pairing,
+            "discordance": changed / len(given["y_true"]) if changed else None,
+        }
         try:
-            return "\n".join(plan(given["gates"], pairing=pairing, **_evidence(given)).advice)
+            return "\n".join(plan(given["gates"], **asked, **_evidence(given)).advice)
         except ProblemError as problem:
             return f"How many items it needs cannot be computed: {problem}"
 

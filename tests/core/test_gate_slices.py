@@ -230,6 +230,13 @@ def test_lint_and_plan_need_the_slices(column: str) -> None:
         plan_items(gate_of(rule), lacking)
 
 
+def test_the_drop_of_a_gap_is_said_to_be_one_of_the_worst_slice() -> None:
+    rule = drop(0.15, index="accuracy", classes=None, slices="region", kind="max_gap")
+    advice = linted(rule, even(2, 300)).advice, plan_items(gate_of(rule), even(2, 300)).advice
+    for sentences in advice:
+        assert any("the slice that is worst now" in text for text in sentences)
+
+
 RULES = (
     drop(0.05, index="accuracy", classes=None, slices="region"),
     drop(0.15, index="accuracy", classes=None, slices="region", kind="max_gap"),

@@ -4,6 +4,7 @@ import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import httpx
@@ -101,6 +102,15 @@ def test_too_few_items_warn_and_say_what_is_missing(gated: Run, pytester: pytest
     planned.assert_outcomes(passed=1, warnings=1)
     advice = plan(RULES, y_true=TRUE[FEW], y_pred=GOOD[FEW]).advice[0]
     planned.stdout.fnmatch_lines([f"*{advice}*"])
+    # With a baseline that differs, as many items are discordant as the two are right on alone.
+    other = list(GOOD)
+    right = [i for i in range(*FEW.indices(len(TRUE))) if TRUE[i] == GOOD[i]]
+    wrong = [i for i in range(*FEW.indices(len(TRUE))) if TRUE[i] != GOOD[i]]
+    other[right[0]], other[wrong[0]] = other[wrong[0]], other[right[0]]
+    baseline(pytester, other, FEW)
+    model: Any = {"y_true": TRUE[FEW], "y_pred": GOOD[FEW]}
+    (said,) = (t for t in plan(RULES, **model, discordance=0.05).advice if "assumed" in t)
+    gated(GOOD, "--rprime-plan", items=FEW).stdout.fnmatch_lines([f"*{said}*"])
 
 
 def test_the_first_run_warns_and_an_update_writes_the_baseline(
