@@ -71,6 +71,22 @@ def test_every_filter_selects(store: Store, name: str, value: str) -> None:
     assert listed(store, **{name: value.upper() + "?"}) == []
 
 
+def test_a_short_commit_and_a_fingerprint_are_found(store: Store) -> None:
+    one, other = "01abcdef01ab" + "0" * 28, "01abcdef01ff" + "f" * 28
+    ids = put(
+        store,
+        {"commit": one, "test_set": "t", "fingerprint": samples.FINGERPRINT},
+        {"commit": other, "test_set": samples.FINGERPRINT},
+        {"commit": "01ABCDEF01AB", "fingerprint": "cd" * 32},
+        {"commit": "01abcdeg"},
+    )
+    assert listed(store, commit="01abcdef") == [ids[1], ids[0]]
+    assert listed(store, commit="01abcdef01f") == [ids[1]]
+    assert listed(store, commit=other) == [ids[1]]
+    assert listed(store, commit="01abcd") == []
+    assert listed(store, test_set=samples.FINGERPRINT) == [ids[1], ids[0]]
+
+
 def test_filters_add_up(store: Store) -> None:
     ids = put(
         store,
