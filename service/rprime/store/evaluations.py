@@ -203,7 +203,8 @@ def _named(name: str, wanted: str) -> ColumnElement[bool]:
     """Return the condition on a name; a commit may be short, a test set its fingerprint."""
     own: ColumnElement[bool] = _of[name] == wanted
     if name == "commit" and _SHORT_COMMIT.fullmatch(wanted):
-        return _of.commit.between(wanted, f"{wanted}g")
+        # Not by LIKE, which ignores case on SQLite.
+        return and_(_of.commit >= wanted, _of.commit < f"{wanted}g")
     if name == "test_set" and _FINGERPRINT.fullmatch(wanted):
         return or_(own, _of.fingerprint == digest_bytes(wanted))
     return own
