@@ -605,7 +605,7 @@ def test_a_part_or_another_population_says_which_items_the_gate_judged(
             page = client.get(f"{place}{query}").text
             assert "The gate judged the items as stored" in page
             assert f'{place[1:]}">See the stored report</a>' in page
-            assert ", not judged · pets · rprime</title>" in page
+            assert ", not judged · rprime</title>" in page
             assert (stored_items in page) is of_stored
         assert "The gate judged" not in client.get(place).text
         ungated = client.get(f"/ui/evaluations/{plain['id']}?prevalence=uniform").text

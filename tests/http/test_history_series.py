@@ -254,7 +254,7 @@ def test_a_series_honours_the_options_of_each_evaluation(
     assert [(one["version"] or "none", one["reason"]) for one in board["unranked"]] == expected
     badge = client.get("/v1/projects/pets/badge.json", params={"index": index, **named}).json()
     assert float(badge["message"]) == pytest.approx(items[1]["value"], abs=1e-3)
-    assert (said or "") in badge["label"]
+    assert badge["label"].endswith(f" with {said}") is bool(said)
 
 
 def test_other_cell_weights_have_no_place_beside_the_best(client: httpx.Client) -> None:

@@ -113,11 +113,13 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     # Other evidence than a stored evaluation has no page to compare with.
     baseline = None if compared is None else compared.baseline.resolved
     verdict = NOT_JUDGED if stored.gate and not subject.gate else headline(subject.gate)
+    # Without a model the project is in the title already.
+    where = f" · {fit(stored.project)}" if stored.model else ""
     report = await run_in_threadpool(render_report_view, subject, "../../", query, verdict=verdict)
     return show(
         request,
         "evaluation.html",
-        f"{fit(subject.title)}, {verdict.word} · {fit(stored.project)}",
+        f"{fit(subject.title)}, {verdict.word}{where}",
         report=report,
         stored=stored,
         baseline=baseline,

@@ -42,9 +42,10 @@ def verdict_badge(verdict: GateVerdict | None) -> Badge:
     return Badge("rprime", found.word, found.tone)
 
 
-def value_badge(index: Index, value: float | None, of: str = "") -> Badge:
+def value_badge(index: Index, value: float | None, of: str = "", options: str = "") -> Badge:
     """Say one value of a class or slice. It is neither good nor bad: that is for a gate to say."""
     name = f"{index.name} of {of}" if of else index.name
+    name = f"{name} with {options}" if options else name
     return Badge(name, "undefined" if value is None else decimal(value), "none")
 
 

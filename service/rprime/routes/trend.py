@@ -127,8 +127,9 @@ def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
     if not points:
         measured.refuse_unknown(store, project, filters)
     value = points[0].value if points else None
-    about = (measured.label, named(dict(filters.slice)), *(point.options for point in points))
-    return value_badge(measured.index, value, ", ".join(filter(None, about)))
+    about = (measured.label, named(dict(filters.slice)))
+    options = points[0].options if points else ""
+    return value_badge(measured.index, value, ", ".join(filter(None, about)), options)
 
 
 def _cached(request: Request, project: str, picture: bytes, media_type: str) -> Response:
