@@ -26,6 +26,7 @@ def _small_pieces() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_body, "_SMALLEST", 1)
         patch.setattr(json_body, "_PIECE", 16)
+        patch.setattr(json_body, "_PART", 16)
         yield
 
 
@@ -169,3 +170,16 @@ def test_rare_strings_are_found_late(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(found, CodedTexts)
     assert len(found.texts) == 10
     assert list(found) == texts
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray])  # as a worker receives it
+def test_what_is_no_text_is_said_of_every_kind_of_body(kind: Callable[[bytes], bytes]) -> None:
+    for body, said in (
+        (b'{"y_true":\n["caf\xe9"]}', "Line 2 of the body is not UTF-8"),
+        (b"\xef\xbb\xbf{}", "byte order mark"),
+        (b" \n", "The body is empty."),
+        (b'{"a":}', "The body is not valid JSON: see line 1, column 6."),
+    ):
+        with pytest.raises(Problem) as refused:
+            read_json(kind(body), DEPTH)
+        assert said in refused.value.detail

@@ -20,7 +20,8 @@ _MOST_ARRAYS = 100
 """So many arrays are looked at; more of them are the rows of a matrix."""
 _SMALLEST = 1 << 12
 """Bytes of an array that is worth it."""
-_PIECE = 1 << 18
+_PIECE, _PART = 1 << 18, 1 << 16
+"""Bytes of strings, and of integers, that are read together."""
 _MOST_DISTINCT = 1 << 17
 """Bytes of the distinct strings of an array."""
 _QUOTE, _COMMA, _SPACE = ord('"'), ord(","), b" \t\n\r"
@@ -98,7 +99,7 @@ def _integers(letters: Array, before: bytes) -> Integers | None:
         return None
     parts, start = [], 1
     while start < letters.size:
-        part = letters[start : start + _PIECE]
+        part = letters[start : start + _PART]
         ends = np.flatnonzero(part == _COMMA)
         if start + part.size == letters.size:
             ends = np.append(ends, part.size - 1)

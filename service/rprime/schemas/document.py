@@ -129,10 +129,12 @@ def loads(body: bytes | str) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         rest = error.doc[error.pos :].lstrip("-")
         detail = f"The body is not valid JSON: see line {error.lineno}, column {error.colno}."
-        if not body.strip():
+        # A large body is not copied: `doc`, which is empty if it is no text, is a copy already.
+        undecoded = not error.doc.strip()
+        if undecoded and not body.strip():
             detail = f"The body is empty. {_TABLE}"
-        elif isinstance(body, bytes) and (fault := _fault_of_text(body)):
-            detail = fault
+        elif not isinstance(body, str) and (undecoded or body.startswith(_MARKS)):
+            detail = _fault_of_text(body)
         elif rest.startswith(("NaN", "Infinity")):
             detail += " JSON has no NaN and no Infinity; in `y_pred`, null is a missing prediction."
         raise Problem("unreadable_body", detail) from None
@@ -144,7 +146,7 @@ def loads(body: bytes | str) -> dict[str, Any]:
 
 
 def _fault_of_text(body: bytes) -> str:
-    """Say why bytes are not the text of JSON; nothing if they are."""
+    """Say why bytes, which orjson does not decode, are not the text of JSON."""
     if body.startswith(_MARKS):
         return "The body begins with a byte order mark (BOM). Send JSON in UTF-8 without it."
     try:
@@ -152,7 +154,7 @@ def _fault_of_text(body: bytes) -> str:
     except UnicodeDecodeError as error:
         line = body.count(b"\n", 0, error.start) + 1
         return f"Line {line} of the body is not UTF-8; it may be Latin-1. Encode JSON in UTF-8."
-    return ""
+    return "The body is not UTF-8. Encode JSON in UTF-8."
 
 
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
