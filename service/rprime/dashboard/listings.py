@@ -39,7 +39,7 @@ NEWEST_FIRST = Order("-date")
 ListingRow = tuple[EvaluationSummary, tuple[Point, ...]]
 """An evaluation with a value for each of the `HEADLINES`."""
 CLASSIFIED_ONLY = Remark("classified", "on the classified items alone")
-OTHER_OPTIONS = Remark("options", "with `beta`, `cell_weights` or `undefined` of its request")
+OTHER_OPTIONS = Remark("options", "with beta, cell_weights or undefined of its request")
 _NAMED = {
     "date": attrgetter("evaluation"),
     "model": attrgetter("model"),
