@@ -112,10 +112,10 @@ def test_another_key_stores_the_same_once(client: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("more", "lacks"),
     [
-        ({"tags": ["release"]}, "`tags`"),
+        ({"tags": ["release"]}, "these `tags`"),
         ({"keep_items": True}, "its items"),
-        ({"source": "job 1"}, "`source`"),
-        ({"tags": ["a", "release"], "keep_items": True}, "`tags` and its items"),
+        ({"source": "job 1"}, "this `source`"),
+        ({"tags": ["a", "release"], "keep_items": True}, "these `tags` and its items"),
         ({"tags": ["a"]}, None),
     ],
 )

@@ -444,7 +444,7 @@ def test_a_class_that_a_population_omits_is_refused(client: httpx.Client, popula
     assert answer.status_code == 422
     (error,) = answer.json()["errors"]
     assert error["code"] == "stratum_without_share"
-    assert "of `c`, which has no share" in error["detail"]
+    assert "of `c`, but no share" in error["detail"]
     (members,) = (one for one in population.values() if isinstance(one, dict))
     members["c"] = 0
     warnings = evaluate(client, **content, population=population)["warnings"]
@@ -462,8 +462,12 @@ def test_the_prevalence_of_an_evaluation_is_that_of_its_population(store: httpx.
     drop = {"rules": [{"index": "accuracy", "max_drop": 0.1}]}
     bare = other | {"version": "3", "baseline": {"evaluation": first["id"]}, "gates": drop}
     for asked, warned in ((bare, True), (bare | {"population": named, "version": "4"}, False)):
-        codes = {one["code"] for one in keep(store, asked)["warnings"]}
-        assert ("baseline_population" in codes) == warned
+        kept = keep(store, asked)
+        sides = {"candidate": {"evaluation": kept["id"]}, "baseline": {"evaluation": first["id"]}}
+        compared = store.post("/v1/compare", json=sides).json()
+        for answer in (kept, compared):
+            codes = {one["code"] for one in answer["warnings"]}
+            assert ("baseline_population" in codes) == warned
 
 
 def test_costs_and_cells_have_a_population(client: httpx.Client) -> None:

@@ -39,6 +39,8 @@ class BaselineSide:
         why it is this one.
     evidence
         Of the request; None for a stored evaluation.
+    has_population
+        Whether a stored evaluation is about a prevalence.
     """
 
     side: Side
@@ -46,6 +48,7 @@ class BaselineSide:
     resolved: str | None
     why: str
     evidence: Evidence | None = None
+    has_population: bool = False
 
     @property
     def identity(self) -> str | None:
@@ -211,6 +214,9 @@ class Assessment:
         if known is not None and other is not None and not other.side.counts_once:
             place = "/comparison/slices"
             found.append(Warning("slices_not_compared", place, _NOT_ONCE, "docs/slices.md"))
+        if other is not None and other.has_population and self.options.population is None:
+            more = "docs/populations.md"
+            found.append(Warning("baseline_population", "/baseline", _OF_A_POPULATION, more))
         if self.has_budget and self.look is None:
             more = "docs/gates.md#repeated-looks"
             found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, more))
@@ -223,6 +229,11 @@ class Assessment:
 _NOT_ONCE = (
     "The slices are not compared: the items of the baseline are weighted or in groups, and slices "
     "are of independent items that count once. Send the baseline without weights and `groups`."
+)
+_OF_A_POPULATION = (
+    "The baseline was stored with a `population`, and the candidate has none: both sides are "
+    "compared on the items as they are. Send the `population`, or that of the baseline as "
+    '`{"prevalence": {"evaluation": "<id>"}}`.'
 )
 _NOT_COUNTED = (
     "The gate has a budget of looks at one test set, but nobody counts them: that takes a "

@@ -67,7 +67,7 @@ def _refuse_omitted(
     out = [f"`{n}`" for n, size in zip(read.labels, sizes, strict=True) if size and n not in given]
     if out:
         detail = (
-            f"There are {what} of {listed(out)}, which has no share: give 0 to what is not in the "
+            f"There are {what} of {listed(out)}, but no share: give 0 to what is not in the "
             "population."
         )
         raise refuse(PLACE, "stratum_without_share", detail)

@@ -10,7 +10,6 @@ from rprime.application.assessment import Assessment, BaselineSide
 from rprime.application.stored_options import CandidateOrigin, stored_prevalence_of
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates.sliced import Slice
-from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.problems.problem import Problem, Violation, pointer
 from rprime.store import (
     BaselineNotFoundError,
@@ -75,20 +74,11 @@ def with_side(
         requested=query.requested,
         resolved=stored.id,
         why=found.why,
+        has_population=stored_prevalence_of(stored.options) is not None,
     )
     if anchor:
         return replace(assessment, anchor_side=side)
-    if stored_prevalence_of(stored.options) is not None and assessment.options.population is None:
-        note = Warning("baseline_population", "/baseline", _OF_A_POPULATION, "docs/populations.md")
-        assessment = replace(assessment, notes=(*assessment.notes, note))
     return replace(assessment, baseline_side=side)
-
-
-_OF_A_POPULATION = (
-    "The baseline was stored with a `population`, and this request has none: both sides are "
-    "compared on the items as they are. Send the `population`, or that of the baseline as "
-    '`{"prevalence": {"evaluation": "<id>"}}`.'
-)
 
 
 def side_of_stored(

@@ -204,9 +204,9 @@ class PendingEvaluation:
         """Warn of what an equal evaluation that is stored already lacks."""
         new = self.record
         lacks = {
-            "`tags`": not {*new.tags} <= {*stored.tags},
+            "these `tags`": not {*new.tags} <= {*stored.tags},
             "its items": new.items is not None and not stored.keeps_items,
-            "`source`": new.source not in {None, stored.source},
+            "this `source`": new.source not in {None, stored.source},
         }
         if not any(lacks.values()):
             return ()

@@ -178,7 +178,7 @@ class CellTarget:
         # The prevalence of the classes, the only population that is allowed, changes no recall.
         own, kept = known.values.options, ("confidence", "exact", "intervals", "sampling")
         asked = {name: getattr(own, name) for name in kept}
-        options = Options(indices=("recall",), undefined="null", **asked)
+        options = Options(indices=("recall",), **asked)
         return Estimate(self._side(side).estimates(options), self.entry)
 
     def difference(self, comparison: Comparison) -> Difference:
