@@ -201,6 +201,22 @@ def test_the_dots_of_a_page_are_those_of_the_file(kept: httpx.Client, visit: Vis
     assert alike(sorted(middles, key=lambda p: p[1]), sorted(places, key=lambda p: p[1]))
 
 
+def test_a_narrow_trend_without_intervals_has_numbers_at_its_axis(
+    kept: httpx.Client, visit: Visitor
+) -> None:
+    for version in range(3):
+        table = [[40 + version, 5, 5], [5, 40 + version, 5], [2, 8, 40 + version]]
+        content = {"project": "narrow", "model": "net", "version": f"v{version}"}
+        weights = {"cell_weights": [[1, 5, 1], [1, 1, 1], [1, 1, 1]]}
+        keep(kept, content | weights | {"confusion_matrix": table, "unclassified": [50, 50, 50]})
+    drawn = parts(page_of(visit, kept, MODEL.format("narrow")), "trend")
+    ticks = [float(p["text"]) for p in drawn if re.fullmatch(r"0\.\d{1,3}", p["text"])]
+    assert len(ticks) > 2
+    assert np.ptp(np.diff(sorted(ticks))) < 1e-9
+    start = kept.get("/ui/projects", headers={"Accept": "text/html"}).text
+    assert "¶ with beta, cell_weights or undefined of its request" in start
+
+
 def test_the_charts_of_a_model_are_the_figures_of_its_project(
     kept: httpx.Client, visit: Visitor
 ) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rprime.core.catalog import OVERALL_INDICES
-from rprime.dashboard.listings import cell_of, entry_of, measure_of
+from rprime.dashboard.listings import cell_of, entry_of, legend_of, measure_of
 from rprime.history.series import Measured, Point
 from rprime.report.decimals import decimal, plural
 from rprime.report.marks import Axis
@@ -28,7 +28,7 @@ def overview(store: Store, projects: Iterable[Project]) -> dict[str, Any]:
 
     `lines`, the newest evaluation of each model: those that failed first, then the inconclusive
     ones, then the others, each group newest first; how many models are `left_out`; a `summary`;
-    the `term` of the value that is drawn; and `projects`.
+    the `term` of the value that is drawn, the `legend` of its marks; and `projects`.
     """
     recent = {one.name: store.page(one.name, limit=RECENT).items for one in projects}
     models = [
@@ -43,8 +43,10 @@ def overview(store: Store, projects: Iterable[Project]) -> dict[str, Any]:
         project: _points(store, project, recent[project])
         for project in {one.project for one in kept}
     }
+    lines = [_line(one, points[one.project].get(one.model, [])) for one in kept]
     return {
-        "lines": [_line(one, points[one.project].get(one.model, [])) for one in kept],
+        "lines": lines,
+        "legend": legend_of(one["measure"] for one in lines if one["measure"] is not None),
         "left_out": len(models) - len(kept),
         "summary": _summary(models),
         "term": term(INDEX),
@@ -78,11 +80,13 @@ def _points(
 
 def _line(newest: EvaluationSummary, points: list[Point]) -> dict[str, Any]:
     own = next((point for point in points if point.evaluation == newest.id), None)
+    measure = None if own is None else measure_of(INDEX, own)
     return {
         "project": newest.project,
         "entry": entry_of(newest),
         "model": newest.model,
-        "cell": None if own is None else cell_of(measure_of(INDEX, own), Axis(0.0, 1.0)),
+        "measure": measure,
+        "cell": None if measure is None else cell_of(measure, Axis(0.0, 1.0)),
         "sparkline": sparkline(points[-DRAWN:]),
     }
 

@@ -13,7 +13,10 @@ const placed = (steps, spacing) => (i) => (spacing === "dates" ? steps[i].millis
 
 /** The frame of all three: versions from left to right, values on round ends. */
 function frame(colours, steps, { low: min, high: max }, { right = 16, top = 12, spacing = "versions" } = {}) {
-  const step = stepOf(min, max);
+  const round = (value, part) => Math.abs(value / part - Math.round(value / part)) < 1e-6;
+  const whole = stepOf(min, max);
+  // Ticks begin at the lower end, so they are round if both ends are.
+  const step = [whole, whole / 2].find((part) => round(min, part) && round(max, part)) ?? whole;
   const shared = {
     axisTick: { show: false },
     axisLine: { lineStyle: { color: colours.line } },
@@ -29,8 +32,7 @@ function frame(colours, steps, { low: min, high: max }, { right = 16, top = 12, 
       min,
       max,
       interval: step,
-      // The ends of the axis need not be round.
-      axisLabel: { color: colours["ink-soft"], formatter: (value) => (Math.abs(value / step - Math.round(value / step)) < 1e-6 ? bound(value) : "") },
+      axisLabel: { color: colours["ink-soft"], formatter: (value) => (round(value - min, step) ? bound(value) : "") },
       splitLine: { lineStyle: { color: colours.line } },
     },
   };
