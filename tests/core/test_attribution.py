@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
-from rprime.core.comparison.attribution import HEADLINES, Attribution, Target, attribute, changes
+from rprime.core.comparison.attribution import HEADLINES, Attribution, TablePath, Target, attribute
 from rprime.core.comparison.compare import compare
 from rprime.core.options import Options
 from rprime.core.selection import select
@@ -49,7 +49,7 @@ def attributed(
 ) -> tuple[Attribution, ...]:
     wanted = replace(options, indices=tuple({key for key, _ in targets}))
     before, after = (compute(table, wanted, select(wanted)) for table in (old, new))
-    return attribute(before, after, names(3), targets)
+    return attribute(TablePath.between(old, new), (before, after), names(3), targets)
 
 
 def check(one: Attribution, old: ConfusionTable, new: ConfusionTable) -> None:
@@ -64,6 +64,25 @@ def test_every_smooth_index_adds_up() -> None:
     old, new = ConfusionTable.dense(OLD), ConfusionTable.dense(NEW)
     for one in found(old, new, SMOOTH):
         check(one, old, new)
+
+
+def test_contributions_are_those_of_small_steps_along_the_path() -> None:
+    old, new = ConfusionTable.dense(OLD), ConfusionTable.dense(NEW)
+    nodes, weights = np.polynomial.legendre.leggauss(40)
+    expected = np.zeros((3, 3))
+    for share, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
+        for cell in np.ndindex(3, 3):
+            step = np.zeros((3, 3))
+            step[cell] = 1e-4
+            here = OLD + share * (NEW - OLD)
+            above, below = (ConfusionTable.dense(here + s * step) for s in (1, -1))
+            target = ("mcc", None)
+            slope = value(above, target, EVERY_CELL) - value(below, target, EVERY_CELL)
+            expected[cell] += weight * (NEW - OLD)[cell] * slope / 2e-4
+    (one,) = found(old, new, (("mcc", None),))
+    got = np.zeros((3, 3))
+    got[one.true, one.predicted] = one.contributions
+    assert got == pytest.approx(expected, abs=1e-8)
 
 
 def test_unclassified_items_and_unequal_totals_add_up_too() -> None:
@@ -188,12 +207,12 @@ def test_the_papers_confusions_are_named() -> None:
 
 def test_changes_are_of_shares_where_the_totals_differ() -> None:
     old, new = ConfusionTable.dense(OLD), ConfusionTable.dense(NEW, np.array([0.0, 0, 50]))
-    found = changes(old, new, names(3), 100)
+    found = TablePath.between(old, new).largest_changes(names(3), 100)
     assert (found.true[0], found.predicted[0]) == (2, 3)
     assert found.change[0] == 50 / 250
     assert found.candidate[0] == 50
     assert found.change.sum() == pytest.approx(0)
-    same = changes(old, ConfusionTable.dense(NEW), names(3), 3)
+    same = TablePath.between(old, ConfusionTable.dense(NEW)).largest_changes(names(3), 3)
     np.testing.assert_array_equal(same.change, same.candidate - same.baseline)
     assert (same.true[0], same.predicted[0], same.change[0]) == (0, 0, -10)
     assert len(same.change) == 3

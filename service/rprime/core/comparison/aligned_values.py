@@ -7,6 +7,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.comparison.attribution import TablePath
 from rprime.core.comparison.compared_side import ComparedSide, LimitSource
 from rprime.core.comparison.correlation import correlation
 from rprime.core.comparison.difference import (
@@ -101,6 +102,11 @@ class AlignedValues:
             return np.full((len(found), len(found)), np.nan)
         pairs = self.pairs if isinstance(self.pairs, PairedItems) else None
         return correlation(pairs, self.gradients, found)
+
+    @cached_property
+    def path(self) -> TablePath:
+        """The line from the baseline's table to the candidate's, of single tables."""
+        return TablePath.between(self.baseline.values.table, self.candidate.values.table)
 
     @cached_property
     def untestable(self) -> int:

@@ -1,6 +1,7 @@
 """Attribute the change of an index to the cells of the table."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -18,8 +19,9 @@ HEADLINES = ("accuracy", "r_prime", "macro_recall", "macro_f1", "kappa", "mcc")
 MOST_CLASSES = 300
 """Most classes for attribution by default, which evaluates gradients along a path."""
 MOST_DENSE = 100
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 TOLERANCE = 1e-10
+"""Eight nodes reach it at once for usual tables; the adaptive division is for the others."""
 MOST_ROUNDS = 40
 MOST_PANELS = 64
 MOST_NUMBERS = 1 << 22
@@ -84,33 +86,68 @@ class TablePath:
     ----------
     true, predicted
         Shape (c,), class numbers; k in `predicted` is unclassified, in `true` spurious.
-    old, new
-        Shape (c,): counts, the old ones scaled to the new total.
+    counts
+        Shape (2, c): the old and the new counts.
+    totals
+        Items of the old and the new table.
     """
 
     true: Array
     predicted: Array
-    old: Array
-    new: Array
+    counts: Array
+    totals: tuple[float, float]
     k: int
 
     @classmethod
     def between(cls, old: ConfusionTable, new: ConfusionTable) -> "TablePath":
-        """Build the path between two tables over the same classes."""
-        codes, counts = _merged_cells(old, new)
-        with np.errstate(all="ignore"):
-            scale = new.total / old.total if old.total != new.total else 1.0
+        """Build the path between two single tables over the same classes."""
+        sides = [coordinates(table) for table in (old, new)]
+        both = np.sort(np.concatenate([code for code, _ in sides]), kind="stable")
+        codes = both[np.diff(both, prepend=-1) > 0]
+        counts = np.zeros((2, codes.size))
+        for row, (code, count) in zip(counts, sides, strict=True):
+            row[np.searchsorted(codes, code)] = count
         true, predicted = np.divmod(codes, old.k + 1)
-        return cls(true, predicted, counts[0] * scale, counts[1], old.k)
+        return cls(true, predicted, counts, (float(old.total), float(new.total)), old.k)
 
     @property
+    def one_total(self) -> bool:
+        """Whether both tables have the same number of items."""
+        return self.totals[0] == self.totals[1]
+
+    @cached_property
+    def start(self) -> Array:
+        """The old counts, scaled to the new total, shape (c,)."""
+        if self.one_total:
+            return self.counts[0]
+        with np.errstate(all="ignore"):
+            return np.asarray(self.counts[0] * np.divide(self.totals[1], self.totals[0]))
+
+    @cached_property
     def change(self) -> Array:
-        """New minus old counts, shape (c,)."""
-        return self.new - self.old
+        """New minus old counts on the path, shape (c,)."""
+        return np.asarray(self.counts[1] - self.start)
+
+    def largest_changes(self, labels: tuple[str, ...], limit: int) -> CellChanges:
+        """Return the cells that changed most, by their counts or their shares of all items."""
+        old, new = self.counts
+        change = new - old
+        if not self.one_total:
+            with np.errstate(all="ignore"):
+                change = np.divide(new, self.totals[1]) - np.divide(old, self.totals[0])
+        order = _largest(change, limit)
+        return CellChanges(
+            true=self.true[order],
+            predicted=self.predicted[order],
+            baseline=old[order],
+            candidate=new[order],
+            change=change[order],
+            labels=labels,
+        )
 
     def at(self, shares: Array) -> ConfusionTable:
         """Stack the tables at the given shares (p,) of the way."""
-        counts = self.old + shares[:, None] * self.change
+        counts = self.start + shares[:, None] * self.change
         missing, spurious = self.predicted == self.k, self.true == self.k
         omitted = self._vector(self.true, counts, missing)
         added = self._vector(self.predicted, counts, spurious)
@@ -135,33 +172,16 @@ Target = tuple[str, str | None]
 """Key and class of an index; None overall."""
 
 
-def changes(
-    old: ConfusionTable, new: ConfusionTable, labels: tuple[str, ...], limit: int
-) -> CellChanges:
-    """Return the cells of single tables that changed most."""
-    codes, counts = _merged_cells(old, new)
-    change = counts[1] - counts[0]
-    if old.total != new.total:
-        with np.errstate(all="ignore"):
-            change = counts[1] / new.total - counts[0] / old.total
-    order = _largest(change, limit)
-    true, predicted = np.divmod(codes[order], old.k + 1)
-    return CellChanges(
-        true=true,
-        predicted=predicted,
-        baseline=counts[0, order],
-        candidate=counts[1, order],
-        change=change[order],
-        labels=labels,
-    )
-
-
 def attribute(
-    old: Values, new: Values, labels: tuple[str, ...], targets: tuple[Target, ...]
+    path: TablePath,
+    sides: tuple[Values, Values],
+    labels: tuple[str, ...],
+    targets: tuple[Target, ...],
 ) -> tuple[Attribution, ...]:
     """Attribute the change of indices to cells: the Aumann-Shapley path integral.
 
-    Values are of single tables over the same classes, targets smooth indices of their selection.
+    The path is that between the tables of both sides, the old one first; targets are smooth
+    indices of their selection.
 
     Returns
     -------
@@ -175,15 +195,12 @@ def attribute(
     old one scaled to the total of the new one. The line is divided into panels of
     Gauss-Legendre nodes; a panel is halved if its integral misses the change of the index.
     """
-    if not targets:
-        return ()
     keys = tuple(dict.fromkeys(key for key, _ in targets))
-    options = replace(new.options, indices=keys, cell_weights=None, intervals=False)
-    path = TablePath.between(old.table, new.table)
+    options = replace(sides[1].options, indices=keys, cell_weights=None, intervals=False)
     integrand = _Integrand(path, labels, options, targets)
     with np.errstate(all="ignore"):
-        if old.table.total == new.table.total:
-            ends = np.stack([integrand.of_targets(side) for side in (old, new)], axis=-1)
+        if path.one_total:
+            ends = np.stack([integrand.of_targets(side) for side in sides], axis=-1)
         else:
             ends = integrand.values(np.array([0.0, 1.0]))
         contributions = _integral(integrand, ends)
@@ -312,17 +329,6 @@ def _on_panels(integrand: _Integrand, panels: Array) -> Array:
         weights = (high - low) / 2 * WEIGHTS
         result[:, start : start + size] = np.einsum("pn,tpnc->tpc", weights, gradients)
     return result * path.change
-
-
-def _merged_cells(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Array]:
-    """Return the codes (c,) of the non-empty cells of both tables, and their counts (2, c)."""
-    sides = [coordinates(table) for table in (old, new)]
-    both = np.sort(np.concatenate([code for code, _ in sides]), kind="stable")
-    codes = both[np.diff(both, prepend=-1) > 0]
-    counts = np.zeros((2, codes.size))
-    for row, (code, count) in zip(counts, sides, strict=True):
-        row[np.searchsorted(codes, code)] = count
-    return codes, counts
 
 
 def _largest(values: Array, limit: int) -> Array:

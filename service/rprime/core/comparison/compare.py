@@ -21,9 +21,9 @@ from rprime.core.comparison.attribution import (
     MOST_CLASSES,
     Attribution,
     CellChanges,
+    TablePath,
     Target,
     attribute,
-    changes,
 )
 from rprime.core.comparison.common_items import (
     CommonItems,
@@ -162,8 +162,7 @@ def compare(
     items = values.pairs if isinstance(values.pairs, PairedItems) else None
     changed = None
     if aligned.common.size and values.comparable:
-        old, new = (side.values.table for side in (values.baseline, values.candidate))
-        changed = changes(old, new, values.labels, options.top_confusions)
+        changed = values.path.largest_changes(values.labels, options.top_confusions)
     return Comparison(
         sides=(ours, theirs),
         comparability=relation,
@@ -302,16 +301,18 @@ def _attributions(
     over_common = values.candidate.over_common & (values.candidate.common is not None)
     found: dict[Target, Attribution] = {}
     for averaged in (False, True):
-        old, new = (
-            side.averages if averaged else side.values
-            for side in (values.baseline, values.candidate)
-        )
         targets = tuple(
             (key, label)
             for key, label in there
             if averaged == (label is None and bool(over_common[places[key]]))
         )
-        parts = attribute(old, new, values.labels, targets)
+        if not targets:
+            continue
+        path, sides = values.path, (values.baseline.values, values.candidate.values)
+        if averaged:
+            sides = values.baseline.averages, values.candidate.averages
+            path = TablePath.between(sides[0].table, sides[1].table)
+        parts = attribute(path, sides, values.labels, targets)
         found |= dict(zip(targets, parts, strict=True))
     return tuple(found[target] for target in there)
 
