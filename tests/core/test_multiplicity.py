@@ -110,6 +110,17 @@ def test_one_result_keeps_its_exact_p_value() -> None:
     np.testing.assert_array_equal(step_down([0.0314], 0.05, lambda: [equal(1, 0.0)]), [0.0314])
 
 
+def test_statistics_that_determine_each_other_have_a_tail() -> None:
+    signs = np.where(np.arange(100) % 2, 1.0, -1.0)
+    opposite = Block(np.arange(100), np.outer(signs, signs))
+    assert opposite.tail(np.ones(100, dtype=bool), 0.01) == pytest.approx(0.02, rel=0.03)
+    angles = np.linspace(0, 2 * np.pi, 100, endpoint=False)
+    circle = Block(np.arange(100), np.cos(angles[:, None] - angles))
+    # Some direction of a normal vector in the plane is beyond z if the vector is that long.
+    long = np.exp(-(special.ndtri(0.01) ** 2) / 2)
+    assert circle.tail(np.ones(100, dtype=bool), 0.01) == pytest.approx(long, rel=0.03)
+
+
 def test_equal_tests_are_one_test() -> None:
     adjusted = step_down([0.03, 0.03, 0.03], 0.05, lambda: [equal(3, 1.0)])
     np.testing.assert_allclose(adjusted, 0.03, rtol=1e-9)
