@@ -91,6 +91,9 @@ def slices_document(changes: SliceChanges) -> list[Json]:
     ]
 
 
+_METHODS = dict(enumerate(name or None for name in METHODS))
+
+
 def deltas(difference: Difference, level: float) -> list[Json]:
     """Return every element of a difference as a Delta, in flat order; the level is one-sided."""
     with np.errstate(all="ignore"):
@@ -101,16 +104,16 @@ def deltas(difference: Difference, level: float) -> list[Json]:
 
 def _deltas(*parts: Array) -> list[Json]:
     """Return Deltas from the arrays of their members, in flat order."""
-    *flat, reasons = (part.ravel().tolist() for part in parts)
+    *flat, methods, reasons = (part.ravel().tolist() for part in parts)
     found: list[Json] = [
         {
             "candidate": candidate,
             "baseline": baseline,
             "value": value,
             "interval": (start, end) if start == start and end == end else None,  # noqa: PLR0124 (NaN)
-            "method": METHODS[int(method)] or None,
+            "method": _METHODS[method],
         }
-        for candidate, baseline, value, start, end, method in zip(*flat, strict=True)
+        for candidate, baseline, value, start, end, method in zip(*flat, methods, strict=True)
     ]
     for i, reason in enumerate(reasons):
         if reason:
@@ -140,11 +143,10 @@ def _rows(labels: Sequence[str], /, **columns: Array) -> list[Json]:
     Classes, in the columns `true` and `predicted`, are numbers among the labels.
     """
     names = (*labels, None)
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    found = [dict(zip(columns, row, strict=True)) for row in rows]
-    for row in found if labels else ():
-        row |= {side: names[row[side]] for side in ("true", "predicted")}
-    return found
+    members = {name: column.tolist() for name, column in columns.items()}
+    for side in ("true", "predicted") if labels else ():
+        members[side] = [names[number] for number in members[side]]
+    return [dict(zip(members, row, strict=True)) for row in zip(*members.values(), strict=True)]
 
 
 def changes_document(changes: CellChanges) -> list[Json]:

@@ -1,7 +1,7 @@
 """One side of a comparison: its values and their limits at any quantile."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -82,8 +82,7 @@ class ComparedSide:
     @cached_property
     def over_common(self) -> Array:
         """Whether an overall index is an average over tables of classes, (overall, 1...)."""
-        entries = self.values.selection.overall
-        flags = np.array([e.reads in AVERAGES and not e.scored for e in entries], dtype=bool)
+        flags = _averages_of_tables(self.values.selection)
         return flags.reshape(-1, *(1,) * self.values.table.total.ndim)
 
     def only(self, selection: Selection) -> "ComparedSide":
@@ -92,6 +91,11 @@ class ComparedSide:
             _only(self.estimates, selection),
             None if self.common is None else _only(self.common, selection),
         )
+
+
+@lru_cache(maxsize=256)
+def _averages_of_tables(selection: Selection) -> Array:
+    return np.array([e.reads in AVERAGES and not e.scored for e in selection.overall], dtype=bool)
 
 
 def _limits(estimates: Estimates, quantile: Quantile) -> tuple[Array, Array]:

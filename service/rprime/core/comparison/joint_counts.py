@@ -80,8 +80,9 @@ class JointCounts:
 
         The row is tp, fn, not_wrong or answered; per class tp, fn, fp, tn or predicted.
         """
-        entering, leaving = _flipping(row) @ self.by_pattern
-        return (entering, leaving) if per_class else (entering.sum(), leaving.sum())
+        found = _flipping(row) @ self.by_pattern
+        entering, leaving = found if per_class else np.add.reduce(found, axis=-1)
+        return entering, leaving
 
     @cached_property
     def by_pattern(self) -> Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,13 +110,14 @@ def draft_of(
     statistic: Statistic,
     items: FloatArray,
     *,
-    against: Against | None = None,
     comparable: bool = True,
+    **more: Any,  # noqa: ANN401 (other members of the draft)
 ) -> Draft:
     """Hold values or differences against the limit of a rule.
 
     A value that only the candidate lacks is `undefined`; one that the baseline lacks too is no
-    evidence. Differences of sides that are not `comparable` decide nothing.
+    evidence. Differences of sides that are not `comparable` decide nothing. `more` are other
+    members of the draft.
     """
     if isinstance(statistic, Difference):
         fixed = _fixed_differences(statistic) if comparable else VerdictCode.not_comparable
@@ -123,9 +125,7 @@ def draft_of(
         exists = np.isfinite(statistic.candidate)
         fixed = np.where(exists, VerdictCode.undecided, VerdictCode.undefined)
     codes = np.full(statistic.value.shape, fixed, dtype=np.uint8)
-    return Draft(
-        rule=rule, rows=rows, statistic=statistic, fixed=codes, items=items, against=against
-    )
+    return Draft(rule=rule, rows=rows, statistic=statistic, fixed=codes, items=items, **more)
 
 
 def _fixed_differences(known: Difference) -> Codes | VerdictCode:

@@ -171,8 +171,11 @@ def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> D
     exists = np.isfinite(limits.candidate)
     unlimited = np.where(exists & np.isnan(limits.standard_error), "no_interval", "")
     reasons = np.where(exists, unlimited, _lacking_in(known, rule.min_items)).tolist()
-    return replace(
-        draft_of(rule, rows, limits, items),
+    return draft_of(
+        rule,
+        rows,
+        limits,
+        items,
         methods=_methods(rule, rows, [METHODS[MOVER] if there else None for there in exists]),
         reasons=rows.each(reasons, lambda label: _absent(rule, label, labels)),
     )
@@ -247,8 +250,11 @@ def _of_all(
     if comparison is None:
         values, rows = candidate.estimate(rule)
         declared = candidate.side.labels
-        return replace(
-            draft_of(rule, rows, values.statistic, values.items),
+        return draft_of(
+            rule,
+            rows,
+            values.statistic,
+            values.items,
             methods=_methods(rule, rows, values.methods),
             reasons=rows.each(values.reasons, lambda label: _absent(rule, label, declared)),
         )
@@ -256,8 +262,13 @@ def _of_all(
     comparable = comparison.comparability != "different"
     codes, methods = known.reasons.tolist(), known.methods.tolist()
     reasons = [REASONS[code] if comparable else "different_test_sets" for code in codes]
-    return replace(
-        draft_of(rule, rows, known, known.items, against=against, comparable=comparable),
+    return draft_of(
+        rule,
+        rows,
+        known,
+        known.items,
+        comparable=comparable,
+        against=against,
         pairing=comparison.pairing,
         methods=_methods(rule, rows, [METHODS[code] or None for code in methods]),
         reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, cached_property, partial
-from math import isfinite
 from typing import Any, get_args
 
 import numpy as np
@@ -184,8 +183,8 @@ class GateRun:
             "n": tests.items,
             "min_detectable_drop": tests.detectable(self.level, self.together),
         }
-        columns = np.stack([*numbers.values()], axis=-1).tolist()
-        rows = [[value if isfinite(value) else None for value in row] for row in columns]
+        table = np.stack([*numbers.values()], axis=-1)
+        rows = np.where(np.isfinite(table), table, np.array(None)).tolist()
         every = ((draft, own) for draft in tests.drafts for own in range(len(draft.rows.labels)))
         for i, (row, (draft, own)) in enumerate(zip(rows, every, strict=True)):
             yield self._result(i, dict(zip(numbers, row, strict=True)), draft, own)

@@ -1,9 +1,8 @@
 """Verdicts of results and of the gate, from the tests of the rules; all on stacks."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,22 +98,26 @@ class Plan:
         owners = [known[id(rule)] for rule in rules]
         self.owners = np.array(owners, dtype=np.intp)
 
-        # Any: a number, a pair of them, a word or a flag.
-        def each(read: Callable[[Rule], Any], kind: type = bool) -> Any:  # noqa: ANN401 (arrays)
-            return np.array([read(rule) for rule in gate.rules], kind)[self.owners]
-
-        self.limit: FloatArray = each(lambda rule: rule.limit, float)
-        self.threshold: FloatArray = each(lambda rule: rule.threshold, float)
-        self.range: FloatArray = each(lambda rule: rule.target.entry.range, float).T
-        self.compares: Flags = each(lambda rule: rule.compares)
-        self.guards_below: Flags = each(lambda rule: rule.guards_below)
-        self.knows_suspects: Flags = each(lambda rule: rule.knows_suspects)
-        self.policies: NDArray[np.str_] = each(lambda rule: rule.decides_by, str)
-        self.tested: Flags = each(lambda rule: rule.test == "auto")
-        self.bounds_gap: Flags = each(lambda rule: rule.kind == "max_gap")
-        self.advisory: Flags = each(lambda rule: rule.severity == "warn")
-        values = each(lambda rule: rule.classes is not None and not rule.compares)
-        self.among_many: Flags = values | each(lambda rule: rule.slices is not None)
+        numbers = [(r.limit, r.threshold, *r.target.entry.range) for r in gate.rules]
+        flags = [
+            (
+                r.compares,
+                r.guards_below,
+                r.knows_suspects,
+                r.test == "auto",
+                r.kind == "max_gap",
+                r.severity == "warn",
+                r.slices is not None or (r.classes is not None and not r.compares),
+            )
+            for r in gate.rules
+        ]
+        policies = [r.decides_by for r in gate.rules]
+        self.limit, self.threshold, *ends = np.reshape(numbers, (-1, 4))[self.owners].T
+        self.range: FloatArray = np.array(ends)
+        of_results: Flags = np.reshape(np.array(flags, dtype=bool), (-1, 7))[self.owners].T
+        self.compares, self.guards_below, self.knows_suspects, self.tested = of_results[:4]
+        self.bounds_gap, self.advisory, self.among_many = of_results[4:]
+        self.policies: NDArray[np.str_] = np.array(policies, dtype=str)[self.owners]
         held = list(zip(owners, against, strict=True))
         self.starts = [i for i, one in enumerate(held) if i == 0 or one != held[i - 1]]
 
