@@ -1,4 +1,4 @@
-"""Review: a candidate held against a baseline and judged by a gate."""
+"""Assessment: a candidate held against a baseline and judged by a gate."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ MOST_COMPARED = 10_000
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BaselineSide:
-    """The baseline of a review, and how it was found.
+    """The baseline of an assessment, and how it was found.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Glossary: the catalog as the pages show it: in words, on a small table, and what moves it."""
+"""The catalog as the pages show it: in words, on a small table, and what moves it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

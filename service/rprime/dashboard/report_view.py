@@ -1,4 +1,4 @@
-"""Exhibit: an evaluation as the pages show it."""
+"""An evaluation as the pages show it."""
 
 from dataclasses import dataclass, replace
 from functools import cache

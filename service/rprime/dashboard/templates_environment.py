@@ -1,4 +1,4 @@
-"""Rendering: the templates of the pages, where their links lead, and the files that they load."""
+"""The templates of the pages, where their links lead, and the files that they load."""
 
 import gzip
 import hashlib

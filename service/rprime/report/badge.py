@@ -1,4 +1,4 @@
-"""Badges: a verdict or one value as a small SVG, or as the JSON of a shields.io endpoint."""
+"""Badge: a verdict or one value as a small SVG, or as the JSON of a shields.io endpoint."""
 
 from dataclasses import dataclass
 from html import escape

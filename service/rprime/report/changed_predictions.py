@@ -1,4 +1,4 @@
-"""Movements: which predictions or which cells of the table changed most."""
+"""Changed predictions: which predictions, or cells of the table, changed most."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Selection: which classes a table shows, and in which order."""
+"""Class selection: which classes a table shows, and in which order."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

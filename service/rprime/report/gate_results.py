@@ -1,4 +1,4 @@
-"""Ruling: the results of a gate in groups, each drawn against its limit."""
+"""Gate results: those of each rule as a group, each drawn against its limit."""
 
 from collections.abc import Iterator
 from typing import Any

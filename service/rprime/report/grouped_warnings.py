@@ -1,4 +1,4 @@
-"""Cautions: the warnings of a report, those of one kind said once for all their classes."""
+"""Grouped warnings: those of one kind are said once for all their classes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from rprime.report.subject import ReportSubject
 TEXTS = {check.code: check.text for check in CHECKS}
 PLACE = "{label}"
 MOST_NAMED = 12
-"""Classes named for one caution; the others are counted."""
+"""Classes named for one warning; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)

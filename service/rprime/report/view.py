@@ -32,8 +32,8 @@ MOST_CELLS = 6
 """Of an attribution."""
 OPTIONAL_SECTIONS = {
     "gate": "results",
-    "changes": "movements",
-    "warnings": "cautions",
+    "changes": "changed",
+    "warnings": "warnings",
     "causes": "attributions",
     "slices": "slices",
     "scores": "plots",
@@ -61,11 +61,11 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
             for true, predicted, items, share in measures.confusions()
         ],
         "results": list(gate_groups(subject.gate)),
-        "movements": changed_predictions(subject.comparison),
+        "changed": changed_predictions(subject.comparison),
         "attributions": [_attribution(name, found) for name, found in attributed.items()],
         "slices": slice_plot(slice_table(subject.evaluation)),
         "plots": plots(subject) if curves else [],
-        "cautions": [
+        "warnings": [
             replace(
                 warning,
                 before=shown(warning.before),

@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from rprime.core.comparison.alignment import Comparability
-from rprime.core.gates import rules as demands
+from rprime.core.gates import rules as core_rules
 from rprime.schemas.fields import (
     Absent,
     Answer,
@@ -22,7 +22,7 @@ from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
 Effect = Literal["pass", "warn", "fail"]
 Pairing = Literal["paired", "unpaired"]
 Identifier = Annotated[str, Field(min_length=1, max_length=128)]
-_KINDS = ", ".join(demands.KINDS[:-1]) + f" and {demands.KINDS[-1]}"
+_KINDS = ", ".join(core_rules.KINDS[:-1]) + f" and {core_rules.KINDS[-1]}"
 
 
 def _limit(description: str) -> Any:  # noqa: ANN401 (the type of Field)
@@ -60,7 +60,7 @@ class Rule(Request):
         json_schema_extra={
             "allOf": [
                 {"oneOf": [{"required": [name]} for name in ("index", "confusion")]},
-                {"oneOf": [{"required": [kind]} for kind in demands.KINDS]},
+                {"oneOf": [{"required": [kind]} for kind in core_rules.KINDS]},
             ]
         }
     )
@@ -109,7 +109,7 @@ class Rule(Request):
     test: Literal["auto", "none"] = Field(
         default="auto", description="`auto` decides by evidence, `none` compares the point values."
     )
-    policy: demands.Policy | None = optional(
+    policy: core_rules.Policy | None = optional(
         "What undecided results lead to. `all_must_pass`: each result must pass for "
         "the gate to pass. `suspects_undecided`: a suspect makes the gate inconclusive, other "
         "undecided results do not. `suspects_fail`: a suspect fails. `proven_only`: only a change "
@@ -134,7 +134,7 @@ class Rule(Request):
 
     @model_validator(mode="after")
     def _has_one_target_and_limit(self) -> "Rule":
-        if sum(getattr(self, kind) is not None for kind in demands.KINDS) != 1:
+        if sum(getattr(self, kind) is not None for kind in core_rules.KINDS) != 1:
             raise PydanticCustomError("one_limit", f"A rule has exactly one of {_KINDS}")
         if (self.index is None) == (self.confusion is None):
             raise PydanticCustomError("one_target", "A rule has either index or confusion")
@@ -144,11 +144,11 @@ class Rule(Request):
             )
         return self
 
-    def core(self) -> demands.Rule:
+    def core(self) -> core_rules.Rule:
         """Return the rule of the core."""
-        kind = next(kind for kind in demands.KINDS if getattr(self, kind) is not None)
+        kind = next(kind for kind in core_rules.KINDS if getattr(self, kind) is not None)
         true_and_predicted = self.confusion and (self.confusion[0], self.confusion[1])
-        return demands.Rule(
+        return core_rules.Rule(
             id=self.id or "",
             index=self.index or "",
             classes=tuple(self.classes) if isinstance(self.classes, list) else self.classes,
@@ -177,9 +177,9 @@ class Waiver(Request):
     by: str = Field(min_length=1, max_length=200, description="The person who accepts it.")
     expires: date = Field(strict=False, description="The last day on which it holds.")
 
-    def core(self) -> demands.Waiver:
+    def core(self) -> core_rules.Waiver:
         """Return the waiver of the core."""
-        return demands.Waiver(**dict(self))
+        return core_rules.Waiver(**dict(self))
 
 
 class Effects(Request):
@@ -233,9 +233,9 @@ class Gates(Request):
         default=[], max_length=200, description="Known failures that are accepted for a while."
     )
 
-    def core(self) -> demands.Gate:
+    def core(self) -> core_rules.Gate:
         """Return the gate of the core; `core.gates.rules.mistakes` checks its meaning."""
-        return demands.Gate(
+        return core_rules.Gate(
             rules=tuple(rule.core() for rule in self.rules),
             alpha=self.alpha,
             on=dict[Any, Effect](self.on),
@@ -272,7 +272,7 @@ class Result(Answer):
     observed: float | None = Field(description="The value of the candidate.")
     baseline: float | None = Field(description="The value of the baseline, or of the anchor.")
     delta: float | None = Field(description="Candidate minus baseline.")
-    kind: demands.RuleKind = Field(description="What the rule bounds: the value, or its change.")
+    kind: core_rules.RuleKind = Field(description="What the rule bounds: the value, or its change.")
     limit: float = Field(description="The limit of the rule.")
     lower_limit: float | None = Field(
         description="One-sided lower limit of the delta, or of the value."
