@@ -228,6 +228,37 @@ def test_a_baseline_has_the_aliases_of_its_candidate() -> None:
     assert [warning.code for warning in found.warnings].count("aliased_labels") == 1
 
 
+TRUTH = ["cat", "dog"] * 20
+MISSPELT = ["Cat." if i % 4 == 0 else label for i, label in enumerate(TRUTH)]
+LOSES = ["dog" if i % 5 == 0 else label for i, label in enumerate(TRUTH)]
+
+
+def test_labels_of_a_baseline_with_its_own_truth_are_read_alike(
+    client: httpx.Client, tmp_path: Path
+) -> None:
+    truth, other = TRUTH, {"y_true": TRUTH, "y_pred": MISSPELT}
+    alike = rprime.evaluate(truth, LOSES, baseline={"y_pred": truth}).comparison
+    mapped = rprime.evaluate(truth, LOSES, baseline=other, aliases={"Cat.": "cat"}).comparison
+    assert alike is not None
+    assert mapped is not None
+    assert mapped.overall["accuracy"] == alike.overall["accuracy"]
+    with pytest.raises(rprime.ProblemError, match="first of 10 such items"):
+        rprime.evaluate(truth, LOSES, baseline=other, labels=["cat", "dog"])
+    own = {**other, "labels": ["cat", "dog", "Cat."]}
+    kept = rprime.evaluate(truth, LOSES, baseline=own, labels=["cat", "dog"]).comparison
+    assert kept is not None
+    assert kept.overall["accuracy"].baseline == 0.75
+    old, asked = tmp_path / "old.csv", tmp_path / "asked.json"
+    pd.DataFrame(other).to_csv(old, index=False)
+    asked.write_text('{"labels": ["cat", "dog"], "aliases": {"Cat.": "cat"}}')
+    new = pd.DataFrame({"y_true": truth, "y_pred": LOSES}).to_csv(index=False).encode()
+    options = ("--baseline", str(old), "--request", str(asked))
+    for where in ((), ("--server", str(client.base_url))):
+        done = run(new, *options, *where, folder=tmp_path)
+        found = json.loads(done.stdout)["comparison"]["overall"]["accuracy"]
+        assert found["value"] == alike.overall["accuracy"].value, where
+
+
 FRAMES = {
     "strings": pd.DataFrame({"y_true": ["a", "b", "c"] * 9, "y_pred": ["a", "c", None] * 9}),
     "integers": pd.DataFrame({"y_true": [1, 2, 10] * 9, "y_pred": [1, 10, np.nan] * 9}),

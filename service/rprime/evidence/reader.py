@@ -134,11 +134,19 @@ def read_baseline(
     """Read the evidence of a baseline, given the candidate as document and as evidence.
 
     It has evidence of its own, or only `y_pred` or `y_score`: other predictions for the
-    candidate's items.
+    candidate's items. Labels are read as those of the candidate, unless the baseline has `labels`.
     """
     alone = next((name for name in ("y_score", "y_pred") if name in document.arrays), None)
-    if alone is None or "y_true" in document.arrays:
+    if alone is None:
         return read(document, limits)
+    if "y_true" in document.arrays:
+        of_labels = {name: source.rest[name] for name in OF_LABELS if name in source.rest}
+        declared = source.arrays.get("labels") if "y_true" in source.arrays else None
+        if declared is None or document.arrays.get("labels") is not None:
+            of_labels.pop("unknown_labels", None)
+        else:
+            document = replace(document, arrays={**document.arrays, "labels": declared})
+        return read(replace(document, rest=of_labels | document.rest), limits)
     if "y_true" not in source.arrays:
         detail = f"`{alone}` alone needs a candidate with `y_true`, whose items it predicts."
         raise refuse(f"{document.pointer}/{alone}", "no_items", detail)
