@@ -112,6 +112,7 @@ class TestMatrix:
         [
             ([[1, 2, 3], [4, 5, 6]], ("/confusion_matrix", "not_square")),
             ([[]], ("/confusion_matrix", "not_square")),
+            ([[20, 5, 25], [4, 9, 13], [24, 14, 38]], ("/confusion_matrix", "totals")),
             ([], ("/confusion_matrix", "empty")),
             (CANARY, ("/confusion_matrix", "not_an_array")),
             (None, ("/confusion_matrix", "not_an_array")),
@@ -123,6 +124,10 @@ class TestMatrix:
         self, matrix: object, expected: tuple[str, str]
     ) -> None:
         assert faults(confusion_matrix=matrix) == [expected]
+
+    def test_counts_that_add_up_by_chance_are_no_totals(self) -> None:
+        for matrix in ([[1, 0, 1], [0, 0, 0], [1, 0, 1]], [[20, 5, 25], [4, 9, 13], [24, 13, 37]]):
+            assert evidence(confusion_matrix=matrix).table.k == 3
 
     def test_a_hundred_thousand_bad_cells_are_refused_at_once(self) -> None:
         body = orjson.dumps({"confusion_matrix": [[CANARY] * 320] * 320})

@@ -143,7 +143,7 @@ ELEMENTS: dict[str, list[Any]] = {
     "bad": [-1, 2**53, 1e300, "7", "", "a" * 129, True, None, [], {}, [1], 2.5, "\u202e", " "],
 }
 RELATED = {
-    *("wrong_length", "not_square", "undeclared_label", "twin_labels", "mixed_labels"),
+    *("wrong_length", "not_square", "totals", "undeclared_label", "twin_labels", "mixed_labels"),
     "class_number",
     # The pattern of a name, which Python's regular expressions check beside the models.
     "class_name",

@@ -198,7 +198,7 @@ def undecided() -> ReportSubject:
     rules = (
         Rule(index="accuracy", kind="max_drop", limit=0.01),
         Rule(index="recall", kind="min_value", limit=0.97, classes="all"),
-        Rule(index="accuracy", kind="max_value", limit=0.5, severity="warn"),
+        Rule(index="weighted_false_negative_rate", kind="max_value", limit=0.001, severity="warn"),
     )
     verdict = run_gate(Gate(rules=rules), side, None, options, today=TODAY)
     subject = of_paper()

@@ -36,6 +36,8 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
     if len(labels) != k:
         detail = f"`labels` has length {len(labels)}; {k} is needed, one for each class."
         raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
+    if k > 2 and 2 * counts[-1, -1] == np.add.reduce(counts[-1]) >= 2 * _FEWEST_OF_TOTALS:
+        _refuse_totals(counts, pointer)
     turned = document.rest.get("axis") == "rows_are_predicted"
     given = _OMISSIONS & arrays.keys()
     table = ConfusionTable.dense(
@@ -44,6 +46,20 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
         weighted=document.rest.get("weighted") is True,
     )
     return labels, table
+
+
+_FEWEST_OF_TOTALS = 30
+"""Items with which no counts are the sums of all others by chance."""
+
+
+def _refuse_totals(counts: Array, pointer: str) -> None:
+    """Refuse a last row and column that are the sums of the others, as `crosstab` adds them."""
+    if all(np.array_equal(side[-1], np.add.reduce(side[:-1])) for side in (counts, counts.T)):
+        detail = (
+            "The last row and the last column are the sums of the others: totals, not a class. "
+            "Leave them out, as `pandas.crosstab` does without `margins`."
+        )
+        raise refuse(pointer, "totals", detail)
 
 
 def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], ConfusionTable]:

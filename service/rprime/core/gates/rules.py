@@ -309,6 +309,7 @@ def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
 
 TURNED: Mapping[tuple[RuleKind, str | None], tuple[RuleKind, str]] = {
     ("min_value", "low"): ("max_value", "a lower bound fails good models and passes bad ones"),
+    ("max_value", "high"): ("min_value", "an upper bound fails good models and passes bad ones"),
     ("max_drop", "low"): ("max_gain", "a drop is an improvement"),
     ("min_gain", "low"): ("max_drop", "a gain is a loss"),
     ("max_gain", "high"): ("max_drop", "a gain is an improvement"),
