@@ -121,9 +121,14 @@ def test_a_process_ends_with_the_status(
     assert done.returncode == status
 
 
-def test_nothing_is_demanded_without_a_gate(rprime: Run, file: str, server: str) -> None:
-    assert rprime("evaluate", file, "--strict").returncode == 0
-    assert rprime("evaluate", file, "--strict", "--server", server).returncode == 0
+@pytest.mark.parametrize("where", ["here", "there"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_without_a_gate_nothing_is_decided(
+    rprime: Run, file: str, server: str, where: str, *, strict: bool
+) -> None:
+    options = ["--strict"] * strict + ["--server", server] * (where == "there")
+    done = rprime("evaluate", file, *options)
+    assert (done.returncode, "NO GATE" in done.stderr) == (3 if strict else 0, strict)
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def evaluate(
 
     2 for bad input or usage
 
-    3 where the gate is inconclusive under --strict
+    3 where the gate is inconclusive, or there is none, under --strict
 
     4 where the service gives no answer
 

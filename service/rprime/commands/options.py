@@ -102,7 +102,8 @@ Request = Annotated[
     ),
 ]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="End with 3 where the gate is inconclusive.")
+    bool,
+    typer.Option("--strict", help="End with 3 where the gate is inconclusive, or there is none."),
 ]
 AsJson = Annotated[bool, _output("--json", help="Print the whole answer as JSON.")]
 Annotations = Annotated[

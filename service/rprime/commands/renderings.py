@@ -20,6 +20,7 @@ from rprime.report.subject import ReportSubject
 from rprime.report.terminal import Terminal, render_terminal
 
 _LOUD = {
+    None: "NO GATE: no rules were given, so nothing was decided; this is no pass.",
     "fail": "GATE FAILED.",
     "inconclusive": "INCONCLUSIVE: the gate neither passed nor failed; this is no pass.",
     "no_rules": "NO RULES: the gate has none, so nothing was decided; this is no pass.",
@@ -62,7 +63,7 @@ def _end(outcome: EvaluationOutcome, *, strict: bool) -> NoReturn:
         status = Status.INCONCLUSIVE
     if status is Status.NOT_JUDGED:
         say("GATE FAILED, because it could not be judged: this says nothing about the model.")
-    elif verdict in _LOUD:
+    elif verdict in _LOUD and (verdict or strict):
         strictly = "" if verdict == "fail" or strict else " It ends with 0 without --strict."
         say(f"{_LOUD[verdict]}{strictly}")
     raise typer.Exit(status)
