@@ -15,8 +15,9 @@
 #   0  the model may be merged
 #   1  it is worse
 #   2  the request is wrong
-#   3  inconclusive: too few items to tell
-#   4  there is no verdict: the service is out of reach, busy or broken; says nothing of the model
+#   3  nothing was decided: too few items to tell, or no rules
+#   4  no verdict: the service is out of reach, busy or broken; says nothing of the model
+#   5  the gate fails, but could not be judged: the test sets differ, or a value does not exist
 set -eu
 
 say() { echo "pre-merge: $*" >&2; }
@@ -87,6 +88,13 @@ case $verdict in
         exit 1
         ;;
     inconclusive | no_rules) say "$verdict: this is no pass"; exit 3 ;;
-    '') say "NO VERDICT: the request has no gates, or no such service answers at $url"; exit 4 ;;
+    '')
+        if grep -qi '^content-type: text/markdown' "$folder/head"; then
+            say "the request has no gates: this is no pass"
+            exit 3
+        fi
+        say "NO VERDICT: no such service answers at $url"
+        exit 4
+        ;;
     *) say "NO VERDICT: $verdict is not known here"; exit 4 ;;
 esac

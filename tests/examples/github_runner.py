@@ -73,8 +73,8 @@ class Runner:
         Address of the API.
     variables, secrets
         Of the repository.
-    event
-        What made the job run.
+    event, event_name
+        What made the job run; by default a pull request, if the event has one, else a push.
     branch
         Of the commit; of a pull request, that which it comes from.
     token
@@ -86,6 +86,7 @@ class Runner:
     variables: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
     event: dict[str, Any] = field(default_factory=dict)
+    event_name: str = ""
     branch: str = "main"
     token: str = ""
     kept: list[str] = field(default_factory=list)
@@ -109,16 +110,22 @@ class Runner:
         event.parent.mkdir(exist_ok=True)
         event.write_text(json.dumps(self.contexts["github"]["event"]))
         number = self.event.get("pull_request", {}).get("number")
+        name = self.event_name or ("pull_request" if number else "push")
+        # For pull_request_target and others the default branch is built.
+        ref = f"heads/{self.branch}" if name == "push" else "heads/main"
+        ref = f"pull/{number}/merge" if name == "pull_request" else ref
         return {
             "CI": "true",
             "GITHUB_ACTIONS": "true",
             "GITHUB_API_URL": self.api,
             "GITHUB_ACTION_PATH": str(EXAMPLES / "github"),
+            "GITHUB_EVENT_NAME": name,
             "GITHUB_EVENT_PATH": str(event),
             "GITHUB_HEAD_REF": self.branch if number else "",
             "GITHUB_OUTPUT": str(output),
             "GITHUB_PATH": str(self.folder / "path"),
-            "GITHUB_REF_NAME": f"{number}/merge" if number else self.branch,
+            "GITHUB_REF": f"refs/{ref}",
+            "GITHUB_REF_NAME": ref.partition("/")[2],
             "GITHUB_REPOSITORY": "owner/repository",
             "GITHUB_RUN_ID": "7",
             "GITHUB_SERVER_URL": "https://github.example",

@@ -219,7 +219,7 @@ class TestAction:
             assert re.search(r"^  [✗✓] cat [ ┆]+├─*●", body, re.MULTILINE), body
             assert ("| `cat` | `cat` | `dog` | 72 |" in body) is (status == 1)
 
-    @pytest.mark.parametrize(("token", "comment"), [(READS, "true"), (JOB, "false"), ("", "true")])
+    @pytest.mark.parametrize(("token", "comment"), [(READS, "True"), (JOB, "FALSE"), ("", "true")])
     def test_without_a_comment_the_verdict_stays(
         self, runner: Runner, github: Forge, token: str, comment: str
     ) -> None:
@@ -230,7 +230,7 @@ class TestAction:
         assert (done.returncode, outputs["verdict"], github.bodies) == (1, "fail", [])
         assert ("NO COMMENT" in done.stderr) is (token == READS)
 
-    @pytest.mark.parametrize(("strict", "status"), [("false", 0), ("true", 3)])
+    @pytest.mark.parametrize(("strict", "status"), [("False", 0), ("true", 3), ("TRUE", 3)])
     def test_too_few_items_tell_nothing(self, runner: Runner, strict: str, status: int) -> None:
         write_csv(runner.folder / "predictions.csv", y_true=TRUE[FEW], y_pred=GOOD[FEW])
         write_csv(runner.folder / "champion.csv", y_true=TRUE[FEW], y_pred=GOOD[FEW])
@@ -238,6 +238,23 @@ class TestAction:
         assert done.returncode == status
         assert outputs["verdict"] == "inconclusive"
         assert "::warning file=gates.yaml,line=" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("inputs", "said"),
+        [
+            ({"strict": "yes"}, "`strict` is 'yes'; it must be true or false"),
+            ({"comment": ""}, "`comment` is ''; it must be true or false"),
+            ({"promote": "champion"}, "`promote` needs the inputs `server` and `project`"),
+            ({"promote": "champion", "server": "http://x"}, "needs the inputs `server` and `proj"),
+        ],
+    )
+    def test_a_wrong_input_is_refused_at_once_in_every_event(
+        self, runner: Runner, inputs: dict[str, str], said: str
+    ) -> None:
+        runner.branch = "other"
+        done, outputs = self.use(runner, baseline="champion.csv", **inputs)
+        assert (done.returncode, outputs) == (2, {"verdict": "none"})
+        assert said in done.stderr
 
     @pytest.mark.parametrize(("on_service_error", "status"), [("fail", 4), ("warn", 0)])
     def test_an_outage_is_no_verdict(
@@ -270,9 +287,13 @@ class TestAction:
         ]
         assert found == [("gates.yaml", "2", "12"), ("gates.yaml", "5", "5")], done.stderr
 
-    def test_without_rules_there_is_a_report_and_no_verdict(self, runner: Runner) -> None:
-        done, outputs = self.use(runner, gates="")
-        assert done.returncode == 0
+    @pytest.mark.parametrize(("strict", "status"), [("false", 0), ("true", 3)])
+    def test_without_a_gate_there_is_a_report_and_no_verdict(
+        self, runner: Runner, strict: str, status: int
+    ) -> None:
+        done, outputs = self.use(runner, gates="", strict=strict)
+        assert done.returncode == status
+        assert ("NO GATE" in done.stderr) is (strict == "true")
         assert outputs["verdict"] == "none"
         assert "report" in outputs
 
@@ -285,6 +306,28 @@ class TestAction:
             newest = kept(history, "shop")[0]
             assert champion(history, "shop") == newest["id"] == outputs["evaluation"]
         assert [found["verdict"] for found in kept(history, "shop")] == ["pass", "inconclusive"]
+
+    @pytest.mark.parametrize(
+        ("event_name", "moved"),
+        [
+            ("pull_request", False),
+            ("pull_request_target", False),
+            ("workflow_run", False),
+            ("schedule", True),
+        ],
+    )
+    def test_what_is_not_merged_never_moves_the_alias(
+        self, runner: Runner, history: httpx.Client, event_name: str, moved: bool
+    ) -> None:
+        given = {"server": str(history.base_url), "project": event_name, "promote": "champion"}
+        first, outputs = self.use(runner, **given)
+        assert first.returncode == 0, first.stderr
+        runner.event_name, runner.branch = event_name, "other"
+        runner.event = PULL_REQUEST if event_name.startswith("pull") else {}
+        write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=TRUE)
+        done, later = self.use(runner, baseline="champion.csv", **given)
+        assert (done.returncode, later["verdict"]) == (0, "pass"), done.stderr
+        assert champion(history, event_name) == (later if moved else outputs)["evaluation"]
 
     @pytest.mark.parametrize(("figure", "shown"), [("per_class", True), ("none", False)])
     def test_a_figure_of_a_public_service_is_in_the_comment(
@@ -368,6 +411,7 @@ class TestGitLab:
         given = {
             "CI_COMMIT_SHA": "0123456789abcdef0123456789abcdef01234567",
             "CI_COMMIT_REF_NAME": "main",
+            "CI_COMMIT_BRANCH": "main",
             "CI_DEFAULT_BRANCH": "main",
             "CI_JOB_URL": "https://gitlab.example/owner/repository/-/jobs/7",
             "CI_PROJECT_ID": "5",
@@ -395,10 +439,11 @@ class TestGitLab:
         first = self.job(runner.folder, RPRIME_SERVER=server)
         assert first.returncode == 3, first.stderr
         (oldest,) = kept(history, "digits")
-        second = self.job(runner.folder, RPRIME_SERVER=server, CI_COMMIT_REF_NAME="better")
+        # The merge request of a fork, whose branch has the name of the default branch.
+        merge_request = {"CI_COMMIT_BRANCH": "", "CI_COMMIT_SHA": "2"}
+        second = self.job(runner.folder, RPRIME_SERVER=server, **merge_request)
         assert second.returncode == 0, second.stderr
-        found = [(one["branch"], one["verdict"]) for one in kept(history, "digits")]
-        assert found == [("better", "pass"), ("main", "inconclusive")]
+        assert [one["verdict"] for one in kept(history, "digits")] == ["pass", "inconclusive"]
         assert champion(history) == oldest["id"]
         third = self.job(runner.folder, RPRIME_SERVER=server, CI_COMMIT_SHA="1")
         assert third.returncode == 0, third.stderr

@@ -60,7 +60,7 @@ def test_no_rules_are_no_pass(server: str, tmp_path: Path) -> None:
     assert judge(tmp_path, server, request("pass") | {"gates": {"rules": []}}).returncode == 3
     ungated = {"y_true": TRUE, "y_pred": GOOD}
     done = judge(tmp_path, server, ungated)
-    assert done.returncode == 4
+    assert done.returncode == 3
     assert "the request has no gates" in done.stderr
 
 
