@@ -1,9 +1,12 @@
 """PostgreSQL with few connections, and one that refuses the role, the password or the database."""
 
 import json
+import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -11,12 +14,14 @@ import psycopg
 import pytest
 from sqlalchemy import URL, make_url
 
-from rprime.store import DatabaseOptions, StoreUnavailableError, open_store
+from rprime.store import DatabaseOptions, StoreTimeoutError, StoreUnavailableError, open_store
 from rprime.store.errors import StoreAccessError
+from rprime.store.schema import metadata
 from tests.command import Run
 from tests.history_service import labels, matrix
 from tests.services import NO_TLS, Serve
 from tests.store import samples
+from tests.waiting import wait_until
 
 PASSWORD = "correct horse"  # noqa: S105 - of a server that lives as long as the test
 WRONG = "not the password"
@@ -56,6 +61,90 @@ def guarded(postgresql_url: str) -> Iterator[URL]:
     yield url.set(username="guarded", password=PASSWORD)
     rules.write_text(before)
     administer(url, "SELECT pg_reload_conf()", "DROP OWNED BY guarded", "DROP ROLE guarded")
+
+
+@contextmanager
+def without_connections(url: str) -> Iterator[None]:
+    """End all connections of the role few, and allow no other."""
+    owner = make_url(url).set(username="rprime")
+    administer(
+        owner,
+        "ALTER ROLE few CONNECTION LIMIT 0",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'few'",
+    )
+    yield
+    administer(owner, "ALTER ROLE few CONNECTION LIMIT 3")
+
+
+def states(client: httpx.Client) -> set[str]:
+    """Return the states that the metrics show."""
+    return set(re.findall(r'rprime_store_state\{state="(\w+)"\} 1', client.get("/metrics").text))
+
+
+def test_without_a_connection_all_get_their_answer_in_time_with_the_cause(
+    serve: Serve, few: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    limits = {"RPRIME_STORE_LOCK_SECONDS": "0.5", "RPRIME_STORE_CONNECTIONS": "2"}
+    with serve(log=log, RPRIME_STORE=few, **limits) as client:
+        assert client.post("/evaluate", json=matrix()).status_code == 201
+
+        def ask(number: int) -> tuple[int, float]:
+            with httpx.Client(base_url=client.base_url, timeout=30, verify=NO_TLS) as alone:
+                begun = time.monotonic()
+                if number % 3 == 0:
+                    answer = alone.get("/v1/projects")
+                else:
+                    answer = alone.post("/evaluate", json=matrix(version=str(number)))
+                return answer.status_code, time.monotonic() - begun
+
+        with without_connections(few), ThreadPoolExecutor(12) as pool:
+            answers = list(pool.map(ask, range(12)))
+            ready = client.get("/readyz")
+            assert states(client) == {"unavailable"}
+        assert {status for status, _ in answers} == {503}
+        assert max(seconds for _, seconds in answers) < 2
+        assert (ready.status_code, ready.json()["code"]) == (503, "store_unavailable")
+        expected = "State of the store: `unavailable`. The server allows no further connection."
+        assert ready.json()["detail"] == expected
+        wait_until(lambda: client.get("/readyz").json().get("store") == "ok")
+        assert states(client) == {"ok"}
+        assert client.post("/evaluate", json=matrix(7)).status_code == 201
+    failures = [json.loads(line) for line in log.read_text().splitlines() if "store_failed" in line]
+    assert {line["error"] for line in failures} == {"53300"}
+    assert 'FATAL: too many connections for role "few"' in failures[0]["detail"]
+
+
+def test_a_store_that_is_only_read_tells_that_it_is_down(serve: Serve, few: str) -> None:
+    with serve(RPRIME_STORE=few, RPRIME_STORE_LOCK_SECONDS="0.1") as client:
+        assert client.get("/v1/projects").status_code == 200
+        with without_connections(few):
+            assert client.get("/v1/projects").status_code == 503
+            assert states(client) == {"unavailable"}
+        assert client.get("/v1/projects").status_code == 200
+        assert states(client) == {"ok"}
+
+
+def test_a_write_of_many_slow_statements_ends_in_time(postgresql_url: str) -> None:
+    options = DatabaseOptions(connect_seconds=0.5, lock_seconds=0.5, statement_seconds=0.5)
+    store = open_store(postgresql_url, options=options)
+    samples.put(store, samples.evaluation()).result()
+    administer(
+        make_url(postgresql_url),
+        "CREATE FUNCTION sleep() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN PERFORM pg_sleep(0.4); RETURN NULL; END'",
+        *(
+            f"CREATE TRIGGER slow AFTER INSERT ON {name} EXECUTE FUNCTION sleep()"
+            for name in metadata.tables
+        ),
+    )
+    begun = time.monotonic()
+    with pytest.raises(StoreTimeoutError):
+        samples.put(store, samples.evaluation(1)).result()
+    assert time.monotonic() - begun < 1.9
+    administer(make_url(postgresql_url), "DROP FUNCTION sleep CASCADE")
+    wait_until(lambda: samples.put(store, samples.evaluation(2)).exception() is None)
+    store.close()
 
 
 def test_keyed_writes_get_through_with_few_connections(serve: Serve, few: str) -> None:

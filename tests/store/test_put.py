@@ -15,6 +15,7 @@ from rprime.store import (
     Store,
     Stored,
     StoreDamagedError,
+    StoreHealth,
     new_id,
     packing,
 )
@@ -142,7 +143,7 @@ def test_a_changed_slice_is_damage(store: Store) -> None:
             store.slices(stored)
         with pytest.raises(StoreDamagedError):  # from now on nothing is stored
             store.delete(given.id)
-        store.database.health.state = "ok"
+        store.database.health = StoreHealth()
         write = slices.update().where(slices.c.key == contents[0].key)
         write = write.values(content=contents[0].content, name=contents[0].name)
         store.write(lambda c: c.execute(write).rowcount)  # noqa: B023 (as above)

@@ -235,7 +235,7 @@ KINDS = {
         503,
         "The store cannot be used now",
         "The database is locked by another program, cannot be reached, cannot be read or "
-        "is no longer at its path.",
+        "is no longer at its path. `detail` has the state and the cause.",
         "Retry after the seconds in Retry-After; if it keeps failing, the log of the service "
         "has the cause.",
         "The store cannot be used now.",

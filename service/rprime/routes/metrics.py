@@ -96,13 +96,13 @@ def _load_readings(services: Services) -> Iterator[Reading]:
 def _store_readings(store: StoreHandle) -> Iterator[Reading]:
     yield Reading(
         "rprime_store_up",
-        "1 if the store is open, 0 if it is unavailable; absent without a store.",
+        "1 once the store has been opened, before that 0; absent without a store.",
         lambda: store.is_open if store.is_kept else None,
         workers="livemin",
     )
     yield Reading(
         "rprime_store_state",
-        "Processes whose store is in this state; all but `ok`: nothing can be stored.",
+        "Processes whose store is in this state; all but `ok`: the last read or write failed.",
         lambda: {} if store.health is None else {s: s == store.health.state for s in STATES},
         label="state",
     )

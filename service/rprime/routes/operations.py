@@ -57,7 +57,7 @@ class Readiness(Health):
 
     store: Literal["ok", "none", "full", "read_only", "locked", "unavailable"] = Field(
         description="`none`: the service keeps no history. `full` (the disk), `read_only`, "
-        "`locked` (by another program), `unavailable` (an error of the disk): nothing is stored, "
+        "`locked` (by another program), `unavailable` (the disk fails): nothing is stored, "
         "but stored evaluations are read."
     )
 

@@ -46,12 +46,6 @@ T = TypeVar("T")
 NONE = "none"
 """The setting of a service without a store."""
 RETRY_SECONDS = 5
-# Only the log shows the path; clients must not learn it.
-_MOVED = (
-    "A file of the store was removed or replaced under the running service. It goes on by itself "
-    "once the same file, which its log names, is back. With a copy of it, start the service again."
-)
-_DAMAGED = "The file of the store is damaged; the log has what to do."
 CHECK_SECONDS = 1.5
 """Seconds that `/readyz` waits for the store."""
 
@@ -80,6 +74,7 @@ class StoreHandle:
         self._options = options
         self.group_commit = GroupCommit()
         self._store: Store | None = None
+        self._failure: StoreError = StoreUnavailableError(text="The store is not open.")
         self._opening: asyncio.Task[None] | None = None
         # Own threads: requests that wait for the store may occupy all others.
         self._checks = CapacityLimiter(1)
@@ -107,7 +102,7 @@ class StoreHandle:
             return self._store
         if self.url == NONE:
             raise Problem("no_store")
-        raise _unavailable(RETRY_SECONDS)
+        raise _unavailable(self._failure)
 
     def use(self, store: Store) -> None:
         """Answer from a store that somebody else opens and closes."""
@@ -130,8 +125,12 @@ class StoreHandle:
         try:
             await self._open()
         except (StoreUnavailableError, StoreFullError) as exc:
-            log.warning("store_unavailable", detail=str(exc), error=exc.code)
+            self._report(exc)
             self._opening = asyncio.create_task(self._keep_opening())
+
+    def _report(self, exc: StoreError) -> None:
+        self._failure = exc
+        log.warning("store_unavailable", detail=str(exc), error=exc.code)
 
     async def _open(self) -> None:
         store = await run_in_threadpool(open_store, self.url, options=self._options)
@@ -144,7 +143,7 @@ class StoreHandle:
             try:
                 await self._open()
             except StoreError as exc:
-                log.warning("store_unavailable", detail=str(exc), error=exc.code)
+                self._report(exc)
         log.info("store_opened")
 
     async def close(self) -> None:
@@ -170,15 +169,17 @@ class StoreHandle:
         # One check at a time: if a disk hangs for ever, so do the threads that read from it.
         done, _ = await asyncio.wait({self._check}, timeout=CHECK_SECONDS)
         if not done:
-            raise StoreTimeoutError("The store does not answer.")
+            raise StoreTimeoutError(text="The store does not answer.")
         try:
             return self._check.result()
-        except StoreDamagedError:
-            raise _unavailable(RETRY_SECONDS, _DAMAGED) from None
+        except StoreDamagedError as exc:
+            raise _unavailable(exc) from None
 
 
-def _unavailable(seconds: int, detail: str | None = None) -> Problem:
-    return Problem("store_unavailable", detail, headers={"Retry-After": str(seconds)})
+def _unavailable(exc: StoreError) -> Problem:
+    """Return the problem with the state and the text; the message may name a path or a host."""
+    detail = f"State of the store: `{exc.cause}`. {exc.text}" if exc.text else None
+    return Problem("store_unavailable", detail, headers={"Retry-After": str(exc.retry_after)})
 
 
 @contextmanager
@@ -190,9 +191,7 @@ def _as_problem() -> Iterator[None]:
 
 
 _KINDS: dict[type[Exception], str | Callable[[Any], Problem]] = {
-    StoreError: lambda _: _unavailable(RETRY_SECONDS),
-    StoreUnavailableError: lambda exc: _unavailable(exc.retry_after),
-    StoreMovedError: lambda exc: _unavailable(exc.retry_after, _MOVED),
+    StoreError: _unavailable,
     StoreFullError: "store_full",
     StoreDamagedError: "store_damaged",
     EvaluationMissingError: "not_found",

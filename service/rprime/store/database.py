@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 OK = "ok"
 STATES = (OK, "full", "read_only", "locked", "unavailable", "damaged")
-"""`full` to `unavailable`: stored evaluations are read, but none is stored."""
+"""By gravity. In all but `ok` none is stored; from `full` to `locked` stored ones are read."""
 _TRIAL_BYTES = 64 * 1024
 
 
@@ -64,40 +64,48 @@ def trial() -> tuple[Callable[[Connection], object], ...]:
 class StoreHealth:
     """The state of a database as its calls found it, with the number of failures by cause.
 
-    The state is why the last write failed, or "ok". Damage stays until the store is opened again.
-    The last write is in seconds since 1970; `observe_commit` takes the seconds of each commit.
+    The state is why the last read or the last write failed, the graver of both, or "ok". Damage
+    stays until the store is opened again. The last write is in seconds since 1970;
+    `observe_commit` takes the seconds of each commit.
     """
 
     observe_commit: Callable[[float], object] = staticmethod(lambda _: None)
 
     def __init__(self) -> None:
-        self.state = OK
+        self._reading = self._writing = OK
         self.failures: Counter[str] = Counter()
         self.last_write: float | None = None
 
+    @property
+    def state(self) -> str:
+        """One of `STATES`."""
+        return max(self._reading, self._writing, key=STATES.index)
+
     @contextmanager
     def observed(self) -> Iterator[None]:
-        """Count a failure; damage that is read changes the state, too."""
+        """Record whether a read failed."""
         try:
             yield
         except errors.StoreError as exc:
             self.failures[exc.cause] += 1
-            if isinstance(exc, errors.StoreDamagedError):
-                self.state = exc.cause
+            self._reading = _changed(self._reading, exc.cause)
             raise
+        self._reading = _changed(self._reading, OK)
 
     def wrote(self, seconds: float) -> None:
         """Record a commit, and how long it took."""
         self.observe_commit(seconds)
         self.last_write = time.time()
-        if self.state != errors.StoreDamagedError.cause:
-            self.state = OK
+        self._reading, self._writing = _changed(self._reading, OK), _changed(self._writing, OK)
 
     def failed_to_write(self, exc: errors.StoreError) -> None:
         """Record why nothing could be written."""
         self.failures[exc.cause] += 1
-        if self.state != errors.StoreDamagedError.cause and exc.cause in STATES:
-            self.state = exc.cause
+        self._writing = _changed(self._writing, exc.cause)
+
+
+def _changed(state: str, cause: str) -> str:
+    return cause if cause in STATES and state != errors.StoreDamagedError.cause else state
 
 
 class Database(ABC):
@@ -105,8 +113,9 @@ class Database(ABC):
 
     can_lose_connection: ClassVar[bool] = False
 
-    def __init__(self, readers: Engine) -> None:
+    def __init__(self, readers: Engine, lock_seconds: float) -> None:
         self.readers = readers
+        self.lock_seconds = lock_seconds
         self.health = StoreHealth()
 
     def read(self, work: Callable[[Connection], T]) -> T:

@@ -1,6 +1,7 @@
 """Connections to PostgreSQL that wait for the network no longer than their timeout."""
 
 from collections.abc import Mapping
+from math import inf
 from time import monotonic
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ class AnswerTimeoutError(psycopg.OperationalError, TimeoutError):
 
 
 class DeadlineConnection(psycopg.Connection[Any]):
-    """A connection that is closed when the server is silent for too long.
+    """A connection that is closed when the server is silent for too long, or at its deadline.
 
     The server ends a slow statement, and the kernel a connection whose packets are not
     acknowledged; neither helps if a proxy acknowledges packets and holds them back.
@@ -28,6 +29,7 @@ class DeadlineConnection(psycopg.Connection[Any]):
 
     breaker: CircuitBreaker
     seconds: float
+    deadline = inf
 
     @classmethod
     def bounded(
@@ -54,9 +56,10 @@ class DeadlineConnection(psycopg.Connection[Any]):
         timeout: float | None = None,  # noqa: ARG002 - the timeout of the connection applies
     ) -> RV:
         """Wait for the answer of the server; close the connection on timeout."""
-        end = monotonic() + self.seconds
+        now = monotonic()
+        end = min(now + self.seconds, self.deadline)
         try:
-            answer = super().wait(gen, interval, self.seconds)
+            answer = super().wait(gen, interval, max(0.0, end - now))
         except psycopg.Error as exc:
             if exc.sqlstate is not None or monotonic() < end:
                 self.breaker.reset()
@@ -69,8 +72,9 @@ class DeadlineConnection(psycopg.Connection[Any]):
 
     def rollback(self) -> None:
         """Roll back, without waiting long for a server that is silent."""
-        seconds, self.seconds = self.seconds, min(self.seconds, _ROLLBACK_SECONDS)
+        seconds, deadline = self.seconds, self.deadline
+        self.seconds, self.deadline = min(seconds, _ROLLBACK_SECONDS), inf
         try:
             super().rollback()
         finally:
-            self.seconds = seconds
+            self.seconds, self.deadline = seconds, deadline

@@ -20,15 +20,20 @@ TOO_MANY_CONNECTIONS = "53300"
 class StoreError(Exception):
     """The store failed; the message, `text` unless there is a better one, says how to fix it.
 
-    The cause is that of metrics, and the code the SQLSTATE, or the name of SQLite for the error;
-    None if the database named none.
+    The cause is that of metrics, and the code the SQLSTATE, or the name of SQLite or of the system
+    for the error; None if there is none. Clients see `text`, and only the log has the message,
+    which may name a path, a host or a role.
     """
 
     cause: ClassVar[str] = "other"
-    text: ClassVar[str] = ""
+    text = ""
+    retry_after: ClassVar[int] = 5
 
-    def __init__(self, text: str | None = None, *, code: str | None = None) -> None:
-        super().__init__(text or self.text)
+    def __init__(
+        self, message: str | None = None, *, text: str | None = None, code: str | None = None
+    ) -> None:
+        self.text = text or self.text
+        super().__init__(message or self.text)
         self.code = code
 
 
@@ -44,6 +49,7 @@ class StoreAccessError(StoreError):
     """The server refuses the role, its password or the database."""
 
     cause = "unavailable"
+    text = "The server refuses the role, its password or the database; correct RPRIME_STORE."
 
 
 class StoreForeignError(StoreError):
@@ -63,8 +69,8 @@ class StoreDamagedError(StoreError):
 
     cause = "damaged"
     text = (
-        "The file of the store is damaged. Keep a copy of it, then restore a backup, or save what "
-        "can be read with `sqlite3 FILE .recover`."
+        "The store is damaged. Keep a copy of it, then restore a backup; of a SQLite file "
+        "`sqlite3 FILE .recover` saves what can be read."
     )
 
 
@@ -80,7 +86,7 @@ class StoreFullError(StoreError):
     """No space left: nothing of the request was stored; reading and deleting still work."""
 
     cause = "full"
-    text = "The disk is full; make room, then send the request again."
+    text = "The disk of the store is full. Make room, or purge evaluations."
 
 
 class StoreClosedError(StoreError):
@@ -88,11 +94,10 @@ class StoreClosedError(StoreError):
 
 
 class StoreUnavailableError(StoreError):
-    """The store is unavailable for now; a retry may succeed after so many seconds."""
+    """The store is unavailable for now; a retry may succeed after `retry_after` seconds."""
 
     cause = "unavailable"
     text = "The database cannot be reached."
-    retry_after = 5
 
 
 class StoreReadOnlyError(StoreUnavailableError):
@@ -116,6 +121,12 @@ class StoreLockedError(StoreTimeoutError):
 
 class StoreMovedError(StoreUnavailableError):
     """A file of the store is no longer at its path; restore it first."""
+
+    text = (
+        "A file of the store was removed or replaced under the running service. It goes on by "
+        "itself once the same file, which its log names, is back. With a copy of it, start the "
+        "service again."
+    )
 
 
 class StoreConflictError(StoreLockedError):
@@ -154,38 +165,40 @@ def translated() -> Iterator[None]:
     except UnicodeEncodeError as exc:
         raise InvalidRecordError(_UNSTORABLE) from exc
     except PoolTimeoutError as exc:
-        raise StoreUnavailableError("All connections to the database are busy.") from exc
+        raise StoreTimeoutError(text="All connections to the database are busy.") from exc
 
 
 def _of_postgresql(cause: BaseException | None, *, failed: bool) -> StoreError | None:
-    state = getattr(cause, "sqlstate", None)
-    for states, kind, text in _OF_POSTGRESQL:
-        if state is not None and state.startswith(states):
-            return kind(text)
     if isinstance(cause, TimeoutError):
-        return StoreTimeoutError("The database does not answer.")
-    # libpq names the host, the role and the database, and never the password.
-    text = " ".join(str(cause).split())
-    refused = text.startswith(("connection failed:", "connection is bad:"))
-    refusal = text if refused else ""
-    if state is not None and state.startswith(_ACCESS):
-        return StoreAccessError(f"{refusal} (SQLSTATE {state}) Correct RPRIME_STORE.")
-    return StoreUnavailableError(refusal) if failed else None
+        return StoreTimeoutError(text=SILENT)
+    state = getattr(cause, "sqlstate", None) or ""
+    known = ((kind, text) for states, kind, text in _OF_POSTGRESQL if state.startswith(states))
+    kind, text = next(known, (StoreUnavailableError, None))
+    if kind is StoreUnavailableError and not (failed or text):
+        return None
+    # The server quotes no values in these messages, and libpq never the password.
+    words = getattr(getattr(cause, "diag", None), "message_primary", None) or str(cause)
+    named = f" (SQLSTATE {state})" if state else ""
+    return kind(f"{text or kind.text} PostgreSQL: {' '.join(words.split())}{named}", text=text)
 
 
+SILENT = "The database does not answer."
 _UNSTORABLE = "A name has a character that no database can hold."
 _OF_POSTGRESQL: tuple[tuple[tuple[str, ...], type[StoreError], str | None], ...] = (
     (("40001", "40P01"), StoreConflictError, None),
     (("55P03",), StoreLockedError, "A lock was not released in time."),
     (("57014",), StoreTimeoutError, "A statement took too long."),
     (("53100",), StoreFullError, None),
+    ((TOO_MANY_CONNECTIONS,), StoreTimeoutError, "The server allows no further connection."),
     (("25006",), StoreReadOnlyError, "The server takes no writes: it is read-only."),
     (("XX001", "XX002"), StoreDamagedError, "The database is damaged; see its log."),
-    (("08", "53", "57"), StoreUnavailableError, None),
+    (("28", "3D000", "42501"), StoreAccessError, None),
+    (("57P",), StoreUnavailableError, "The server stops, starts, or ended the connection."),
+    (("53",), StoreUnavailableError, "The server lacks memory, or something else it needs."),
+    (("08",), StoreUnavailableError, StoreUnavailableError.text),
 )
-"""The error for each prefix of SQLSTATE, and its message if it has one of its own."""
+"""The error for each prefix of SQLSTATE, and its text if it has one of its own."""
 
-_ACCESS = ("28", "3D000", "42501")
 _REFUSALS = (
     (r"password authentication failed|no password supplied", "28P01"),
     (r'role ".*" (does not exist|is not permitted)|no pg_hba\.conf entry', "28000"),
@@ -230,9 +243,9 @@ def _of_sqlite(cause: sqlite3.Error) -> StoreError | None:
         return StoreDamagedError()
     kind = _OF_SQLITE.get(code) or _OF_SQLITE.get(code & 0xFF)
     if kind is StoreUnavailableError:
-        return kind("The file of the store cannot be read or written.")
+        return kind(text="The file of the store cannot be read or written.")
     if kind is None and isinstance(cause, sqlite3.OperationalError):
-        return StoreUnavailableError("SQLite failed for another reason.")
+        return StoreUnavailableError(text="SQLite failed for another reason.")
     return None if kind is None else kind()
 
 

@@ -4,9 +4,10 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
@@ -44,7 +45,7 @@ class CircuitBreaker:
         with self._lock:
             now = time.monotonic()
             if now < self._retry_at:
-                raise errors.StoreTimeoutError("The database does not answer.")
+                raise errors.StoreTimeoutError(text=errors.SILENT)
             self._retry_at = now + self._trial_seconds
 
     def trip(self) -> None:
@@ -62,20 +63,31 @@ class PostgresqlDatabase(Database):
 
     can_lose_connection = True
 
-    def __init__(self, engine: Engine, breaker: CircuitBreaker, lock_seconds: float) -> None:
-        super().__init__(engine)
+    def __init__(self, engine: Engine, breaker: CircuitBreaker, options: DatabaseOptions) -> None:
+        super().__init__(engine, options.lock_seconds)
         self._breaker = breaker
-        self._lock_seconds = lock_seconds
+        self._write_seconds = (
+            options.connect_seconds + options.lock_seconds + options.statement_seconds
+        )
 
     @contextmanager
-    def writing(self, waited: float = 0.0) -> Iterator[Connection]:  # noqa: ARG002 - of SQLite
-        """Yield a connection in a transaction."""
-        with translated(), self._reading() as connection, connection.begin():
-            yield connection
+    def writing(self, waited: float = 0.0) -> Iterator[Connection]:
+        """Yield a connection in a transaction that ends in time, however many statements it has."""
+        deadline = time.monotonic() + self._write_seconds - waited
+        if waited > self._write_seconds:
+            raise errors.StoreTimeoutError(text="The database took too long.")
+        with translated(), self._reading(waited) as connection:
+            driver: Any = connection.connection.driver_connection
+            driver.deadline = deadline
+            try:
+                with connection.begin():
+                    yield connection
+            finally:
+                driver.deadline = inf
 
-    def _reading(self) -> Connection:
+    def _reading(self, waited: float = 0.0) -> Connection:
         """Connect; if the server allows no further connection, wait for one that is returned."""
-        end = time.monotonic() + self._lock_seconds
+        end = time.monotonic() + self.lock_seconds - waited
         while True:
             self._breaker.check()
             try:
@@ -108,7 +120,7 @@ def open_postgresql(url: URL, *, read_only: bool, options: DatabaseOptions) -> P
         if not current:
             _upgrade(driven)
         opened.pop_all()
-    return PostgresqlDatabase(engine, breaker, options.lock_seconds)
+    return PostgresqlDatabase(engine, breaker, options)
 
 
 def _engine(url: URL, breaker: CircuitBreaker, options: DatabaseOptions) -> Engine:

@@ -52,8 +52,8 @@ class SqliteDatabase(Database):
         file: HeldFile | None,
         lock_seconds: float,
     ) -> None:
-        super().__init__(readers)
-        self._lock_seconds = self._waits = lock_seconds
+        super().__init__(readers, lock_seconds)
+        self._waits = lock_seconds
         self.path = path
         self._writer = writer
         self._file = file
@@ -68,7 +68,7 @@ class SqliteDatabase(Database):
         self._verify()
         try:
             with translated(), self._writer.connect() as connection:
-                self._wait_for_locks(connection, self._lock_seconds - waited)
+                self._wait_for_locks(connection, self.lock_seconds - waited)
                 with connection.begin():
                     yield connection
                     # Then the WAL can always be moved into the file, and used again.

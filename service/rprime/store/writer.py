@@ -1,6 +1,5 @@
 """The writing thread of a process, which commits waiting changes as one group."""
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -93,7 +92,7 @@ class Writer:
         It may be told not to wait for a lock of another program.
         """
         future: Future[T] = _promise()
-        since = time.monotonic() if waits else -math.inf
+        since = time.monotonic() - (0 if waits else self._database.lock_seconds)
         self._enqueue([_Change(work, partial(_resolve, future), since)])
         return future
 
