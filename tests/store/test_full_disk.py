@@ -48,6 +48,9 @@ def test_a_full_disk_refuses_to_store_and_goes_on_reading(small_disk: Path) -> N
     ballast.write_bytes(b"x" * 600_000)
     acknowledged = fill(store)
     assert acknowledged
+    with pytest.raises(StoreFullError) as caught:
+        samples.put(store, samples.evaluation(99, items=incompressible(99))).result()
+    assert caught.value.code in {"ENOSPC", "SQLITE_FULL"}
     for identifier in acknowledged:
         assert store.get(identifier).id == identifier
         assert store.items(identifier) is not None

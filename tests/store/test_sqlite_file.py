@@ -85,7 +85,7 @@ def refused(service: Service) -> None:
     evaluated = service.client.post("/v1/evaluate", json=matrix(project=None))
     assert evaluated.status_code == 200
     [line] = service.moved()
-    assert "Stop the service" in line
+    assert "top the service" in line
     assert str(service.log.parent) in line
     assert "store_failed" not in service.log.read_text()
 
@@ -129,13 +129,29 @@ def test_a_folder_that_is_gone_takes_no_evaluation(folder: Path, tmp_path: Path)
         ids = service.keep(range(20))
         shutil.rmtree(folder)
         refused(service)
-        # As the log says: until the service stops, its file can be copied.
-        words = service.moved()[0].split("/proc/")[1]
+        # As the log says: first, since the file ends with the service.
+        told = service.moved()[0]
+        assert told.index("First copy") < told.index("Then stop the service")
         saved = tmp_path / "saved.db"
-        shutil.copy(f"/proc/{words.split('.')[0]}", saved)
+        shutil.copy(told.partition("First copy ")[2].partition(",")[0], saved)
         service.end(signal.SIGTERM)
     with serving(saved, tmp_path / "second.log") as service:
         assert service.lost(ids) == []
+
+
+def test_a_start_without_the_file_of_a_wal_begins_no_empty_store(
+    folder: Path, tmp_path: Path, rprime: Run
+) -> None:
+    path = folder / "r.db"
+    with serving(path, tmp_path / "log") as service:
+        service.keep(range(3))
+        path.unlink()
+        refused(service)
+        service.end(signal.SIGTERM)
+    done = rprime("serve", "--port", "0", RPRIME_STORE=f"sqlite:///{path}")
+    assert done.returncode == 2
+    assert "r.db is gone, and its WAL is not." in done.stderr
+    assert not path.exists()
 
 
 def test_the_very_same_file_may_come_back(folder: Path, tmp_path: Path) -> None:

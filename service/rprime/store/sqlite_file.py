@@ -48,6 +48,11 @@ class HeldFile:
         self._wal = real.with_name(real.name + "-wal")
         self._reserve = real.with_name(real.name + "-reserve")
         self._is_new = not path.exists()
+        if self._is_new and self._wal.exists():
+            raise errors.StoreEmptyError(
+                f"{path} is gone, and its WAL is not. Restore the file or a backup; or remove "
+                f"{self._wal}, to begin an empty store."
+            )
         self._descriptor = _locked(path)
         self._store: _Identity | None = None
         self._log: _Identity | None = None
@@ -74,15 +79,17 @@ class HeldFile:
         """Allocate room for the main file, before a commit makes it grow."""
         if not _LOCKS_STORE or os.fstat(self._descriptor).st_size >= size:
             return
+        code = ""
         for rounded in (-(-size // _CHUNK_BYTES) * _CHUNK_BYTES, size):
             try:
                 os.posix_fallocate(self._descriptor, 0, rounded)
             except OSError as exc:
                 if exc.errno not in _FULL:
                     return
+                code = errno.errorcode[exc.errno]
             else:
                 return
-        raise errors.StoreFullError
+        raise errors.StoreFullError(code=code)
 
     def cause_of(self, exc: errors.StoreUnavailableError) -> errors.StoreError | None:
         """Return what failed if SQLite names only an error of the disk; None if it stays unknown.
@@ -109,16 +116,16 @@ class HeldFile:
     def moved(self) -> str | None:
         """Return which file is no longer at its path and how to restore it, or None."""
         if self._store is None or _identity_at(self.path) != self._store:
-            hint = (
-                f"{self.path} was removed or replaced under the running service. Stop the service, "
-                "restore the file, start the service again."
+            copied = f"/proc/{os.getpid()}/fd/{self._descriptor}"
+            first = (
+                f"First copy {copied}, which has what was stored, and which ends with the service. "
+                if _LOCKS_STORE
+                else ""
             )
-            if _LOCKS_STORE:
-                hint += (
-                    " Until it stops, what it had stored can be copied from "
-                    f"/proc/{os.getpid()}/fd/{self._descriptor}."
-                )
-            return hint
+            return (
+                f"{self.path} was removed or replaced under the running service. {first}Then stop "
+                "the service, put the copy or a backup at this path, and start the service again."
+            )
         if self._log is None or _identity_at(self._wal) != self._log:
             return (
                 f"{self._wal} was removed or replaced under the running service. Stop the service "
@@ -201,7 +208,7 @@ def _open(path: Path, target: Path) -> int:
         return os.open(target, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as exc:
         if exc.errno in _FULL:
-            raise errors.StoreFullError from exc
+            raise errors.StoreFullError(code=errno.errorcode[exc.errno]) from exc
         raise errors.StoreMissingError(f"{path} cannot be read and written; {REMEDY}") from exc
 
 
