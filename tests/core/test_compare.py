@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+from scipy import stats
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
@@ -16,7 +18,9 @@ from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, REASONS
 from rprime.core.comparison.flips import bowker, stuart_maxwell
 from rprime.core.comparison.paired_proportions import probability_worse
 from rprime.core.comparison.paired_variance import PairedItems
+from rprime.core.counts import CountRow
 from rprime.core.intervals.delta import class_gradient, overall_gradient
+from rprime.core.intervals.design_effect import RESTS_ON
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.selection import select
@@ -124,6 +128,11 @@ def test_the_joint_table_gives_the_reference_verdicts_per_class() -> None:
         assert comparison.flips.mid_p[i] == pytest.approx(expected["midp_one_sided_worse"])
 
 
+def student(groups: ArrayLike) -> Array:
+    ratio = stats.t.ppf(0.975, np.asarray(groups) - 1) / stats.norm.ppf(0.975)
+    return np.asarray(ratio**2)
+
+
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_paired_variances_are_those_of_the_items_one_by_one(
@@ -151,27 +160,55 @@ def test_paired_variances_are_those_of_the_items_one_by_one(
         influence[:, predicted == k] *= ~np.array(classified)
         phi_class = phi_class + sign * influence
 
-    def guarded(phi: Array, guard: Array) -> Array:  # items first
+    # Items first; of the groups on which an index rests there are so many.
+    def guarded(phi: Array, guard: Array, number: ArrayLike) -> Array:
         centred = phi - phi.mean(0)
         alone = (centred**2).sum(0)
         if groups is None:
             return np.asarray(alone + guard)
         sums = np.zeros((40, *phi.shape[1:]))
         np.add.at(sums, groups, centred)
-        together = (sums**2).sum(0)
+        together, held = (sums**2).sum(0), np.asarray(number)
         with np.errstate(all="ignore"):
-            return np.asarray(together + guard * np.maximum(together / alone, 1) ** 2)
+            effect = np.maximum(together / alone * held / (held - 1), 1)
+        effect *= student(held)
+        return np.asarray(alone * effect + guard * effect**2)
 
     guards = guard_of(candidate, baseline, options)
     selection = select(options)
-    expected = np.sqrt(guarded(phi_overall.T, guards[0]))
+    expected = np.sqrt(guarded(phi_overall.T, guards[0], 40))
     found = comparison.overall.standard_error
     at = comparison.overall.methods == INFLUENCE
     np.testing.assert_allclose(found[at], expected[at], rtol=1e-7)
     of_classes = np.moveaxis(phi_class, 1, 0)[..., : selection.reported]
     at = comparison.per_class.methods == INFLUENCE
-    expected = np.sqrt(guarded(of_classes, guards[1].T)).T[at]
+    held = np.full((k, selection.reported), 40)
+    for i, entry in enumerate(selection.per_class):
+        if groups is not None and entry.reads == "ratio" and CountRow(entry.rows[1]) in RESTS_ON:
+            held[:, i] = [len(np.unique(groups[true == c])) for c in range(k)]
+    expected = np.sqrt(guarded(of_classes, guards[1].T, held)).T[at]
     np.testing.assert_allclose(comparison.per_class.standard_error[at], expected, rtol=1e-7)
+
+
+def test_few_groups_show_little_of_a_difference() -> None:
+    true = np.repeat([0, 1, 2], 200)
+    new = np.where(np.arange(600) % 40 == 0, (true + 1) % 3, true)
+
+    def found(groups: Array) -> Comparison:
+        return between(side_of(true, predicted, 3, groups) for predicted in (new, true))
+
+    widths = []
+    for size in (1, 10, 100):
+        lower, upper = found(np.arange(600) // size).of_overall("accuracy").limits(0.025)
+        widths.append(float(upper - lower))
+    assert widths[0] < widths[1] < widths[2]
+    one = found(np.where(true == 2, 0, 1 + np.arange(600) // 10))
+    methods = [METHODS[method] for method in one.of_classes("recall").methods.tolist()]
+    assert methods == ["tango", "tango", ""]
+    assert METHODS[int(one.of_overall("accuracy").methods)] == "tango"
+    alone = found(np.zeros(600, dtype=int))
+    assert not alone.overall.methods.any()
+    assert not alone.per_class.methods.any()
 
 
 def test_proportions_and_their_equals_are_paired_by_their_flips() -> None:
@@ -210,10 +247,11 @@ def test_groups_of_copies_count_once() -> None:
     )
     for one, other in ((single.overall, five.overall), (single.per_class, five.per_class)):
         at = one.methods == TANGO
-        np.testing.assert_allclose(one.trials[at], other.trials[at], rtol=1e-9)
-        np.testing.assert_allclose(one.losses[at], other.losses[at], rtol=1e-9)
+        # Groups lose a degree of freedom, and have Student's quantile.
+        np.testing.assert_allclose(one.trials[at], other.trials[at], rtol=0.03)
+        np.testing.assert_allclose(one.losses[at], other.losses[at], rtol=0.03)
     kappa = single.of_overall("kappa").standard_error
-    assert five.of_overall("kappa").standard_error == pytest.approx(kappa)
+    assert five.of_overall("kappa").standard_error == pytest.approx(kappa, rel=0.01)
 
 
 def test_grouped_flips_have_no_tests_of_independent_items() -> None:
@@ -250,8 +288,8 @@ def test_groups_in_which_nothing_changed_are_worth_one_item_each() -> None:
     groups = np.repeat(np.arange(20), 5)
     side = side_of(true, true, 2, groups)
     comparison = plain(side, replace(side, items=Items(true, true.copy(), groups)), SMALL)
-    assert comparison.of_overall("accuracy").trials == 20
-    assert comparison.of_classes("recall").trials.tolist() == [10, 10]
+    assert comparison.of_overall("accuracy").trials == pytest.approx(20 / student(20))
+    assert comparison.of_classes("recall").trials == pytest.approx([10 / student(10)] * 2)
 
 
 def test_comparability_follows_fingerprints_then_identifiers() -> None:

@@ -885,9 +885,23 @@ def test_nothing_that_is_not_a_number_passes(lost: str, test: Literal["auto", "n
 
 def test_named_classes_can_be_made_mandatory() -> None:
     sides = paired(1, 2, 35, 3)
-    rule = drop(classes=("0",))
+    rule = drop(classes=("0", "1"))
+    assert verdicts(judged(rule, *sides)) == ["inconclusive", "pass"]
     assert judged(rule, *sides).verdict == "pass"
     assert judged(replace(rule, policy="all_must_pass"), *sides).verdict == "inconclusive"
+
+
+def test_a_rule_that_no_class_is_shown_to_keep_does_not_pass() -> None:
+    before = np.array([[15, 0], [0, 15]])
+    for lost in (4, 8, 12):
+        after = np.array([[15, 0], [lost, 15 - lost]])
+        found = judged(drop(0.1, classes="all"), *(tabled(one, "t") for one in (after, before)))
+        assert found.verdict != "pass", lost
+    sides = paired(1, 2, 35, 3)
+    assert judged(drop(classes=("0",)), *sides).verdict == "inconclusive"
+    assert judged(drop(classes=("0",), policy="proven_only"), *sides).verdict == "pass"
+    rules = (drop(classes=("0",), id="a", severity="warn"), drop(classes=("1",), id="b"))
+    assert judged(gate_of(*rules), *sides).verdict == "pass"
 
 
 def test_an_overall_rule_is_mandatory_unless_said_otherwise() -> None:

@@ -36,7 +36,7 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
     if len(labels) != k:
         detail = f"`labels` has length {len(labels)}; {k} is needed, one for each class."
         raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
-    if k > 2 and 2 * counts[-1, -1] == np.add.reduce(counts[-1]) >= 2 * _FEWEST_OF_TOTALS:
+    if k >= _ROWS_OF_TOTALS and np.add.reduce(counts[-1]) == 2 * counts[-1, -1]:
         _refuse_totals(counts, pointer)
     turned = document.rest.get("axis") == "rows_are_predicted"
     given = _OMISSIONS & arrays.keys()
@@ -48,13 +48,16 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
     return labels, table
 
 
-_FEWEST_OF_TOTALS = 30
-"""Items with which no counts are the sums of all others by chance."""
+_ROWS_OF_TOTALS = 3
+"""Two classes and their totals."""
+_ITEMS_OF_TOTALS = 30
+"""With so many, no counts are the sums of all others by chance."""
 
 
 def _refuse_totals(counts: Array, pointer: str) -> None:
     """Refuse a last row and column that are the sums of the others, as `crosstab` adds them."""
-    if all(np.array_equal(side[-1], np.add.reduce(side[:-1])) for side in (counts, counts.T)):
+    sums = (np.array_equal(side[-1], np.add.reduce(side[:-1])) for side in (counts, counts.T))
+    if counts[-1, -1] >= _ITEMS_OF_TOTALS and all(sums):
         detail = (
             "The last row and the last column are the sums of the others: totals, not a class. "
             "Leave them out, as `pandas.crosstab` does without `margins`."

@@ -28,7 +28,7 @@ from rprime.core.estimates import Estimates
 from rprime.core.index import Index, IndexScope
 from rprime.core.intervals.delong import paired_variance
 from rprime.core.intervals.delta import classified_entries
-from rprime.core.intervals.design_effect import Weights
+from rprime.core.intervals.design_effect import RESTS_ON, Weights
 from rprime.core.intervals.gradient import ClassGradient
 from rprime.core.intervals.methods import bounds
 from rprime.core.intervals.proportions import quantile_of
@@ -285,32 +285,38 @@ class AlignedValues:
         """Fill in the evidence of paired items: Tango for proportions, else the influences."""
         variance, guard = self._paired_variance(pairs, per_class=per_class)
         items = pairs if isinstance(pairs, PairedItems) else None
-        grouped = items is not None and items.grouped
-        overall, of_class = (
-            items.largest_design_effects() if items and grouped else (1.0, np.ones(0))
-        )
-        effect = variance.design_effect if grouped else None
-        if effect is not None:  # one pseudo-item for each effective one
-            most = of_class[self.places] if per_class else overall
-            guard = guard * np.where(np.isnan(effect), most, effect) ** 2
+        effect: Array | None = None
+        if items is not None and items.grouped:
+            effect = self._design_effects(items, variance, per_class=per_class)
+            guard = guard * effect**2  # one pseudo-item for each effective one
         weights = None if items is None else items.weights
         if weights is not None:  # one effective item in each direction
             guard = guard * weights.unit**2
-        variances[...] = np.where(variance.independent == 0, 0.0, variance.grouped) + guard
+        variances[...] = variance.independent * (1.0 if effect is None else effect) + guard
         for row, places in rows.items() if weights is None else ():
             changed = np.array(pairs.flips(row, per_class=per_class))
             if per_class:
                 changed = changed[..., self.places]
             trials = self._trials(row, per_class=per_class)
             changed = changed[:, None]
-            if effect is not None:  # the largest possible one where nothing varies
-                by_class = per_class and OF_CLASS[row] == CountRow.support
-                most = of_class[self.places] if by_class else overall
-                own = np.where(np.isnan(effect[places]), most, effect[places])
-                changed, trials = changed / own, trials / own
+            if effect is not None:
+                changed, trials = changed / effect[places], trials / effect[places]
             found.gains[places], found.losses[places] = changed
             found.trials[places] = trials
         self._pair_scores(found, variances, per_class=per_class)
+
+    def _design_effects(
+        self, items: PairedItems, variance: PairedVariance, *, per_class: bool
+    ) -> Array:
+        """Return by how much groups inflate each variance; NaN for one group."""
+        if not per_class:
+            columns = PairedVariance(variance.independent[:, None], variance.grouped[:, None])
+            rests = np.zeros((len(variance.independent), 1), dtype=bool)
+            return items.design_effects(columns, self.places, rests)[:, 0]
+        entries = self.selection.per_class
+        on_class = [e.reads == "ratio" and CountRow(e.rows[1]) in RESTS_ON for e in entries]
+        rests = np.array(on_class, dtype=bool)[:, None]
+        return items.design_effects(variance, self.places, rests)
 
     def _paired_variance(
         self, pairs: PairedPredictions, *, per_class: bool

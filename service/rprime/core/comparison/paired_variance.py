@@ -32,6 +32,7 @@ from rprime.core.comparison.joint_counts import (
     patterns_seen_by,
 )
 from rprime.core.counts import CountRow
+from rprime.core.intervals.design_effect import ItemGroups
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.items import Items
 
@@ -170,6 +171,42 @@ class PairedItems:
         assert self.combination is not None  # noqa: S101 (they come together)
         return self.groups, self.combination
 
+    def design_effects(self, found: "PairedVariance", places: Array, rests: Array) -> Array:
+        """Return by how much groups inflate variances, shape (index, classes); NaN for one group.
+
+        Parameters
+        ----------
+        found
+            The variances, over the classes at `places`; one column overall.
+        rests
+            Shape (index, 1): whether an index rests on the items of its class, not on all.
+
+        Notes
+        -----
+        As for intervals: the ratio of the variances times G / (G - 1) for G groups, and where fewer
+        than five groups hold a changed prediction at least the mean size of a group. Student's
+        quantile, squared, is part of the factor. Where nothing varies, items of a group never
+        differ (Kish 1965).
+        """
+        groups, combination = self.grouping
+        joint = self.joint
+        changes = ItemGroups(joint.old[combination], joint.new[combination], groups, joint.k)
+        largest, of_class = self.largest_design_effects()
+        sources = [(changes.everything, np.array([largest]))]
+        if rests.any():
+            own = changes.holding(joint.true[combination]).at(places)
+            sources.append((own, of_class[places]))
+        factors = [
+            np.where(
+                found.independent > 0,
+                np.fmax(one.effects(found.grouped, found.independent), 1.0),
+                np.maximum(most, 1.0),
+            )
+            * one.student
+            for one, most in sources
+        ]
+        return np.where(rests, factors[-1], factors[0])
+
     def largest_design_effects(self) -> tuple[float, Array]:
         """Design effects if items of a group never differed: of all items, and of each class.
 
@@ -196,12 +233,6 @@ class PairedVariance:
 
     independent: Array
     grouped: Array
-
-    @property
-    def design_effect(self) -> Array:
-        """Factor by which groups inflate the variance, at least 1; NaN where nothing varies."""
-        ratio = self.grouped / np.where(self.independent > 0, self.independent, np.nan)
-        return np.asarray(np.maximum(ratio, 1.0))
 
 
 @dataclass(frozen=True, eq=False)

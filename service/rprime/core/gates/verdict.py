@@ -205,8 +205,9 @@ def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp
     -----
     A result that need not pass must have been answered: one that is not comparable or undefined
     keeps the gate from passing, and so does one beyond its limit that could not be tested, a
-    suspect (except under `proven_only`), and a rule without any testable result. Of an advisory
-    rule, only what fails or could not be judged at all does.
+    suspect (except under `proven_only`), and a rule without any result that passes or is waived
+    (under `proven_only`: that is testable). Of an advisory rule, only what fails or could not be
+    judged at all does.
     """
     verdicts, inconclusive = decisions.verdicts, decisions.verdicts == VerdictCode.inconclusive
     passes = (verdicts == VerdictCode.passed) | ((effect == EFFECTS.index("pass")) & inconclusive)
@@ -215,7 +216,8 @@ def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp
     answered = kept & ~decisions.blocking(plan)
     enough = np.where(plan.policies == "all_must_pass", passes, answered | plan.advisory & kept)
     tested = judged & ~(inconclusive & np.isnan(decisions.p_value))
-    assessed = tested | passes | plan.advisory & judged
+    accepted = passes | (verdicts == VerdictCode.waived)
+    assessed = accepted | plan.advisory & judged | tested & (plan.policies == "proven_only")
     every_rule = np.logical_or.reduceat(assessed, plan.starts, axis=-1).all(-1)
     passed = enough.all(-1) & every_rule
     failed = (effect == EFFECTS.index("fail")).any(-1)

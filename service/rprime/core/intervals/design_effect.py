@@ -10,13 +10,15 @@ from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.intervals.plan import Plan
-from rprime.core.intervals.proportions import FEW_GROUPS
+from rprime.core.intervals.proportions import FEW_GROUPS, student
 from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.items import Items, table_of
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe, coordinates
 from rprime.core.values import Values, compute
 
+TWO_SIDED = 1.959963984540054
+"""The normal quantile of 95 %."""
 # A variance smaller than this share of the ungrouped one is a rounded zero.
 NOTHING = 1e-12
 # One smaller than this share of the squared value, of weighted items.
@@ -119,6 +121,16 @@ class Holding:
     with_errors: Array
     with_rights: Array
     mean_size: Array
+
+    def at(self, places: Array) -> "Holding":
+        """Return some classes."""
+        every = (self.groups, self.with_errors, self.with_rights, self.mean_size)
+        return Holding(*(part[places] for part in every))
+
+    @property
+    def student(self) -> Array:
+        """The square of Student's over the normal quantile, shape (k,); NaN for one group."""
+        return np.asarray((student(TWO_SIDED, self.groups) / TWO_SIDED) ** 2)
 
     def effects(self, grouped: Array, ungrouped: Array) -> Array:
         """Return the design effects of indices that rest on these items, shape (..., k).
