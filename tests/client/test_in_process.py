@@ -113,14 +113,16 @@ class TestColumns:
         ("y_true", "said"),
         [
             ([1.5, 2], r"y_true\[0\]. is 1.5"),
-            ([b"cat", b"dog"], r"y_true\[0\]. is a bytes"),
+            ([b"cat", b"dog"], r"y_true\[0\]. is a bytes.*\.decode\(\) or.*\.astype\(str\)"),
             ([dt.date(2026, 1, 1), None], "a date; a label is a string or an integer"),
             (np.eye(2), "more than one dimension.*a confusion matrix is `confusion_matrix"),
-            (np.array(3), "needs one value for each item"),
+            (np.eye(2), r"numpy.argmax\(..., axis=1\) turns one-hot rows into classes"),
+            (np.array([[1], [2]]), "more than one dimension.*; numpy.ravel makes it flat"),
+            (np.array(3), "must have one value for each item"),
             ("ab", "is a str"),
             ({"a": 1}, "is a dict"),
             ({"a", "b"}, "is a set"),
-            (7, "is a int"),
+            (7, "is an int"),
         ],
     )
     def test_what_names_no_class_is_refused(self, y_true: object, said: str) -> None:
@@ -130,6 +132,22 @@ class TestColumns:
     def test_scores_are_no_labels(self) -> None:
         with pytest.raises(TypeError, match=r"one value for each item.*are `y_score="):
             rprime.evaluate([0, 1], np.eye(2))
+
+    @pytest.mark.parametrize(
+        ("wrong", "said"),
+        [
+            ({"population": "uniform"}, r'must be a mapping such as \{"prevalence": "uniform"\}'),
+            ({"slices": "region"}, r'must be a mapping by name such as \{"region": \["EU"'),
+            ({"cost": 5}, "`cost` is an int; it must be a matrix, such as a list of rows"),
+            ({"indices": 5}, "`indices` is an int; it must be a list"),
+            ({"labels": "abc"}, "`labels` is a str; it must be a list"),
+        ],
+    )
+    def test_an_argument_of_another_kind_is_told_its_own(
+        self, wrong: dict[str, Any], said: str
+    ) -> None:
+        with pytest.raises(TypeError, match=said):
+            rprime.evaluate([0, 1], [0, 1], **wrong)
 
     @pytest.mark.parametrize("gates", ["gates.yaml", [{"index": "accuracy", "min_value": 0.9}]])
     def test_gates_are_a_mapping(self, gates: Any) -> None:
@@ -485,6 +503,29 @@ class TestScores:
             asked = client.evaluate(ITEMS, y_score=np.array(SCORES), **options)
         assert asked.content == rprime.evaluate(ITEMS, y_score=SCORES, **options).content
         assert asked.overall.brier_score.value is not None
+
+    def test_a_baseline_names_its_columns_as_the_candidate_does(self) -> None:
+        frame = library("pandas").DataFrame
+        turned, names = [row[::-1] for row in SCORES], NAMES[::-1]
+        same = rprime.evaluate(ITEMS, y_score=SCORES, labels=NAMES, baseline={"y_score": SCORES})
+        for given in (
+            {"y_score": frame(turned, columns=names), "baseline": {"y_score": TABLES["pandas"]()}},
+            {"y_score": SCORES, "baseline": {"y_score": frame(turned, columns=names)}},
+            {"y_score": frame(SCORES), "baseline": {"y_score": frame(SCORES)}},
+        ):
+            found = rprime.evaluate(ITEMS, **given)
+            for report in (same, found):
+                assert report.comparison is not None
+                assert report.comparison.overall["log_loss"].value == 0
+        bare: Any = {"y_score": turned}
+        named = frame(turned, columns=names)
+        explicit = rprime.evaluate(ITEMS, y_score=named, labels=names, baseline=bare)
+        assert explicit.comparison is not None
+        assert explicit.comparison.overall["log_loss"].value == 0
+        with pytest.raises(TypeError, match="name the columns on both sides, or pass `labels`"):
+            rprime.evaluate(ITEMS, y_score=named, baseline=bare)
+        with pytest.raises(TypeError, match="name the columns on both sides, or pass `labels`"):
+            rprime.compare({"y_true": ITEMS, "y_score": named}, bare)
 
     def test_what_is_no_number_is_named(self) -> None:
         broken = np.array(SCORES)

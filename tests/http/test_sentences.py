@@ -47,6 +47,16 @@ def with_rule(**members: Any) -> dict[str, Any]:
         ("/evaluate", {"beta": 0}, "`beta` must be greater than 0."),
         ("/evaluate", {"beta": None}, "Leave `beta` out instead of sending null."),
         ("/evaluate", {"labels": None}, "Leave `labels` out instead of sending null."),
+        (
+            "/evaluate",
+            {"gates": {"rules": None}},
+            "Give `rules` a value: it is required, and null is none.",
+        ),
+        (
+            "/evaluate",
+            {"alpha": 0.05},
+            "Member 2 of the object has a name that is not known here. It belongs in `gates`.",
+        ),
         ("/evaluate", {"top_k": 1.5}, "`top_k` must be an integer."),
         ("/evaluate", {"exact": 1}, "`exact` must be true or false."),
         ("/evaluate", {"intervals": "yes"}, "`intervals` must be 'all' or true or false."),

@@ -105,16 +105,27 @@ def column(values: object, name: str) -> list[Any]:
     items = _listed(values, name)
     if items and isinstance(items[0], list):
         hint = _MATRICES.get(name, "")
+        if all(isinstance(row, list) and len(row) == 1 for row in items):
+            hint = "; numpy.ravel makes it flat"
         raise TypeError(
             f"`{name}` has more than one dimension; it needs one value for each item{hint}"
         )
     return items
 
 
+def kind_of(value: object) -> str:
+    """Return the type of a value with its article, for messages: `an int`."""
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+_ONE_HOT = "numpy.argmax(..., axis=1) turns one-hot rows into classes"
 _MATRICES = {
-    "y_true": " (a confusion matrix is `confusion_matrix=...`)",
-    "y_pred": " (scores or probabilities of the classes are `y_score=...`)",
+    "y_true": f"; {_ONE_HOT}, and a confusion matrix is `confusion_matrix=...`",
+    "y_pred": f"; {_ONE_HOT}, and scores or probabilities of the classes are `y_score=...`",
 }
+_ITEMS = {"y_true", "y_pred", "sample_weight", "inclusion_probability", "groups"}
+_LABELS = {"labels", "indices", "families", "tags", "unclassified", "spurious"}
 
 
 def _listed(values: object, name: str) -> list[Any]:
@@ -132,7 +143,10 @@ def _listed(values: object, name: str) -> list[Any]:
         found = list(values)
     # An array without dimensions returns a number.
     if not isinstance(found, list):
-        raise TypeError(f"`{name}` is a {type(values).__name__}; it needs one value for each item")
+        needs = "be a list" if name in _LABELS else "be a matrix, such as a list of rows"
+        if name in _ITEMS or "/" in name:
+            needs = "have one value for each item"
+        raise TypeError(f"`{name}` is {kind_of(values)}; it must {needs}")
     return found
 
 
@@ -140,7 +154,7 @@ def _through_arrow(values: object, name: str) -> object:
     """Read an object that offers only the Arrow interface."""
     if find_spec("pyarrow") is None:
         raise TypeError(
-            f"`{name}` is a {type(values).__name__}, which only pyarrow can read here: "
+            f"`{name}` is {kind_of(values)}, which only pyarrow can read here: "
             "pip install pyarrow, or give a list"
         )
     import pyarrow as pa  # noqa: PLC0415 - only Arrow data need it
@@ -176,8 +190,9 @@ def _label(value: object, name: str, place: int) -> Label:
     if isinstance(value, Integral):
         return int(value)
     if not isinstance(value, Real):
-        said = f"a {kind.__name__}; a label is a string or an integer"
-        raise TypeError(f"`{name}[{place}]` is {said}")
+        said = f"{kind_of(value)}; a label is a string or an integer"
+        hint = ": .decode() or, of an array, .astype(str) returns strings"
+        raise TypeError(f"`{name}[{place}]` is {said}{hint if isinstance(value, bytes) else ''}")
     number = float(value)
     if math.isnan(number):
         return None
@@ -188,7 +203,7 @@ def _label(value: object, name: str, place: int) -> Label:
 
 def _number(value: object, where: str) -> float:
     if type(value).__name__ in _BOOLEANS or not isinstance(value, Real):
-        raise TypeError(f"{where} is a {type(value).__name__}; it must be a number")
+        raise TypeError(f"{where} is {kind_of(value)}; it must be a number")
     if not math.isfinite(value):
         raise ValueError(f"{where} is {value}; it must be a finite number")
     return int(value) if isinstance(value, Integral) else float(value)

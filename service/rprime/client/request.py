@@ -6,7 +6,16 @@ from typing import Any, Literal, TypedDict
 import orjson
 from pydantic import BaseModel
 
-from rprime.client.columns import column, frame_labels, labels, rows, score_labels, scores, weights
+from rprime.client.columns import (
+    column,
+    frame_labels,
+    kind_of,
+    labels,
+    rows,
+    score_labels,
+    scores,
+    weights,
+)
 
 Json = dict[str, Any]
 
@@ -87,7 +96,8 @@ class ModelFields(ItemFields, EvidenceFields, total=False):
 class SideFields(ModelFields, total=False):
     """One side of a comparison: evidence, or a stored evaluation by one of its names.
 
-    A baseline may be only `y_pred` or `y_score`: other predictions for the candidate's items. Names
+    A baseline may be only `y_pred` or `y_score`: other predictions for the candidate's items. The
+    columns of its `y_score` are named, or in the order of the `labels` of the candidate. Names
     belong to the project of the candidate; an id, `evaluation`, needs no project.
     """
 
@@ -166,8 +176,10 @@ class TrendFilters(HistoryFilters, SliceField, total=False):
     """What the evaluations of a trend must match, and the slice that it is about."""
 
 
-def document(given: Mapping[str, Any]) -> Json:
+def document(given: Mapping[str, Any], candidate: Json | None = None) -> Json:
     """Return a request as its JSON object, from arguments by name; None means absent.
+
+    Of a baseline, `candidate` is the document of what it is compared with.
 
     Raises
     ------
@@ -176,17 +188,34 @@ def document(given: Mapping[str, Any]) -> Json:
     """
     content: Json = {}
     for name, value in given.items():
-        if value is not None:
+        if value is not None and name != "baseline":
             convert = _CONVERT.get(name)
             content[name] = value if convert is None else convert(value, name)
+    true = content.get("y_true", (candidate or {}).get("y_true"))
     brought = {
         "confusion_matrix": frame_labels(given.get("confusion_matrix"), "confusion_matrix"),
-        "y_score": score_labels(given.get("y_score"), "y_score", content.get("y_true")),
+        "y_score": score_labels(given.get("y_score"), "y_score", true),
     }
     for name, found in brought.items():
         if found is not None and content.setdefault("labels", found) != found:
             raise ValueError(f"`labels` are not the columns of `{name}`; remove them")
+    if given.get("baseline") is not None:
+        content["baseline"] = _baseline(given, content)
     return content
+
+
+def _baseline(given: Mapping[str, Any], content: Json) -> Json:
+    """Convert a baseline, whose scores have names of columns if those of the candidate have."""
+    candidate = content.get("candidate", content)
+    found = _evidence(given["baseline"], "baseline", candidate)
+    named = given.get("candidate", given).get("labels") is None and "labels" in candidate
+    own = {"y_true", "labels"} & found.keys()
+    if named and not own and "y_score" in candidate and "y_score" in found:
+        raise TypeError(
+            "the columns of `y_score` have names, those of the baseline have none: name the "
+            "columns on both sides, or pass `labels`"
+        )
+    return found
 
 
 def body(**given: object) -> bytes:
@@ -206,22 +235,24 @@ def _plain(value: object, name: str) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     hint = _MAPPINGS.get(name, "")
-    raise TypeError(f"`{name}` is a {type(value).__name__}; it must be a mapping{hint}")
+    raise TypeError(f"`{name}` is {kind_of(value)}; it must be a mapping{hint}")
 
 
 _MAPPINGS = {
+    "baseline": ' such as {"y_pred": ...}',
+    "candidate": ' such as {"y_true": ..., "y_pred": ...}',
+    "population": ' such as {"prevalence": "uniform"} or {"prevalence": {"cat": 0.9, "dog": 0.1}}',
     "gates": ' such as {"rules": [...]}, or what yaml.safe_load reads from a file',
     "slice": ' such as {"region": "EU"}',
     "test_set": ' such as {"id": ...}',
 }
 
 
-def _evidence(value: object, name: str) -> Json:
+def _evidence(value: object, name: str, candidate: Json | None = None) -> Json:
     if isinstance(value, Mapping):
-        return document(value)
-    raise TypeError(
-        f'`{name}` is a {type(value).__name__}; it must be a mapping such as {{"y_pred": ...}}'
-    )
+        return document(value, candidate)
+    hint = _MAPPINGS.get(name, "")
+    raise TypeError(f"`{name}` is {kind_of(value)}; it must be a mapping{hint}")
 
 
 def _or_text(convert: Callable[[object, str], object]) -> Callable[[object, str], object]:
@@ -236,9 +267,10 @@ def _slices(value: object, name: str) -> object:
     """Convert the columns of slices by name, or the tables of slices."""
     if isinstance(value, Mapping):
         return {key: _slice_values(values, f"{name}/{key}") for key, values in value.items()}
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence) and not isinstance(value, str):
         return [_evidence(table, f"{name}/{place}") for place, table in enumerate(value)]
-    raise TypeError(f"`{name}` is a {type(value).__name__}; it must be a mapping by name")
+    hint = 'such as {"region": ["EU", "US", ...]}'
+    raise TypeError(f"`{name}` is {kind_of(value)}; it must be a mapping by name {hint}")
 
 
 def _slice_values(values: object, name: str) -> object:
@@ -255,7 +287,7 @@ _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     **dict.fromkeys(("sample_weight", "inclusion_probability"), weights),
     **dict.fromkeys(("unclassified", "spurious"), weights),
     **dict.fromkeys(("confusion_matrix", "cells", "cost", "cell_weights"), rows),
-    **dict.fromkeys(("baseline", "candidate", "options", "population"), _evidence),
+    **dict.fromkeys(("candidate", "options", "population"), _evidence),
     **dict.fromkeys(("gates", "slice", "test_set"), _plain),
     **dict.fromkeys(("indices", "families"), _keys),
     "y_score": scores,

@@ -103,7 +103,7 @@ def _located(path: Path, violations: Iterable[Violation]) -> Iterator[str]:
         if name is not None and isinstance(node, yaml.MappingNode):
             # The place of an unknown member is that of its name.
             node = next((key for key, _ in node.value if key.value == name), node)
-        word = f"'{node.value}': " if isinstance(node, yaml.ScalarNode) else ""
+        word = f"'{node.value}': " if isinstance(node, yaml.ScalarNode) and node.value else ""
         mark, place = node.start_mark, f"/gates{violation.pointer}"
         yield f"{mark.line + 1}:{mark.column + 1}: {word}{violation.detail} ({place})"
 

@@ -25,6 +25,7 @@ _SENTENCES = {
     "extra_forbidden": "A name is not known here: correct or remove it; /docs lists the names",
     "missing": "Add {name}, which is required",
     "null": "Leave {name} out instead of sending null",
+    "required_null": "Give {name} a value: it is required, and null is none",
     "union_tag_invalid": "The tag is none of the expected ones",
 }
 _WORDS = {

@@ -229,7 +229,10 @@ class PredictionsEvidence(LabelOptions):
 
 
 class PredictedScoresEvidence(LabelOptions):
-    """Other scores for the candidate's own items: compared item by item."""
+    """Other scores for the candidate's own items: compared item by item.
+
+    Without `labels` the columns are in the order of the candidate's.
+    """
 
     y_score: Annotated[_ScoreRows, _SCORES]
     y_pred: _Predictions | Absent = None

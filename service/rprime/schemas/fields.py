@@ -10,6 +10,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
 )
@@ -42,9 +43,11 @@ class NeverNull(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_not_null(cls, value: object) -> object:
+    def _is_not_null(cls, value: object, info: ValidationInfo) -> object:
         if value is None:
-            raise PydanticCustomError("null", "Leave it out instead of sending null")
+            needed = cls.model_fields[str(info.field_name)].is_required()
+            kind = "required_null" if needed else "null"
+            raise PydanticCustomError(kind, "null is no value")
         return value
 
     @classmethod

@@ -139,8 +139,10 @@ def _unknown(
     number = names.index(str(name)) + 1
     detail = f"Member {number} of the object has a name that is not known here."
     known = fields_at(model, location[:-1])
+    inner = (one for one in known if name in fields_at(model, (*location[:-1], one)))
+    hint = _hint(str(name), known, next(inner, None))
     place = pointer(*_named(location[:-1]))
-    return UnknownMember(place, "unknown_field", f"{detail} {_hint(str(name), known)}", str(name))
+    return UnknownMember(place, "unknown_field", f"{detail} {hint}", str(name))
 
 
 def _without_union_tags(found: Mapping[str, Any], document: Document) -> tuple[int | str, ...]:
@@ -165,16 +167,21 @@ def _member(content: Any, part: int | str) -> Any:  # noqa: ANN401 (any JSON val
     return content[part] if isinstance(content, list) and isinstance(part, int) else None
 
 
-def _hint(name: str, known: Sequence[str]) -> str:
-    """Say what an unknown member of an object, of a name of any length, may be."""
+def _hint(name: str, known: Sequence[str], inner: str | None) -> str:
+    """Say what an unknown member of an object may be; `inner` has a member of this name.
+
+    The name may have any length.
+    """
     name = name[:LONGEST_NAME].lower()
     meant = _MEANT.get(name)
+    if inner is not None and meant not in known:
+        return f"It belongs in `{inner}`."
     near = [meant] if meant in known else get_close_matches(name, known, n=1)
     near = near or [one for one in known if name and one.startswith(name)]
     if near:
         return f"Did you mean `{near[0]}`?"
     if len(known) > MOST_LISTED:
-        return "Leave it out; /docs lists the names."
+        return "Leave it out; docs/http-api.md lists the names."
     return f"Known here: {', '.join(f'`{one}`' for one in known)}."
 
 
