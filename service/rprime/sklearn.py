@@ -103,7 +103,16 @@ def report_from_estimator(
         "predict_proba" also evaluates the scores, and predicts what scores most.
     **request
         Options, a baseline and gates, as of `rprime.evaluate`.
+
+    Raises
+    ------
+    ValueError
+        If `response_method` is another one, such as "decision_function".
     """
+    if response_method not in {"predict", "predict_proba"}:
+        raise ValueError(
+            f"response_method is 'predict' or 'predict_proba', not {response_method!r}"
+        )
     if response_method == "predict":
         return evaluate(y, estimator.predict(X), **request)
     scores = estimator.predict_proba(X)

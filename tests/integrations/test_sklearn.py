@@ -50,6 +50,12 @@ def test_cross_validation_gives_the_values_of_scikit_learn() -> None:
         assert found[f"test_{name}"] == pytest.approx(expected[f"test_{name}"], rel=1e-9), name
 
 
+def test_only_labels_and_probabilities_are_asked_for() -> None:
+    model = SVC().fit(X, Y)
+    with pytest.raises(ValueError, match="'predict' or 'predict_proba', not 'decision_function'"):
+        report_from_estimator(model, X, Y, response_method="decision_function")  # type: ignore[arg-type] # refused
+
+
 def test_a_search_finds_the_best_by_it() -> None:
     # Between processes a scorer is pickled.
     loss = pickle.loads(pickle.dumps(scorer("error_rate")))  # noqa: S301 (made here)
