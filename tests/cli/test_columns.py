@@ -172,6 +172,36 @@ class TestEquality:
         compared = run("compare", file, other, "--json", "--server", server)
         assert compared.stdout == run("compare", file, other, "--json").stdout, compared.stderr
 
+    @pytest.mark.parametrize("stored", [False, True])
+    def test_other_items_are_named_in_every_rendering(
+        self, write: Write, gates: Path, server: str, tmp_path: Path, *, stored: bool
+    ) -> None:
+        other = write("other.csv", {"item_id": IDS, "y_true": TRUE, "y_pred": OTHER})
+        fewer = {name: values[9:] for name, values in {"item_id": IDS, **PLAIN}.items()}
+        fewer["y_true"] = ["cat", "dog", *fewer["y_true"][2:]]
+        relabelled = sum(a != b for a, b in zip(fewer["y_true"], TRUE[9:], strict=True))
+        baseline: tuple[object, ...] = ("--baseline", other)
+        if stored:
+            there = ("--server", server, "--project", "ids")
+            report(other, *there, "--version", "1")
+            baseline = (*there, "--version", "2", "--baseline", "version=1")
+        pages = {name: tmp_path / f"report.{name}" for name in ("html", "markdown", "junit")}
+        asked = [part for name, path in pages.items() for part in (f"--{name}", path)]
+        file = write("fewer.csv", fewer)
+        found = json.loads(report(file, *baseline, "--gates", gates, *asked))
+        assert found["comparison"]["items"] == {
+            "shared": 111,
+            "added": 0,
+            "removed": 9,
+            "relabelled": relabelled,
+        }
+        (said,) = (w["detail"] for w in found["warnings"] if w["code"] == "items_differ")
+        assert said.startswith("111 items are compared, by their ids: 9 others of the baseline")
+        for page in pages.values():
+            assert said in page.read_text(encoding="utf-8").replace("&#58;", ":")
+        shown = run("evaluate", file, *baseline, "--gates", gates).stdout
+        assert said in " ".join(shown.split())
+
     def test_ids_are_never_dropped_in_silence(self, write: Write, server: str) -> None:
         file = write("items.csv", {"item_id": IDS, **PLAIN})
         fewer = {"item_id": IDS[1:], "y_true": TRUE[1:], "y_pred": OTHER[1:]}

@@ -10,6 +10,7 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.scores.scores import Scores
 from tests.core.comparison_sides import side_of, table_side
 
 OPTIONS = Options(indices=("accuracy", "macro_f1", "recall"))
@@ -44,6 +45,13 @@ def test_shared_items_are_paired_and_the_others_counted() -> None:
     assert found.common_items is not None
     counts = found.common_items
     assert (counts.shared, counts.added, counts.removed, counts.relabelled) == (930, 30, 40, 10)
+    (warning,) = found.warnings
+    assert (warning.code, warning.pointer) == ("items_differ", "/comparison/items")
+    assert warning.detail == (
+        "930 items are compared, by their ids: 40 others of the baseline are missing, 30 are new, "
+        "and 10 have another true class, where that of the candidate counts. Values are of all "
+        "items of the candidate; baselines and changes are of the compared ones."
+    )
     both = np.arange(40, 970)
     expected = compare(
         side_of(true[both], new[both], 3), side_of(true[both], old[both], 3), OPTIONS
@@ -63,6 +71,52 @@ def test_nine_tenths_of_either_side_are_needed(kept: int, *, paired: bool) -> No
         OPTIONS,
     )
     assert found.comparability == ("common_items" if paired else "different")
+
+
+@pytest.mark.parametrize(
+    ("kept", "relabelled", "paired"),
+    [(1000, 100, True), (1000, 101, False), (950, 50, True), (950, 51, False)],
+)
+def test_relabelled_items_are_not_shared(kept: int, relabelled: int, *, paired: bool) -> None:
+    true, old, new = drawn()
+    ids, labelled = np.arange(1000), true.copy()
+    labelled[:relabelled] = (true[:relabelled] + 1) % 3
+    candidate = identified(true, new, ids, "new")
+    found = compare(candidate, identified(labelled[:kept], old[:kept], ids[:kept], "old"), OPTIONS)
+    assert found.comparability == ("common_items" if paired else "different")
+    assert (found.sets_differ is None) == paired
+    if found.sets_differ is not None:
+        said = f"they share {kept} items by their ids, {relabelled} with another true class"
+        assert said in found.sets_differ.replace(",000", "000")
+
+
+def test_identical_predictions_are_said() -> None:
+    true, old, new = drawn()
+    side = side_of(true, new, 3)
+    codes = [w.code for w in compare(side, side_of(true, new.copy(), 3), OPTIONS).warnings]
+    assert codes == ["same_predictions"]
+    assert compare(side, side_of(true, old, 3), OPTIONS).warnings == ()
+    scores = np.random.default_rng(1).random((2, true.size, 3))
+    mine, other = (replace(side, scores=Scores(true, values)) for values in scores)
+    assert [w.code for w in compare(mine, mine, OPTIONS).warnings] == ["same_predictions"]
+    assert compare(mine, other, OPTIONS).warnings == ()
+
+
+def test_what_keeps_equal_numbers_of_items_apart_is_named() -> None:
+    true, old, new = drawn()
+    here = replace(side_of(true, new, 3), fingerprint="here")
+    moved = replace(side_of(true[::-1], old[::-1], 3), fingerprint="there")
+    assert compare(here, moved, OPTIONS).sets_differ == (
+        "The test sets differ: both have 1,000 items, in another order or with other true classes. "
+        "Bring the items of both into one order, or compare two files with a column `item_id` "
+        "(CSV, Arrow, Parquet or NPZ), which need no order."
+    )
+    ids = identified(true.copy(), old, np.arange(1000), "there")
+    for sides, lacking in (((here, ids), "candidate"), ((ids, here), "baseline")):
+        assert compare(*sides, OPTIONS).sets_differ == (
+            f"The items cannot be matched: the {lacking} has no column `item_id`, unlike the other "
+            "side. Send it with both, or leave it out of both."
+        )
 
 
 def test_test_sets_that_differ_are_described() -> None:

@@ -624,7 +624,7 @@ def test_a_gate_that_fails_for_lack_of_evidence_was_not_judged() -> None:
     failing_floor = judged(gate_of(drop(), floor(0.95)), here, there)
     assert (failing_floor.verdict, failing_floor.judged) == ("fail", True)
     assert failing_floor.message.startswith(
-        "The gate failed: accuracy.min_value. The test sets differ: the candidate has 1,000 items "
+        "The gate failed: accuracy.min_value. The test sets differ: both have 1,000 items, but "
     )
     first_run = judged(drop(), here)
     assert (first_run.verdict, first_run.judged) == ("inconclusive", False)
@@ -706,7 +706,7 @@ def test_different_test_sets_are_not_comparable() -> None:
     }
     assert (result.verdict, result.judged) == ("fail", False)
     assert result.message.startswith(
-        "The gate could not be judged. The test sets differ: the candidate has 1,000 items and "
+        "The gate could not be judged. The test sets differ: both have 1,000 items, but not "
     )
     assert result.message.count("differ") == 1
 

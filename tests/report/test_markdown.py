@@ -192,6 +192,6 @@ def test_what_was_not_compared_says_so() -> None:
     text = render_markdown(different())
     assert "Not compared with `main (1.9.3)`: the test sets differ." in text
     assert "## ✗ Gate failed, but could not be judged" in text
-    assert text.count("The test sets differ: the candidate has") == 1
+    assert text.count("The test sets differ: both have") == 1
     assert "### Failing rules" not in text
     assert "Compared with `main (1.9.3)`, as two tables." in render_markdown(cifar())

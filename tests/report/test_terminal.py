@@ -80,7 +80,7 @@ def test_a_comparison_that_could_not_be_made_is_one_sentence() -> None:
     text = render_terminal(different())
     assert text.startswith("✗ Gate failed, but could not be judged")
     assert text.count("not comparable") == 0
-    assert text.count("The test sets differ: the candidate has") == 1
+    assert text.count("The test sets differ: both have") == 1
 
 
 def test_a_pass_names_what_is_undecided() -> None:

@@ -220,9 +220,13 @@ class Assessment:
         if self.has_budget and self.look is None:
             more = "docs/gates.md#repeated-looks"
             found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, more))
-        for part in (self.comparison, self.anchor, self.verdict):
-            if part is not None:
-                found += part.warnings
+        if self.comparison is not None:
+            found += self.comparison.warnings
+        for one in () if self.anchor is None else self.anchor.warnings:
+            said = f"Against the anchor: {one.detail}"
+            found.append(replace(one, pointer="/gate/since_anchor", detail=said))
+        if self.verdict is not None:
+            found += self.verdict.warnings
         return tuple(found)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from rprime.core.evaluate import Evaluation
+from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.names import shown
 from rprime.report.remarks import remarks_of
 from rprime.report.subject import ReportSubject
@@ -22,7 +23,8 @@ def render_junit(subject: ReportSubject) -> bytes:
     What fails the gate is a failure, or an error where it could not be judged, whatever was found:
     a report of an undefined value that reads as green would pass what the gate does not. What
     only warns, and what is open, is skipped, for that is all the format has between green and red.
-    What a whole comparison lacks is said once, in a case of its own.
+    What a whole comparison lacks is said once, in a case of its own. The output of the suite has
+    the warnings that are not about single classes.
     """
     gate = subject.gate
     if gate is not None and gate.results:
@@ -43,6 +45,10 @@ def render_junit(subject: ReportSubject) -> bytes:
         suite.set("timestamp", subject.created_at.isoformat(timespec="seconds"))
     suite.append(_properties(subject))
     suite.extend(cases)
+    known = [warning for warning in grouped_warnings(subject) if warning.label is None]
+    if known:
+        said = (f"Warning: {shown(warning.before)} [{warning.code}]" for warning in known)
+        ET.SubElement(suite, "system-out").text = "\n".join(said)
     ET.indent(root)
     document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"

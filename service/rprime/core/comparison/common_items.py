@@ -10,7 +10,7 @@ from rprime.core.items import Items, table_of
 from rprime.core.scores.scores import Scores
 
 LEAST_SHARED = 0.9
-"""Share of the items of each side that both must have to be paired."""
+"""Share of the items of each side that both must have, of the same class, to be paired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,58 @@ def count_common(candidate: Side, baseline: Side) -> tuple[CommonItems | None, t
 
 
 def enough(common: CommonItems) -> bool:
-    """Whether two sides share so many items that these are compared, paired."""
+    """Whether two sides share so many items of the same class that these are compared, paired."""
     largest = common.shared + max(common.added, common.removed)
-    return common.shared > 0 and common.shared >= LEAST_SHARED * largest
+    kept = common.shared - common.relabelled
+    return kept > 0 and kept >= LEAST_SHARED * largest
+
+
+def items_differ(common: CommonItems) -> str:
+    """Say which items are compared, and which numbers of a report are of other ones."""
+    return (
+        f"{common.shared:,} items are compared, by their ids: {common.removed:,} others of the "
+        f"baseline are missing, {common.added:,} are new, and {common.relabelled:,} have another "
+        "true class, where that of the candidate counts. Values are of all items of the "
+        "candidate; baselines and changes are of the compared ones."
+    )
 
 
 def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> str:
-    """Say in one sentence how two test sets differ, and whether ids would help."""
+    """Say in a few words how two test sets differ, and what would help."""
+    sides = {"candidate": candidate, "baseline": baseline}
+    items = {name: side.items for name, side in sides.items() if side.items is not None}
+    without = [name for name, known in items.items() if known.ids is None]
+    if len(items) == len(sides) and len(without) == 1:
+        return (
+            f"The items cannot be matched: the {without[0]} has no column `item_id`, unlike the "
+            "other side. Send it with both, or leave it out of both."
+        )
+    parts = [_numbers(candidate, baseline)]
+    advice = "Compare with a baseline that was evaluated on this test set."
+    if not shares_class(candidate, baseline):
+        parts.append("no class has items on both sides")
+    elif common is not None:
+        others = f", {common.relabelled:,} with another true class" if common.relabelled else ""
+        parts.append(
+            f"they share {common.shared:,} items by their ids{others}, and a paired comparison "
+            f"needs 90 % of either{' with the same one' if others else ''}"
+        )
+    elif len(items) < len(sides):
+        advice = f"Send the items of both in one order, or {_FILES}."
+    else:
+        advice = f"Bring the items of both into one order, or compare {_FILES}."
+    return f"The test sets differ: {'; '.join(parts)}. {advice}"
+
+
+_FILES = "two files with a column `item_id` (CSV, Arrow, Parquet or NPZ), which need no order"
+
+
+def _numbers(candidate: Side, baseline: Side) -> str:
+    """Say how the numbers of items differ; where they do not, what else does."""
     ours, theirs = candidate.table, baseline.table
-    parts = [f"the candidate has {ours.total:,.0f} items and the baseline {theirs.total:,.0f}"]
+    said = f"the candidate has {ours.total:,.0f} items and the baseline {theirs.total:,.0f}"
+    if ours.total == theirs.total:
+        said = f"both have {ours.total:,.0f} items"
     with np.errstate(all="ignore"):
         shares = ours.support / ours.total, theirs.support / theirs.total
         apart = np.nan_to_num(np.abs(shares[0] - shares[1]))
@@ -68,23 +111,12 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
     if apart[worst] > 0:
         now, before = (100 * float(share[worst]) for share in shares)
         name = candidate.labels[worst]
-        parts.append(f"class `{name}` has {now:.3g} % of them instead of {before:.3g} %")
-    advice = "Compare with a baseline that was evaluated on this test set."
-    if not shares_class(candidate, baseline):
-        parts.append("no class has items on both sides")
-    elif common is not None:
-        parts.append(
-            f"they share {common.shared:,} items by their ids, and a paired comparison needs 90 % "
-            "of either"
-        )
-    elif candidate.items is None or baseline.items is None:
-        advice = f"Send the items of both with {_COLUMN}: then shared ones are compared."
-    else:
-        advice = f"Send both with {_COLUMN}: then the items that they share are compared."
-    return f"The test sets differ: {'; '.join(parts)}. {advice}"
-
-
-_COLUMN = "a column `item_id` in a body of columns (CSV, Arrow, Parquet, NPZ)"
+        return f"{said}; class `{name}` has {now:.3g} % of them instead of {before:.3g} %"
+    if ours.total != theirs.total:
+        return said
+    if candidate.fingerprint is None or baseline.fingerprint is None:
+        return f"{said}, but not the same identifier of a test set"
+    return f"{said}, in another order or with other true classes"
 
 
 def supports_differ(candidate: Side, baseline: Side) -> str | None:

@@ -29,6 +29,7 @@ from rprime.core.comparison.common_items import (
     CommonItems,
     count_common,
     enough,
+    items_differ,
     sets_differ,
     supports_differ,
     with_items,
@@ -151,14 +152,16 @@ def compare(
         options = replace(options, undefined="null", indices=indices)
     relation = comparability(ours, theirs)
     common, places = count_common(ours, theirs) if relation == "different" else (None, ())
+    said = None
     if common is not None and enough(common) and ours.items is not None:
-        relation = "common_items"
+        relation, said = "common_items", items_differ(common)
         true = ours.items.true[places[0]]
         ours, theirs = (
             with_items(side, own, true) for side, own in zip((ours, theirs), places, strict=True)
         )
     values = _align_values(aligned, ours, theirs, options, relation)
-    differ = sets_differ(ours, theirs, common) if relation == "different" else None
+    if relation == "different":
+        said = sets_differ(ours, theirs, common)
     items = values.pairs if isinstance(values.pairs, PairedItems) else None
     changed = None
     if aligned.common.size and values.comparable:
@@ -175,10 +178,10 @@ def compare(
         shift=None if items is None else shift(items.joint, grouped=items.grouped),
         changes=changed,
         attributions=_attributions(values, attributed if aligned.common.size else attributed or ()),
-        warnings=tuple(_warnings(relation, values, aligned, (ours, theirs), differ)),
+        warnings=tuple(_warnings(relation, values, aligned, (ours, theirs), said)),
         aligned=values,
         common_items=common if relation == "common_items" else None,
-        sets_differ=differ,
+        sets_differ=said if relation == "different" else None,
     )
 
 
@@ -322,24 +325,38 @@ def _warnings(
     values: AlignedValues,
     aligned: Alignment,
     sides: tuple[Side, Side],
-    differ: str | None,
+    said: str | None,
 ) -> Iterator[Warning]:
     supports = supports_differ(*sides) if values.pairs is None else None
     if relation == "unknown":
         yield _warning("test_set_unknown", supports)
-    if differ is not None:
-        yield _warning("different_test_sets", differ)
+    if relation == "different":
+        yield _warning("different_test_sets", said)
+    elif relation == "common_items":
+        yield _warning("items_differ", said, at="/comparison/items")
     elif values.one_test_set and values.pairs is None:
         yield _warning("unpaired")
         if supports:
             yield _warning("supports_differ", supports)
     if aligned.common.size and not aligned.same_classes:
         yield _warning("classes_differ")
+    if relation in PAIRED and _predict_the_same(*sides):
+        yield _warning("same_predictions", at="/comparison/flips")
 
 
-def _warning(code: str, more: str | None = None) -> Warning:
+def _predict_the_same(ours: Side, theirs: Side) -> bool:
+    """Whether no prediction of the same items differs, and no score that both have."""
+    new, old = ours.items, theirs.items
+    if new is None or old is None or not np.array_equal(new.predicted, old.predicted):
+        return False
+    if ours.scores is None or theirs.scores is None:
+        return True
+    return np.array_equal(ours.scores.values, theirs.scores.values)
+
+
+def _warning(code: str, more: str | None = None, at: str = "/comparison") -> Warning:
     message = " ".join(filter(None, (TEXTS.get(code), more)))
-    return Warning(code, "/comparison", message, "docs/statistics.md#comparability")
+    return Warning(code, at, message, "docs/statistics.md#comparability")
 
 
 TEXTS = {
@@ -350,6 +367,8 @@ TEXTS = {
     "per-item predictions of both sides.",
     "supports_differ": "Both sides claim the same test set, but their classes do not have the "
     "same numbers of items.",
+    "same_predictions": "No prediction differs from the baseline. Check that it is the model in "
+    "use, and not the candidate itself.",
     "classes_differ": "The sides declare different classes: classes of only one side and indices "
     "that depend on the list of classes are not compared.",
 }
