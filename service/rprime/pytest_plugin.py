@@ -207,8 +207,8 @@ def _read(path: Path) -> object:
 
 def _described(gate: "Gate") -> str:
     """Describe a verdict and, line by line, the results that do not pass."""
-    from rprime.report.verdicts import finding, headline, ranked, said, separate, summary
+    from rprime.report.verdicts import finding, headline, said, separate, summary
 
-    results = [result for result in ranked(separate(gate.results)) if result.effect != "pass"]
+    results = [result for result in separate(gate.results) if result.effect != "pass"]
     lines = [f"{finding(result)}: {said(result)}" for result in results]
     return "\n".join([f"{headline(gate).words}. {summary(gate)}", *lines])

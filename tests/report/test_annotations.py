@@ -48,7 +48,7 @@ def test_a_rule_has_one_annotation_with_a_sentence_for_each_result() -> None:
     assert subject.gate is not None
     own = [result for result in subject.gate.results if result.rule == "recall.max_drop"]
     failing = [result for result in own if result.effect == "fail"]
-    error = commands(subject)[0]
+    error = next(one for one in commands(subject) if one[2].startswith("recall"))
     assert error[2] == f"recall.max_drop%3A {len(failing)} results fail the gate"
     assert [sentence.split(" (")[0] for sentence in error[3].split("%0A")] == [
         result.message.split(" (")[0] for result in failing

@@ -10,13 +10,14 @@ import pytest
 import typer
 
 from rprime.cli import app
+from rprime.core.gates.rules import Gate, Rule
 from rprime.core.options import Options
 from rprime.history.pending_evaluation import links_of
 from rprime.report.annotations import render_annotations
 from rprime.report.formats import BY_MEDIA_TYPE, BY_NAME, BY_SUFFIX, FORMATS, Format
 from rprime.report.subject import ReportSubject
 from rprime.report.terminal import render_terminal
-from tests.report.report_subjects import SUBJECTS, cifar, many, of_paper
+from tests.report.report_subjects import SUBJECTS, cifar, many, of_items, of_paper
 
 RENDERINGS: dict[str, Callable[[ReportSubject], str | bytes]] = {
     **{entry.name: entry.render for entry in FORMATS},
@@ -92,3 +93,21 @@ def test_a_comparison_without_a_gate_is_enough(name: str) -> None:
 def test_the_whole_content_type_is_declared() -> None:
     assert BY_NAME["markdown"].content_type == "text/markdown; charset=utf-8"
     assert "version=1.0.0" in BY_NAME["openmetrics"].content_type
+
+
+@pytest.mark.parametrize("name", ["terminal", "annotations", "markdown", "html"])
+def test_what_decides_stands_in_a_list_that_is_cut(name: str) -> None:
+    rules = (
+        Rule(index="recall", kind="max_drop", limit=0.05, classes="all"),
+        Rule(index="accuracy", kind="max_drop", limit=0.05),
+    )
+    subject = of_items(tuple(f"class {i:03d}" for i in range(60)), 600, gate=Gate(rules=rules))
+    assert subject.gate is not None
+    *classes, overall = (
+        one.model_copy(update={"effect": "warn", "verdict": "inconclusive", "suspect": False})
+        for one in subject.gate.results
+    )
+    suspect = overall.model_copy(update={"suspect": True, "message": "accuracy decides."})
+    gate = subject.gate.model_copy(update={"results": [*classes, suspect]})
+    found = RENDERINGS[name](replace(subject, gate=gate))
+    assert "accuracy decides." in str(found)

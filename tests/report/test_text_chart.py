@@ -82,3 +82,8 @@ def test_without_values_nothing_is_drawn(result: Result) -> None:
     assert text_chart(None) == text_chart(of_paper().gate) == ""
     assert one(result, delta=None) == []
     assert one(result, slice={"region": "EU"}, class_=None)[1].startswith("  ✗ region=EU ")
+
+
+def test_long_names_that_differ_in_their_ends_are_told_apart(result: Result) -> None:
+    lines = {one(result, class_=f"a very long name of a class {i}")[1][: NAMES + 1] for i in "12"}
+    assert len(lines) == 2

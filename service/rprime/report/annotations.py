@@ -1,7 +1,6 @@
 """Annotations: workflow commands by which a job on GitHub marks the rules that are not kept."""
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
 
 from rprime.report.decimals import plural
 from rprime.report.names import clipped, isolated, shown
@@ -53,7 +52,10 @@ def _kind(result: Result) -> str | None:
 
 
 def _commands(kind: str, results: list[Result], places: Mapping[str, Place]) -> Iterator[str]:
-    rules = [(rule, list(own)) for rule, own in groupby(results, lambda result: result.rule)]
+    by_rule: dict[str, list[Result]] = {}
+    for result in results:
+        by_rule.setdefault(result.rule, []).append(result)
+    rules = list(by_rule.items())
     # The last notice is that of the verdict.
     most = MOST_OF_A_KIND - (kind == "notice")
     fitting = most if len(rules) <= most else most - 1

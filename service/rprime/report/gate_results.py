@@ -26,7 +26,7 @@ SIGNS: dict[str, tuple[str, Tone]] = {
 def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
     """Group the results of a gate by effect: passes are folded, and many warnings beside failures.
 
-    What fails the gate has no title and is never folded. Of the rest suspects come first.
+    What fails the gate has no title and is never folded.
     """
     results = [] if gate is None else separate(gate.results)
     axes = axes_of_rules(results)
@@ -36,7 +36,6 @@ def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
         found = [result for result in results if result.effect == effect]
         if not found:
             continue
-        found.sort(key=lambda result: not result.suspect)
         folded = effect == "pass" or (effect == "warn" and failed and len(found) > MOST_OPEN)
         most = MOST_FOLDED if folded else MOST_RESULTS if effect == "fail" else MOST_OPEN
         left_out = max(len(found) - most, 0)

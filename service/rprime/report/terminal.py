@@ -22,7 +22,7 @@ from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS
 from rprime.report.slices import slice_table
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import Tone, finding, headline, ranked, said, separate, summary
+from rprime.report.verdicts import Tone, finding, headline, said, separate, summary
 
 MOST_CLASSES = 20
 MOST_RESULTS = 20
@@ -108,7 +108,7 @@ def _table(*columns: str, left: int = 1) -> Table:
 def _results(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
     """Show what does not pass, each result with its sentence below."""
     results = () if subject.gate is None else subject.gate.results
-    found = [r for r in ranked(separate(results)) if r.effect != "pass"]
+    found = [r for r in separate(results) if r.effect != "pass"]
     if not found:
         return
     yield Text()

@@ -5,8 +5,8 @@ from rich.cells import set_cell_size
 from rprime.report.decimals import percent, plural
 from rprime.report.gate_results import SIGNS, axes_of_rules, mark_of_result
 from rprime.report.marks import Axis, Mark
-from rprime.report.names import clipped, isolated, shown
-from rprime.report.verdicts import judged, ranked, separate
+from rprime.report.names import isolated, shortened, shown
+from rprime.report.verdicts import judged, separate
 from rprime.schemas.gate import Gate, Result
 
 MOST_LINES = 12
@@ -17,11 +17,11 @@ WIDTH, NAMES = 40, 24
 def text_chart(gate: Gate | None) -> str:
     """Draw the results that have a value as a block of code of Markdown; empty where none has.
 
-    They stand in the order of the rules; of many, those that fail are kept.
+    They stand by their rules; of many, those that decide are kept.
     """
     results = [] if gate is None else separate(gate.results)
     axes = axes_of_rules(results)
-    found = [(r, mark) for r in ranked(results) if (mark := mark_of_result(r, axes[r.rule]))]
+    found = [(r, mark) for r in results if (mark := mark_of_result(r, axes[r.rule]))]
     if not found:
         return ""
     kept = found[:MOST_LINES]
@@ -49,7 +49,7 @@ def _line(result: Result, mark: Mark) -> str:
 
 
 def _name(text: str) -> str:
-    text = clipped(text, NAMES)
+    text = shortened(text, NAMES)
     return isolated(set_cell_size(text, NAMES))
 
 

@@ -108,8 +108,18 @@ def tally(gate: Gate) -> str:
 
 
 def separate(results: Iterable[Result]) -> list[Result]:
-    """Return the results that the message of the gate does not explain all at once."""
-    return [result for result in results if result.reason not in COMMON_CAUSES]
+    """Return the results that the message of the gate does not explain all at once, in order.
+
+    First are those that fail the gate, then warnings. Of each, what is only undecided comes last
+    and an overall index before classes and slices, so that a cut list has what decides.
+    """
+    return sorted((one for one in results if one.reason not in COMMON_CAUSES), key=_importance)
+
+
+def _importance(result: Result) -> tuple[int, bool, bool]:
+    undecided = result.verdict in {"inconclusive", "waived"} and not result.suspect
+    partial = result.class_ is not None or result.slice is not None
+    return EFFECT_ORDER.index(result.effect), undecided, partial
 
 
 def compared(comparison: Comparison | None) -> tuple[str, str]:
@@ -119,11 +129,6 @@ def compared(comparison: Comparison | None) -> tuple[str, str]:
         return "Not compared with", ": the test sets differ"
     how = "item by item" if pairing == "paired" else "as two tables"
     return "Compared with", f", {how}"
-
-
-def ranked(results: Iterable[Result]) -> list[Result]:
-    """Order results: what fails the gate first, then warnings, otherwise as they are."""
-    return sorted(results, key=lambda result: EFFECT_ORDER.index(result.effect))
 
 
 def finding(result: Result) -> str:
