@@ -49,6 +49,11 @@ def test_the_version_is_this_one() -> None:
     }
 
 
+def test_the_page_and_the_examples_have_the_same_rules() -> None:
+    of_examples = yaml.safe_load((EXAMPLES / "gates.yaml").read_bytes())
+    assert yaml.safe_load(block("# gates.yaml")) == {"rules": of_examples["rules"]}
+
+
 @pytest.mark.slow
 def test_the_workflow_is_valid_and_fails_for_a_worse_model(folder: Path) -> None:
     file = folder / "workflow.yml"
