@@ -134,12 +134,15 @@ def test_an_unknown_evaluation_is_not_promoted(promoting: Promoting) -> None:
 def test_a_first_evaluation_is_announced(rprime: Run, serve_app: ServeApp, tmp_path: Path) -> None:
     file = tmp_path / "request.json"
     with keeping(serve_app, tmp_path) as client:
-        for errors, announced in ((1, True), (2, False)):
+        for errors, announced in ((1, True), (1, False), (2, False)):
             file.write_text(json.dumps(matrix(errors, project=None)))
             given = ("--project", "petz", "--server", str(client.base_url), "--json")
-            done = rprime("evaluate", str(file), *given)
+            done = rprime("evaluate", str(file), *given, "--tag", "again" if announced else "new")
             assert done.returncode == 0, done.stderr
             assert ("FIRST evaluation of project petz" in done.stderr) is announced
+            identifier, again = json.loads(done.stdout)["id"], errors == 1 and not announced
+            said = f"stored already, as {identifier} without these `tags`, and stays so: delete it"
+            assert (said in done.stderr) is again
 
 
 def test_a_baseline_of_another_model_is_named(

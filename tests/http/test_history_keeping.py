@@ -88,7 +88,11 @@ def test_a_stored_baseline_needs_a_project(client: httpx.Client) -> None:
 
 def test_the_same_once_more_is_the_one_that_is_there(client: httpx.Client) -> None:
     first = keep(client, matrix(version="1"))
-    assert keep(client, matrix(version="1"), 200) == first
+    again = keep(client, matrix(version="1"), 200)
+    codes = [[warning["code"] for warning in one.pop("warnings")] for one in (first, again)]
+    assert (codes[0].pop(), codes[1].pop()) == ("first_evaluation", "already_stored")
+    assert codes[0] == codes[1]
+    assert again == first
     others: list[Json] = [{"version": "2"}, {"model": "m"}, {"errors": 6}, {"beta": 2.0}]
     others += [{"branch": "main"}, {"commit": "4af1"}]
     for other in others:
@@ -125,9 +129,9 @@ def test_what_a_repetition_adds_is_not_lost_in_silence(
     first = keep(client, labels(keep_items=False, tags=["a"]))
     again = keep(client, labels(**{"keep_items": False, **more}), 200)
     assert again["id"] == first["id"]
-    said = [one["detail"] for one in again["warnings"] if one["code"] == "already_stored"]
-    assert said == ([] if lacks is None else [said[0]])
-    assert lacks is None or f"without {lacks}, and" in said[0]
+    (said,) = (one["detail"] for one in again["warnings"] if one["code"] == "already_stored")
+    rest = f" without {lacks}, and stays so: delete it to store it anew." if lacks else "."
+    assert said == f"This evaluation is stored already, as {first['id']}{rest}"
 
 
 def test_a_key_gets_the_same_answer_again(client: httpx.Client) -> None:
@@ -367,7 +371,11 @@ def test_each_of_a_batch_is_kept_by_itself(client: httpx.Client) -> None:
     assert batch.status_code == 207
     results = batch.json()["results"]
     assert [result["status"] for result in results] == [201, 200, 200, 422]
-    assert results[0]["report"] == results[2]["report"]
+    assert results[0]["report"]["id"] == results[2]["report"]["id"]
+    assert [result["report"]["warnings"][-1]["code"] for result in results[:3:2]] == [
+        "first_evaluation",
+        "already_stored",
+    ]
     assert results[0]["report"]["labels"] == LABELS
 
 
@@ -380,4 +388,5 @@ def test_what_was_acknowledged_is_there_after_a_restart(
     with keeping(serve_app, tmp_path) as client:
         first = keep(client, matrix(version="1"))
     with keeping(serve_app, tmp_path) as client:
-        assert keep(client, matrix(version="1"), 200) == first
+        assert keep(client, matrix(version="1"), 200)["id"] == first["id"]
+        assert client.get(f"/v1/evaluations/{first['id']}").json() == first

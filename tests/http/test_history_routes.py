@@ -193,7 +193,7 @@ def test_a_comparison_is_found_as_it_was_given(client: httpx.Client) -> None:
     assert made.headers["evaluation-verdict"] == "fail"
     path = made.headers["location"]
     shown = {
-        media: client.post("/v1/evaluate", json=content, headers={"Accept": media})
+        media: client.get(path, headers={"Accept": media})
         for media in ("text/markdown", "text/html", "text/csv", "application/xml")
     }
     assert client.delete(f"/v1/evaluations/{old['id']}").status_code == 204

@@ -98,9 +98,12 @@ def _run_on_server(
     if answer.engine_version != __version__:
         there = answer.engine_version
         say(f"the service computes with version {there}, the renderings with {__version__}")
-    if any(warning.code == "first_evaluation" for warning in answer.warnings):
-        project = getattr(answer, "project", None)
-        say(f"FIRST evaluation of project {project}: there was no such project before")
+    for warning in answer.warnings:
+        if warning.code == "first_evaluation":
+            project = getattr(answer, "project", None)
+            say(f"FIRST evaluation of project {project}: there was no such project before")
+        elif warning.code == "already_stored":
+            say(warning.detail)
     assessment = evaluation_request.assessment
     read_so = assessment.notes if assessment else evaluation_request.evidence.warnings
     known = {(warning.code, warning.detail) for warning in answer.warnings}

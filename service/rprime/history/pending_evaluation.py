@@ -200,19 +200,18 @@ class PendingEvaluation:
             look=assessment.look if assessment and assessment.has_budget else None,
         )
 
-    def lacking(self, stored: StoredEvaluation) -> tuple[Warning, ...]:
-        """Warn of what an equal evaluation that is stored already lacks."""
+    def already(self, stored: StoredEvaluation) -> Warning:
+        """Say which equal evaluation is stored already, and what it lacks."""
         new = self.record
         lacks = {
             "these `tags`": not {*new.tags} <= {*stored.tags},
             "its items": new.items is not None and not stored.keeps_items,
             "this `source`": new.source not in {None, stored.source},
         }
-        if not any(lacks.values()):
-            return ()
         parts = " and ".join(name for name, holds in lacks.items() if holds)
-        detail = f"It was stored before without {parts}, and stays so: delete it to store it anew."
-        return (Warning("already_stored", "", detail, "docs/http-api.md#storing"),)
+        rest = f" without {parts}, and stays so: delete it to store it anew" if parts else ""
+        detail = f"This evaluation is stored already, as {stored.id}{rest}."
+        return Warning("already_stored", "", detail, "docs/http-api.md#storing")
 
     def report(self, *, with_table: bool = False) -> bytes:
         """Render the report, equal to a later one from the store."""

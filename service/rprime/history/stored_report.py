@@ -44,7 +44,8 @@ class StoredReport:
     """A stored evaluation, with items only where they came in groups, for its intervals.
 
     Indices are the keys of what is computed, None: what it was asked for. With a slice all of it is
-    about that slice, without comparison and verdict. What this answer warns about is `added`.
+    about that slice, without comparison and verdict. `already` says that it answers a request which
+    stored nothing new.
     """
 
     stored: StoredEvaluation
@@ -54,7 +55,7 @@ class StoredReport:
     scores: ScoreSummary | None = None
     slices: Slices | None = None
     slice: SliceName = field(default_factory=dict)
-    added: tuple[Warning, ...] = ()
+    already: Warning | None = None
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -67,7 +68,7 @@ class StoredReport:
             self.stored.project,
             scored="scored" in self._extras,
             sliced="sliced" in self._extras and self.slices is None,
-            first="first" in self._extras,
+            first="first" in self._extras and self.already is None,
         )
         return replace(found, warnings=found.warnings + beside + self.warnings)
 
@@ -83,7 +84,8 @@ class StoredReport:
     def warnings(self) -> tuple[Warning, ...]:
         """What weakened its comparison or its verdict."""
         given = tuple(Warning(**one) for one in self._extras.get("warnings", ()))
-        return (*given, *((ITEMS_GONE,) if self._lacks_groups else ()), *self.added)
+        gone = (ITEMS_GONE,) if self._lacks_groups else ()
+        return (*given, *gone, *(() if self.already is None else (self.already,)))
 
     def at(self, population: Population | None) -> "StoredReport":
         """Return it at another population, without what is about the one it was stored with."""

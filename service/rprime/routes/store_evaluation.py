@@ -182,7 +182,7 @@ class Storing:
             return self._replayed(stored.replay)
         evaluation = self.store.get(stored.id)
         found = stored_report(evaluation, self.store, self.options.limits.top_confusions)
-        found = replace(found, added=pending.lacking(evaluation))
+        found = replace(found, already=pending.already(evaluation))
         return StoredResponse(HTTPStatus.OK, self._content(found), stored.id, evaluation.verdict)
 
     def _content(self, found: PendingEvaluation | StoredReport) -> bytes:
