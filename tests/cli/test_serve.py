@@ -67,6 +67,46 @@ def test_several_workers_serve_one_address(serve: Serve) -> None:
         assert client.get("/livez").status_code == 200
 
 
+def is_refused(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_workers_that_stop_let_nobody_connect(serve: Serve, processes: dict[int, int]) -> None:
+    head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
+    head += b"Content-Type: application/json\r\n\r\n"
+    with serve("--workers", "2", RPRIME_STORE="none", RPRIME_STOP_SECONDS="3") as client:
+        assert client.get("/livez").status_code == 200
+        address = client.base_url.host, client.base_url.port or 0
+        with socket.create_connection(address) as unfinished:
+            unfinished.sendall(head)
+            os.kill(processes[address[1]], signal.SIGTERM)
+            wait_until(lambda: is_refused(address))
+            # The request is still waited for, so the service has not ended.
+            unfinished.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                unfinished.recv(1)
+
+
+def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
+    env = environment(RPRIME_STORE="none")
+    command = [RPRIME, "serve", "--port", "0", "--workers", "2"]
+    with (tmp_path / "log").open("w") as log:
+        parent = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=log, text=True)
+    assert parent.stdout is not None
+    with parent.stdout:
+        port = int(parent.stdout.readline().partition("127.0.0.1:")[2].partition(",")[0])
+    assert httpx.get(f"http://127.0.0.1:{port}/livez", timeout=30).status_code == 200
+    parent.kill()
+    parent.wait()
+    wait_until(lambda: is_refused(("127.0.0.1", port)))
+    events = [json.loads(line)["event"] for line in (tmp_path / "log").read_text().splitlines()]
+    assert events.count("parent_ended") == 2
+
+
 def test_several_workers_on_sqlite_are_refused(rprime: Run) -> None:
     done = rprime("serve", "--workers", "2")
     assert done.returncode == 2

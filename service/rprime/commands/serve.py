@@ -210,8 +210,10 @@ def _application(settings: "Settings") -> "FastAPI":
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     from rprime.app import create_app
     from rprime.server import logs
+    from rprime.server.supervisor import stop_with_parent
 
     logs.configure()
+    stop_with_parent()
     app = create_app(settings)
     keyring = app.state.services.keyring
     if keyring is not None:

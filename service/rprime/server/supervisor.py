@@ -1,8 +1,10 @@
 """The supervisor of several workers."""
 
+import multiprocessing
 import os
 import signal
 from contextlib import suppress
+from threading import Thread
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -31,9 +33,29 @@ class Supervisor(Multiprocess):
                 self._ended.labels("server", reason).inc()
                 mark_process_dead(process.pid)  # type: ignore[no-untyped-call] # untyped there
 
+    def terminate_all(self) -> None:
+        """Stop the workers; who connects after they have stopped is refused, not reset."""
+        for listener in self.sockets:
+            listener.close()
+        super().terminate_all()
+
     def handle_hup(self) -> None:
         """Pass the signal on, so that workers read their keys again; uvicorn would replace them."""
         for process in self.processes:
             with suppress(ProcessLookupError):
                 if process.pid is not None:
                     os.kill(process.pid, signal.SIGHUP)
+
+
+def stop_with_parent() -> None:
+    """Have this process stop, as by SIGTERM, once the supervisor that started it has ended."""
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        log.error("parent_ended", detail="The process that started this worker is gone; it stops.")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=watch, daemon=True).start()
