@@ -96,6 +96,11 @@ class Limits(BaseModel):
         description="Most memory that a worker may allocate for a request, in bytes; null: as much "
         "as its body needs.",
     )
+    worker_seconds: PositiveFloat = Field(
+        180,
+        description="How long a worker may take to answer, or to read the next part of a body; "
+        "then it is ended, and its request gets 503.",
+    )
     large_waiting: PositiveInt = Field(
         8, description="More of them that may wait; further ones get 503."
     )

@@ -191,6 +191,26 @@ def test_a_worker_that_ends_ends_its_request_alone(
     assert (ended["reason"], ended["body"]) == (number.name, "arrow")
 
 
+def test_a_worker_that_does_not_go_on_is_given_up(
+    serve: Serve, workers: Workers, arrow: bytes, tmp_path: Path
+) -> None:
+    variables = {"RPRIME_STORE": "none", "RPRIME_LIMITS_WORKER_SECONDS": "3"}
+    with serve(log=tmp_path / "log", **variables) as client:
+        assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
+        # One that does not read the body, and one that does not answer.
+        for content in (arrow, arrow[:MIB]):
+            (worker,) = workers(client)
+            os.kill(worker, signal.SIGSTOP)
+            response = client.post("/evaluate", content=content, headers=ARROW)
+            assert (response.status_code, response.headers["retry-after"]) == (503, "2")
+            assert "did not go on" in response.json()["detail"]
+            assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
+        assert gauge(client, 'rprime_pool_requests{pool="workers"}') == 0
+    events = [orjson.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    ended = [event for event in events if event["event"] == "worker_ended"]
+    assert [(event["reason"], event["body"]) for event in ended] == [("hung", "arrow")] * 2
+
+
 def test_a_client_that_goes_away_leaves_the_worker(
     narrow: httpx.Client, workers: Workers, arrow: bytes
 ) -> None:

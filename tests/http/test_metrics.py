@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -226,7 +227,15 @@ def test_commits_are_measured_and_rejections_counted_by_limit(serve: Serve) -> N
             client.post("/evaluate", json=matrix(version=version)).raise_for_status()
         assert value(client, "rprime_store_commit_duration_seconds_count") == 2
         assert 0 < value(client, "rprime_store_commit_duration_seconds_sum") < 10
-        assert client.post("/evaluate", content=b" " * 3000, headers=JSON).status_code == 503
+        head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1600\r\n"
+        head += b"Content-Type: application/json\r\n\r\n"
+        with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as held:
+            held.sendall(head + b" " * 1500)
+            wait_until(lambda: value(client, "rprime_in_flight_bytes") == 1500)
+            refused = client.post("/evaluate", content=b" " * 1500, headers=JSON)
+        assert (refused.status_code, "retry-after" in refused.headers) == (503, True)
+        alone = client.post("/evaluate", content=b" " * 3000, headers=JSON)
+        assert (alone.status_code, "`in_flight_bytes` (2000 bytes)" in alone.text) == (413, True)
         for _ in range(2):
             assert value(client, "rprime_requests_rejected_total", limit="in_flight_bytes") == 1
 

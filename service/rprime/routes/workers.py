@@ -48,6 +48,7 @@ def worker_pool(limits: Limits, metrics: Metrics) -> WorkerPool:
         command,
         most=limits.large_requests,
         waiting=limits.large_waiting,
+        seconds=limits.worker_seconds,
         environment=_ENVIRONMENT,
         ended=partial(_count_ended, metrics, body=None),
     )
@@ -99,7 +100,8 @@ async def _answer(
         _count_ended(services.metrics, reason_of(ended.status), body=options.kind or "json")
         if ended.status in _ENDS:
             raise Problem(*_ENDS[ended.status]) from None
-        raise overloaded("The worker process of the request has ended.") from None
+        how = "did not go on" if ended.status is None else "has ended"
+        raise overloaded(f"The worker process of the request {how}.") from None
     answer: Answer | Failure | Problem = pickle.loads(content)  # noqa: S301 (from our own process)
     if isinstance(answer, Failure):
         log.error("worker_failed", **answer.where, exception=answer.trace)
@@ -138,7 +140,9 @@ _OUT_OF_TIME = (
     "or a confusion matrix or `cells` instead."
 )
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)
-_ENDS = {-number: ("unreadable_body", _CRASHED) for number in _CRASHES}
+_ENDS: dict[int | None, tuple[str, str]] = {
+    -number: ("unreadable_body", _CRASHED) for number in _CRASHES
+}
 _ENDS[-signal.SIGXCPU] = ("body_too_large", _OUT_OF_TIME)
 """The problem of a request, by the status of the worker that it has ended."""
 

@@ -15,6 +15,7 @@ COMPLETED_AT = "rprime.complete"
 """Key in the state of a request: when all of it was received, by the monotonic clock; -inf if the
 queue was full. The state, unlike the scope, is the same object in every copy of the scope."""
 _BYTES = "rprime.bytes"
+_ALONE = "The body takes more memory than all requests together may take, `in_flight_bytes`"
 
 
 def overloaded_problem() -> Problem:
@@ -62,14 +63,20 @@ class AdmissionControl:
             self.is_full = self.queued >= self._limits.in_flight_requests
 
     def hold(self, scope: Scope, size: int) -> None:
-        """Count bytes that were read for a request, until it ends; 503 if they exceed the limit."""
+        """Count bytes that were read for a request, until it ends; 503 if they exceed the limit.
+
+        413 if the request exceeds it alone, so that it would never be admitted.
+        """
+        state = scope["state"]
+        own = state.get(_BYTES, 0) + size
+        if own > self.limit:
+            raise Problem("body_too_large", f"{_ALONE} ({self.limit} bytes).")
         with self._lock:
             if self.held + size > self.limit:
                 self.rejected["in_flight_bytes"] += 1
                 raise Problem("overloaded", headers={"Retry-After": "1"})
             self.held += size
-            state = scope["state"]
-            state[_BYTES] = state.get(_BYTES, 0) + size
+            state[_BYTES] = own
 
     def admit(self, scope: Scope) -> None:
         """Check how long a request has waited; 503 if that is too long."""

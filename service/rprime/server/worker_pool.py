@@ -8,7 +8,7 @@ import os
 import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from signal import Signals
 from threading import Thread
 from typing import Any, Self
@@ -22,20 +22,26 @@ _BUFFER = 1 << 20
 """Bytes on their way to or from a worker; with less, a large body takes more turns of the loop."""
 _FIRST_SECONDS = 5
 """A worker takes a second of CPU to start, which the first small requests can use better."""
+_START_SECONDS = 60
 _ABORT_SECONDS = 1
 """How long a worker may take to notice that its request was given up."""
 
 
 class WorkerEndedError(Exception):
-    """The worker has ended instead of answering; status: as `subprocess.Popen.returncode`."""
+    """The worker has ended instead of answering.
 
-    def __init__(self, status: int) -> None:
+    status: as `subprocess.Popen.returncode`, None for one that does not go on.
+    """
+
+    def __init__(self, status: int | None) -> None:
         super().__init__()
         self.status = status
 
 
-def reason_of(status: int) -> str:
-    """Return the name of the signal that ended a process, or "exit"."""
+def reason_of(status: int | None) -> str:
+    """Return the name of the signal that ended a process, "exit", or "hung" without a status."""
+    if status is None:
+        return "hung"
     return Signals(-status).name if status < 0 else "exit"
 
 
@@ -48,6 +54,8 @@ class WorkerPool:
         Starts a worker, whose standard input is a socket; see `rprime.server.worker_channel`.
     environment
         Variables of the workers beside those of the service.
+    seconds
+        How long a worker may take to answer, or to read the next part of a body.
     ended
         Called with the reason when a worker is found to have ended before it was asked.
     """
@@ -58,11 +66,13 @@ class WorkerPool:
         *,
         most: int,
         waiting: int,
+        seconds: float,
         environment: Mapping[str, str],
         ended: Callable[[str], None],
     ) -> None:
         self.slots = Slots(most, waiting)
         self._command = command
+        self._seconds = seconds
         self._environment = {**os.environ, **environment}
         self._ended = ended
         self._idle: list[_Worker] = []
@@ -99,7 +109,9 @@ class WorkerPool:
         async with self.slots.place():
             worker = await self._taken()
             try:
-                answer = await worker.ask(request, body, keep=keep)
+                answer = await worker.ask(request, body, keep=keep, seconds=self._seconds)
+            except _HungError:
+                raise WorkerEndedError(None) from None
             except _LostError:
                 raise WorkerEndedError(await worker.status()) from None
             finally:
@@ -143,6 +155,10 @@ class _LostError(OSError):
     """The worker does not read or write any more."""
 
 
+class _HungError(_LostError):
+    """The worker has not ended, but does not go on."""
+
+
 class _Worker:
     """A process and the streams of the socket to it."""
 
@@ -153,6 +169,7 @@ class _Worker:
         writer: asyncio.StreamWriter,
     ) -> None:
         self.is_free = True
+        self._seconds: float = _START_SECONDS
         self._process, self._reader, self._writer = process, reader, writer
         self._refusal: Problem | None = None
 
@@ -170,17 +187,23 @@ class _Worker:
         writer.transport.set_write_buffer_limits(_BUFFER)
         worker = cls(process, reader, writer)
         try:
-            await worker._received(len(READY))
+            async with worker._in_time():
+                await worker._received(len(READY))
         except BaseException:
             worker.kill()
             raise
         return worker
 
     async def ask(
-        self, request: bytes, body: AsyncIterator[bytes], *, keep: Callable[[int], None]
+        self,
+        request: bytes,
+        body: AsyncIterator[bytes],
+        *,
+        keep: Callable[[int], None],
+        seconds: float,
     ) -> bytes:
         """Ask; afterwards the worker is free, or has to be killed."""
-        self.is_free, self._refusal = False, None
+        self.is_free, self._refusal, self._seconds = False, None, seconds
         await self._send(SIZE.pack(len(request)), request)
         answering = asyncio.ensure_future(self._answer(keep))
         try:
@@ -192,7 +215,8 @@ class _Worker:
                 await self._abort(answering)
                 raise
             await self._send(SIZE.pack(END))
-            answer = await answering
+            async with self._in_time():
+                answer = await answering
             self.is_free = True
             return answer
         finally:
@@ -237,9 +261,18 @@ class _Worker:
                 self._refusal = problem
 
     async def _send(self, *parts: bytes) -> None:
-        try:
+        async with self._in_time():
             self._writer.writelines(parts)
             await self._writer.drain()
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """Bound a wait for the worker."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                yield
+        except TimeoutError:
+            raise _HungError from None
         except OSError:
             raise _LostError from None
 
