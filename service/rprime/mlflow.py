@@ -13,7 +13,7 @@ from rprime.client.in_process import evaluate
 from rprime.client.report import Report
 from rprime.client.request import RequestFields
 from rprime.client.values import Values
-from rprime.report.decimals import plural
+from rprime.core.quantities import plural
 from rprime.report.formats import BY_NAME
 from rprime.schemas.report import Value
 

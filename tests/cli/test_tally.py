@@ -179,7 +179,7 @@ class TestFrames:
         lists = duckdb.from_arrow(pa.table({**one, "y_true": [[1], [2]]}))
         with pytest.raises(TallyError, match="the column y_true holds lists"):
             tally(lists)
-        assert "1 items have no y_true" in refusal(pa.table({**one, "y_true": [1, None]}))
+        assert "1 item has no y_true" in refusal(pa.table({**one, "y_true": [1, None]}))
         assert "all texts or all" in refusal(pa.table({**one, "y_pred": [True, False]}))
         assert "a float" in refusal(pa.table({**one, "y_pred": [0.5, 1]}))
         assert "all texts or all integers" in refusal(pa.table({**one, "y_pred": ["1", "2"]}))
@@ -187,7 +187,7 @@ class TestFrames:
         assert "`reject_below` needs" in refusal(pa.table(one), reject_below=0.5)
         for weights in ([1.0, -1.0], [1.0, float("inf")], [1.0, float("nan")]):
             assert "non-negative" in refusal(pa.table({**one, "sample_weight": weights}))
-        assert "1 items have no sample_weight" in refusal(
+        assert "1 item has no sample_weight" in refusal(
             pa.table({**one, "sample_weight": [1.0, None]})
         )
         with pytest.raises(TallyError, match="a list is no frame"):

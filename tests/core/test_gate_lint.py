@@ -186,9 +186,20 @@ def test_smaller_classes_see_larger_drops_and_the_smallest_none() -> None:
     assert middle is not None
     assert 0.05 < large < middle < 1
     assert tiny is None
-    assert "Class `2` has 3 items: rule recall.max_drop detects no drop" in "".join(found.advice)
-    seen = f"rule recall.max_drop does not detect a drop below {number(middle)} "
+    assert "Class `2` has 3 items: rule recall.max_drop finds no drop" in "".join(found.advice)
+    seen = f"rule recall.max_drop finds a drop of {number(middle)} in 80 % of runs, and smaller "
     assert f"Class `1` has 60 items: {seen}" in "".join(found.advice)
+
+
+def test_undecided_classes_are_explained() -> None:
+    def said(*items: int) -> str:
+        return " ".join(linted(drop(), np.diag(items).astype(float)).advice)
+
+    assert "it would fail in 0 % and" in said(15, 15)
+    assert "needs a class that passes, but even class `0` is undecided in 100 %" in said(15, 15)
+    one = said(15, 2000)
+    assert "leaves class `0` undecided in 100 % of runs" in one
+    assert 'passes all the same if another class passes: its policy is "suspects_undecided"' in one
 
 
 def compared(

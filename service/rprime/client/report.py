@@ -12,7 +12,7 @@ import orjson
 from pydantic import BaseModel
 
 from rprime.client.values import Classes, ClassValues, Differences, Values
-from rprime.report.decimals import plural
+from rprime.core.quantities import plural
 from rprime.report.figures.sheet import Canvas, EvaluationFigure, form_of
 from rprime.schemas.report import CompareReport
 from rprime.schemas.report import Report as ReportModel
@@ -219,7 +219,7 @@ class Report(Judged[ReportModel]):
     def __repr__(self) -> str:
         classes = plural(len(self.labels), "class")
         verdict = f", {self.verdict}" if self.verdict else ""
-        return f"<Report: {classes}, {self.counts.total:,.0f} items{verdict}>"
+        return f"<Report: {classes}, {plural(self.counts.total, 'item')}{verdict}>"
 
     def plot(
         self,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rprime.core.aliases import canonical
 from rprime.core.catalog import find
+from rprime.core.quantities import plural
 from rprime.core.suggestions import nearest_keys
-from rprime.report.decimals import decimal, plural, span
+from rprime.report.decimals import decimal, span
 
 if TYPE_CHECKING:
     from rprime.schemas.comparison import Comparison

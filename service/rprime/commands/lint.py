@@ -1,5 +1,6 @@
 """The simulation of a gate, and the items that it needs, here or by a service."""
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from rprime.client.report import GateLintReport, GatePlanReport
 
 _MOST_ROWS = 20
+_OPTION = re.compile("`(discordance|drop)`")
+"""Members of a request that are options here."""
 
 File = Annotated[
     str, typer.Argument(help="How the model behaves: a file as `rprime evaluate` takes it.")
@@ -197,10 +200,7 @@ def show(found: "bytes | RenderableType") -> None:
 
 
 def _lint_overview(found: "GateLintReport") -> "RenderableType":
-    said = (
-        f"An unchanged model fails this gate in {percent(found.false_fail_rate)} of all runs "
-        f"and leaves it inconclusive in {percent(found.inconclusive_rate)}."
-    )
+    said, *advice = found.advice
     rows = (
         (
             *(rule.id, _name(rule.class_, rule.slice), percent(rule.false_fail_rate)),
@@ -210,7 +210,7 @@ def _lint_overview(found: "GateLintReport") -> "RenderableType":
     )
     about = "class, slice" if any(rule.slice for rule in found.model.rules) else "class"
     columns = ("rule", about, "fails", "inconclusive", "drop it can see")
-    return overview([said], columns, list(rows), found.advice)
+    return overview([said], columns, list(rows), advice)
 
 
 def _plan_overview(found: "GatePlanReport") -> "RenderableType":
@@ -245,5 +245,6 @@ def overview(
     for row in rows[:_MOST_ROWS]:
         table.add_row(*map(Text, row))
     more = [f"... and {len(rows) - _MOST_ROWS:,} more"] if len(rows) > _MOST_ROWS else []
-    lines = (*more, *(f"* {shown(line)}" for line in advice))
+    advice = [_OPTION.sub("`--\\1`", shown(line)) for line in advice]
+    lines = (*more, *(f"* {line}" for line in advice))
     return Group(*map(Text, said), table, *map(Text, lines))

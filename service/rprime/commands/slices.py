@@ -8,7 +8,8 @@ from rprime.commands import options
 from rprime.commands.exit_status import defects, put, refuse_here
 from rprime.commands.lint import overview, show
 from rprime.commands.options import ServiceOptions, settings
-from rprime.report.decimals import count, decimal, percent, plural, signed, span
+from rprime.core.quantities import plural
+from rprime.report.decimals import count, decimal, percent, signed, span
 from rprime.report.names import shown
 
 if TYPE_CHECKING:

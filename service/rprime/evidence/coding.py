@@ -11,6 +11,7 @@ import orjson
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
 from rprime.core.label_texts import integer_text
+from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
 from rprime.evidence.numbers import MOST, raise_places
@@ -46,7 +47,8 @@ def code_labels(document: Document) -> "Raw":
     true = _items(arrays["y_true"], f"{pointer}/y_true")
     predicted = _items(arrays.get("y_pred", true), f"{pointer}/y_pred")
     if len(true) != len(predicted):
-        detail = f"`y_true` has {len(true)} items and `y_pred` {len(predicted)}; each needs both."
+        known = plural(len(true), "item")
+        detail = f"`y_true` has {known} and `y_pred` {len(predicted):,}; each needs both."
         raise refuse(f"{pointer}/y_pred", "wrong_length", detail)
     kind = type(next((label for label in true if label is not None), None))
     if kind is str:
@@ -119,7 +121,7 @@ def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -
     """Code the group of each item, strings or integers, in the order of appearance."""
     found = _items(groups, pointer)
     if len(found) != size:
-        detail = f"There are {len(found)} {what} for {size} items; each item needs one."
+        detail = f"There are {len(found)} {what} for {plural(size, 'item')}; each item needs one."
         raise refuse(pointer, "wrong_length", detail)
     distinct = found.texts if isinstance(found, CodedTexts) else found
     if set(map(type, distinct)) != {str} and not all(map(names.is_integer, distinct)):

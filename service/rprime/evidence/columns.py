@@ -10,6 +10,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
 from rprime.core.naming import LONGEST_NAME
+from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
 from rprime.evidence.label_columns import CodedColumn, Growing, Piece, Positions, Vocabulary, Where
@@ -255,7 +256,7 @@ class Columns:
             raise refuse("/baseline", "no_id", detail)
         size = predictions.values.size
         if size != self._rows:
-            detail = f"It has {size} items and the candidate {self._rows}."
+            detail = f"It has {plural(size, 'item')} and the candidate {self._rows:,}."
             raise refuse("/baseline/y_pred", "wrong_length", detail)
         self.labels["y_pred_baseline"] = predictions
 

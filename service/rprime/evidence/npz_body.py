@@ -15,6 +15,7 @@ from numpy.lib import format as npy
 
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
+from rprime.core.quantities import plural
 from rprime.evidence.columns import MATRIX, Columns, Hold, too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.scores import is_score
@@ -91,7 +92,8 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
         size = arrays.get("y_true", next(iter(arrays.values()))).size
         for name, array in arrays.items():
             if array.size != size:
-                detail = f"It has {array.size} items and `y_true` {size}; each item needs both."
+                known = plural(array.size, "item")
+                detail = f"It has {known} and `y_true` {size:,}; each item needs both."
                 raise refuse(f"/{name}", "wrong_length", detail)
         scores = arrays.pop(MATRIX, None)
         if scores is not None:

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.label_texts import integer_text
+from rprime.core.quantities import plural
 from rprime.core.slices.slices import (
     MOST_SLICES,
     SliceColumn,
@@ -207,7 +208,9 @@ def _coded(
     if not isinstance(values, list | CodedTexts | Integers):
         raise refuse(place, "not_an_array", f"An array of values is needed, not {kind_of(values)}.")
     if len(values) != size:
-        detail = f"There are {len(values)} values for {size} items; each needs one, or null."
+        detail = (
+            f"There are {len(values)} values for {plural(size, 'item')}; each needs one, or null."
+        )
         raise refuse(place, "wrong_length", detail)
     numbers = plain_integers(values, without_booleans=without_booleans)
     if numbers is not None:

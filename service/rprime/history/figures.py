@@ -9,12 +9,12 @@ import numpy as np
 
 from rprime.core.catalog import find
 from rprime.core.index import Index
+from rprime.core.quantities import plural
 from rprime.history.series import Measured, filters_of
 from rprime.history.stored_report import NOTHING, StoredReport
 from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import Problem, refuse
 from rprime.report.class_charts import default_indices
-from rprime.report.decimals import plural
 from rprime.report.figures.evaluation import FIGURES as EVALUATION_FIGURES
 from rprime.report.figures.evaluation import shown_indices
 from rprime.report.figures.history import MOST_PANELS, draw_boxes, draw_lines, draw_trend

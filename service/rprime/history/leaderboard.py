@@ -16,9 +16,9 @@ from rprime.core.gates.multiplicity import holm
 from rprime.core.gates.sliced import Slice, side_of_slice
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
+from rprime.core.quantities import plural
 from rprime.history.series import Measured, Point
 from rprime.problems.problem import refuse
-from rprime.report.decimals import plural
 from rprime.schemas.history import LeaderboardQuery
 from rprime.store import Filters, Store
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from rprime.report.decimals import plural
+from rprime.core.quantities import plural
 from rprime.report.names import clipped, isolated, shown
 from rprime.report.slices import named
 from rprime.report.subject import ReportSubject

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from rprime.core.catalog import find
 from rprime.core.index import Index
+from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceName
-from rprime.report.decimals import count, decimal, percent, plural, signed, span
+from rprime.report.decimals import count, decimal, percent, signed, span
 from rprime.report.names import shown, shown_if_any
 from rprime.report.slices import MOST_SLICES, named
 from rprime.schemas.comparison import CellChange, Comparison, Flips, Move, SliceChange, SliceDelta

@@ -8,8 +8,8 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
+from rprime.core.quantities import plural
 from rprime.report.class_selection import ClassSelection, ordered_classes
-from rprime.report.decimals import plural
 from rprime.report.marks import Axis
 from rprime.report.measures import MeasureColumns, Measures
 from rprime.report.names import isolated, shown

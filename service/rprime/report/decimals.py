@@ -48,10 +48,3 @@ def bound(value: float) -> str:
     """Write the end of an axis or range: no more decimals than it needs."""
     text = f"{abs(value):.{PLACES}f}".rstrip("0").rstrip(".")
     return f"{MINUS}{text}" if value < 0 and text != "0" else text
-
-
-def plural(number: int, noun: str) -> str:
-    """Write a number of things, `1 class` or `2 classes`."""
-    if number == 1:
-        return f"1 {noun}"
-    return f"{number:,} {noun}{'es' if noun.endswith('s') else 's'}"

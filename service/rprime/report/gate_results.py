@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rprime.report.decimals import decimal, plural, signed
+from rprime.core.quantities import plural
+from rprime.report.decimals import decimal, signed
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import shown, shown_if_any
 from rprime.report.slices import named

@@ -9,6 +9,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
+from rprime.core.quantities import plural
 from rprime.report.decimals import count, decimal
 from rprime.report.names import isolated, shown
 
@@ -135,7 +136,7 @@ def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
         if not number:
             return "", kind if row == column else "", ""
         shade = f"{kind} s{ceil(LEVELS * share ** POWERS[kind])}"
-        return count(number), shade, f"{count(number)} items, {decimal(share)} of the class"
+        return count(number), shade, f"{plural(number, 'item')}, {decimal(share)} of the class"
 
     found = shaded_table(chart.labels, chart.support, cell, unclassified=chart.unclassified)
     totals = [*chart.predicted, *chart.counts[:, len(chart.labels) :].sum(axis=0)]

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
+from rprime.core.quantities import plural
 from rprime.report.changed_predictions import NameTable, changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
-from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
+from rprime.report.decimals import ABSENT, count, decimal, percent, signed, span
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.measures import Measure, Measures
 from rprime.report.names import JOINER, address, clipped, isolated, shown
@@ -239,7 +240,7 @@ def _caution(found: GroupedWarning) -> str:
 
 def _origin(subject: ReportSubject) -> str:
     parts = [f"{name} {code(value)}" for name, value in subject.provenance.items()]
-    parts.append(f"{count(subject.items)} items")
+    parts.append(plural(subject.items, "item"))
     parts.append(f"rprime {subject.engine_version}")
     links = {"report": address(subject.link), "run": address(subject.source)}
     parts += [f"[{name}](<{link}>)" for name, link in links.items() if link]

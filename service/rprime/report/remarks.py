@@ -9,7 +9,8 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import Index
-from rprime.report.decimals import percent, plural
+from rprime.core.quantities import plural
+from rprime.report.decimals import percent
 
 MOST_NAMED = 5
 """Classes named in one remark; the others are counted."""

@@ -9,9 +9,10 @@ from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import Index
 from rprime.core.intervals.proportions import quantile_of
+from rprime.core.quantities import plural
 from rprime.core.slices.evaluation import shrink
 from rprime.core.slices.slices import SliceName
-from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
+from rprime.report.decimals import ABSENT, count, decimal, percent, signed, span
 from rprime.report.measures import Measure, finite, measured
 from rprime.report.names import shown
 

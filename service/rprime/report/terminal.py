@@ -10,10 +10,11 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResul
 from rich.table import Table
 from rich.text import Text
 
+from rprime.core.quantities import plural
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.changes import Change
 from rprime.report.class_selection import ClassSelection, ordered_classes
-from rprime.report.decimals import count, decimal, percent, plural, signed, span
+from rprime.report.decimals import count, decimal, percent, signed, span
 from rprime.report.gate_results import SIGNS
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.measures import Measure, Measures
@@ -82,7 +83,7 @@ def _text(text: str, style: str = "") -> Text:
 
 def _verdict(subject: ReportSubject) -> Iterator[Text]:
     found = headline(subject.gate)
-    items = f"{count(subject.items)} items"
+    items = plural(subject.items, "item")
     classes = plural(len(subject.evaluation.labels), "class")
     opening = Text(f"{found.sign} {found.words}", style=STYLES[found.tone])
     yield opening.append(f"  {subject.title}, {items}, {classes}", style="not bold default")

@@ -2,7 +2,8 @@
 
 from rich.cells import set_cell_size
 
-from rprime.report.decimals import percent, plural
+from rprime.core.quantities import plural
+from rprime.report.decimals import percent
 from rprime.report.gate_results import SIGNS, axes_of_rules, mark_of_result
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import isolated, shortened, shown

@@ -10,7 +10,8 @@ from rprime.core.catalog import find
 from rprime.core.gates.result import GateVerdict
 from rprime.core.gates.rules import Effect
 from rprime.core.gates.sentences import CAUSES, PASSED
-from rprime.report.decimals import percent, plural, signed
+from rprime.core.quantities import plural
+from rprime.report.decimals import percent, signed
 from rprime.report.names import isolated, shown
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate, Result, SinceAnchor

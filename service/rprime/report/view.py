@@ -11,9 +11,10 @@ from markupsafe import Markup
 
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
+from rprime.core.quantities import plural
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
-from rprime.report.decimals import MINUS, bound, count, decimal, percent, plural, signed, span
+from rprime.report.decimals import MINUS, bound, count, decimal, percent, signed, span
 from rprime.report.gate_results import gate_groups
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.heat_map import heat_map

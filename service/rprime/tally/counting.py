@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceColumn
 from rprime.tally.table import Array, Tally, TallyError, is_missing, slice_column, tables, typed
 
@@ -72,7 +73,9 @@ def tally(
     items = np.array(found[_COUNT].to_list(), np.float64)
     missing = np.array(list(map(is_missing, columns[TRUE])))
     if missing.any():
-        raise TallyError(f"{items[missing].sum():,.0f} items have no {TRUE}; each needs a class")
+        raise TallyError(
+            f"{plural(items[missing].sum(), 'item', 'have')} no {TRUE}; each needs a class"
+        )
     if scores:
         classes = [name.removeprefix(SCORE) for name in scores]
         columns[PREDICTED] = _predicted(columns, classes, items)
@@ -236,7 +239,7 @@ def _predicted(columns: dict[str, list[Any]], classes: Sequence[str], items: Arr
     places = [None if is_missing(place) else int(place) for place in columns[PREDICTED]]
     bad = np.array([place == _NO_SCORE for place in places])
     if bad.any():
-        raise TallyError(f"{items[bad].sum():,.0f} items have a score that is not a number")
+        raise TallyError(f"{plural(items[bad].sum(), 'item', 'have')} a score that is not a number")
     return [None if place is None else classes[place] for place in places]
 
 
@@ -248,7 +251,9 @@ def _weights(found: "nw.DataFrame[Any]") -> Array | None:
     )
     if (present < count).any():
         missing = (count - present).sum()
-        raise TallyError(f"{missing:,.0f} items have no {WEIGHT}; each needs one, or none has")
+        raise TallyError(
+            f"{plural(missing, 'item', 'have')} no {WEIGHT}; each needs one, or none has"
+        )
     if not isfinite(total.sum()) or (least < 0).any():
         raise TallyError(f"{WEIGHT} must hold finite, non-negative numbers")
     return None if (least == 1).all() and (largest == 1).all() else total

@@ -7,6 +7,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side, shares_class
 from rprime.core.items import Items, table_of
+from rprime.core.quantities import plural
 from rprime.core.scores.scores import Scores
 
 LEAST_SHARED = 0.9
@@ -101,7 +102,8 @@ _FILES = "two files with a column `item_id` (CSV, Arrow, Parquet or NPZ), which 
 def _numbers(candidate: Side, baseline: Side) -> str:
     """Say how the numbers of items differ; where they do not, what else does."""
     ours, theirs = candidate.table, baseline.table
-    said = f"the candidate has {ours.total:,.0f} items and the baseline {theirs.total:,.0f}"
+    said = plural(float(ours.total), "item")
+    said = f"the candidate has {said} and the baseline {theirs.total:,.0f}"
     if ours.total == theirs.total:
         said = f"both have {ours.total:,.0f} items"
     with np.errstate(all="ignore"):
@@ -130,8 +132,8 @@ def supports_differ(candidate: Side, baseline: Side) -> str | None:
     if not apart[worst]:
         return None
     said = (
-        f"Class `{candidate.labels[worst]}` has {ours.support[worst]:,.10g} items in the candidate "
-        f"and {theirs.support[worst]:,.10g} in the baseline."
+        f"Class `{candidate.labels[worst]}` has {plural(float(ours.support[worst]), 'item')} in "
+        f"the candidate and {theirs.support[worst]:,.10g} in the baseline."
     )
     if np.array_equal(ours.support, theirs.predicted) or np.array_equal(
         theirs.support, ours.predicted

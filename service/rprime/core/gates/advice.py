@@ -7,6 +7,7 @@ from rprime.core.arrays import FloatArray
 from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.sentences import number
 from rprime.core.gates.verdict import GateVerdictCode, Plan
+from rprime.core.quantities import plural
 
 OFTEN = 0.01
 """Largest share of unchanged models that may fail without advice."""
@@ -54,8 +55,8 @@ def assumed(gate: Gate, discordant: float | None) -> Iterator[str]:
     """Say what a simulation assumes: the share of the items that only one model gets right."""
     if discordant is not None and any(rule.compares for rule in gate.rules):
         yield (
-            f"It is assumed that only one of the two models is right on {_percent(discordant)} of "
-            "the items: state the share that you know as `discordance`."
+            f"It is assumed that on {percent(discordant)} of the items only one of candidate and "
+            "baseline is right: state the share that you know as `discordance`."
         )
     if gaps := [rule.name for rule in gate.rules if rule.kind == "max_gap"]:
         yield (
@@ -78,14 +79,13 @@ def advise(
     """
     fail, open_ = gate_rates[[GateVerdictCode.fail, GateVerdictCode.inconclusive]].tolist()
     yield (
-        f"An unchanged model fails this gate in {_percent(fail[0])} of runs, and ends inconclusive "
-        f"in {_percent(open_[0])}."
+        f"An unchanged model fails this gate in {percent(fail[0])} of runs, and leaves it "
+        f"inconclusive in {percent(open_[0])}."
     )
     if len(open_) > 1:
         yield (
-            f"The {number(total)} items are a sample: on other test sets of this size it would "
-            f"fail in {_percent(min(fail))} to {_percent(max(fail))} and end inconclusive in "
-            f"{_percent(min(open_))} to {_percent(max(open_))} of runs."
+            f"The {plural(total, 'item', 'are')} a sample: on other test sets of this size it "
+            f"would fail in {_span(fail)} and end inconclusive in {_span(open_)} of runs."
         )
     yield from assumed(plan.gate, discordant)
     for rule in plan.gate.rules:
@@ -99,7 +99,7 @@ def _rate_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
         yield f"Rule {rule.name} demands a gain, so an unchanged model does not pass it."
         return
     worst = max(rules, key=lambda r: r.false_fail_rate)
-    share, milder = _percent(worst.false_fail_rate), MILDER.get(rule.kind, "a larger limit")
+    share, milder = percent(worst.false_fail_rate), MILDER.get(rule.kind, "a larger limit")
     if worst.false_fail_rate > OFTEN and rule.test == "none":
         yield (
             f"Rule {rule.name} compares point values: noise alone makes {worst.name or 'it'} fail "
@@ -113,8 +113,24 @@ def _rate_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
         policy = ' or `policy: "suspects_undecided"`' if rule.knows_suspects else ""
         yield (
             f"Rule {rule.name} must pass, but {worst.name or 'it'} stays inconclusive in "
-            f"{_percent(worst.inconclusive_rate)} of runs of an unchanged model: take {milder}"
+            f"{percent(worst.inconclusive_rate)} of runs of an unchanged model: take {milder}"
             f"{', more items' if policy else ' or more items'}{policy}."
+        )
+    best = min(rules, key=lambda r: r.inconclusive_rate)
+    if not rule.decides_by.startswith("suspects") or worst.inconclusive_rate <= 1 - RARELY:
+        return
+    what = "class" if rule.slices is None else "result"
+    if best.inconclusive_rate > 1 - RARELY:
+        yield (
+            f"Rule {rule.name} needs a {what} that passes, but even {best.name or 'the best one'} "
+            f"is undecided in {percent(best.inconclusive_rate)} of runs of an unchanged model: "
+            f"take {milder} or more items."
+        )
+    else:
+        yield (
+            f"Rule {rule.name} leaves {worst.name or 'it'} undecided in "
+            f"{percent(worst.inconclusive_rate)} of runs, and passes all the same if another "
+            f'{what} passes: its policy is "{rule.decides_by}".'
         )
 
 
@@ -125,18 +141,25 @@ def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
     worse = "drop" if rule.guards_below else "rise"
     for result in blind[:MOST_NAMED]:
-        subject = result.name or f"the test set of {rule.target.name}"
+        subject = result.name or "the test set"
         subject = subject[0].upper() + subject[1:]
-        items = f"{number(result.items)} items" if result.items else "no items"
-        found = f"detects no {worse} in 80 % of runs, however large"
+        items = plural(result.items, "item") if result.items else "no items"
+        found = f"finds no {worse} in 80 % of runs, however large"
         if result.detectable_drop is not None:
             drop = number(result.detectable_drop)
-            found = f"does not detect a {worse} below {drop} in 80 % of runs"
+            found = f"finds a {worse} of {drop} in 80 % of runs, and smaller ones less often"
         yield f"{subject} has {items}: rule {rule.name} {found}."
     if (more := len(blind) - MOST_NAMED) > 0:
-        what = "classes" if rule.slices is None else "results"
-        yield f"The same applies to {more} more {what} of rule {rule.name}, not named here."
+        others = plural(more, "more class" if rule.slices is None else "more result")
+        yield f"The same applies to {others} of rule {rule.name}, not named here."
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Write a share, to a hundredth of a percent."""
     return f"{number(round(100 * share, 2))} %"
+
+
+def _span(shares: Sequence[float]) -> str:
+    """Write the range of shares, or the one that all have."""
+    low, high = percent(min(shares)), percent(max(shares))
+    return low if low == high else f"{low} to {high}"

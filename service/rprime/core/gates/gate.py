@@ -32,6 +32,7 @@ from rprime.core.gates.verdict import (
     effects,
 )
 from rprime.core.options import Options
+from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
 GATE_VERDICTS: tuple[GateVerdict, ...] = get_args(GateVerdict)
@@ -122,7 +123,7 @@ def _omission_warnings(gate: Gate, candidate: Side) -> Iterator[Warning]:
     missing = float(table.total - np.add.reduce(table.answered, axis=-1))
     if missing > MOST_OMITTED * table.total and all(r.target.ignores_omissions for r in gate.rules):
         detail = (
-            f"{number(missing)} of {number(float(table.total))} items have no prediction, and no "
+            f"{number(missing)} of {plural(float(table.total), 'item')} have no prediction, and no "
             "rule counts these as wrong: add one about `coverage`."
         )
         yield Warning("omissions_not_judged", "/gate", detail, "docs/gates.md#rules")
@@ -304,7 +305,7 @@ def apply_waivers(
 def _left_out(draft: Draft, start: int) -> Warning:
     """Name the classes that a rule leaves out because of their items."""
     rule, names = draft.rule, draft.rows.left_out
-    few = f"{number(rule.min_items)} items" if rule.min_items > 1 else "items"
+    few = plural(rule.min_items, "item") if rule.min_items > 1 else "items"
     sides = "" if draft.against is None else f" on both sides, candidate and {draft.against}"
     sides = " in every slice" if rule.kind == "max_gap" and rule.classes is None else sides
     detail = (

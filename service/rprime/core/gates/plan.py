@@ -11,7 +11,7 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
 from rprime.core.counts import CountRow
-from rprime.core.gates.advice import MOST_NAMED, assumed
+from rprime.core.gates.advice import MOST_NAMED, assumed, percent
 from rprime.core.gates.draft import Rows
 from rprime.core.gates.rule_tests import POWER
 from rprime.core.gates.rules import Gate, Rule, check_gate
@@ -21,6 +21,7 @@ from rprime.core.gates.sliced import Slice, chosen
 from rprime.core.gates.table_lint import LintRun
 from rprime.core.gates.verdict import GateVerdictCode, VerdictCode
 from rprime.core.populations.population import Population
+from rprime.core.quantities import plural
 
 _Result = tuple[str, str | None, Slice | None]
 FACTORS = LEAST_SIZE * STEP ** np.arange(57.0)
@@ -281,8 +282,11 @@ def _advice(
     without = [rule.name for rule in rules if np.isnan(_goal(rule, drop))]
     every = "every other rule" if without else "every rule"
     what = (
-        (f"an unchanged model passes in {PASSES:.0%} of runs", "milder limits or fewer rules"),
-        (f"{every} finds its drop in {POWER:.0%} of runs", "stricter limits or a larger `drop`"),
+        (f"an unchanged model passes in {percent(PASSES)} of runs", "milder limits or fewer rules"),
+        (
+            f"{every} finds its drop in {percent(POWER)} of runs",
+            "stricter limits or a larger `drop`",
+        ),
     )
     obstacles = list(_obstacles(run.of_size(FACTORS[-1])))
     for (holds, mend), found in zip(what, factors, strict=True):
@@ -307,9 +311,10 @@ def _enough(total: float, factors: list[float], holds: str) -> str:
     low, high = _interval(total, factors)
     most = f"{high:,}" if high is not None else f"more than {total * FACTORS[-1]:,.0f}"
     fewer = " or fewer" if factors[0] <= FACTORS[0] else ""
+    likely = f"with {low:,} to {most}" if low != high else "with neither more nor fewer"
     return (
         f"With {_items(total * factors[0]):,} items{fewer} like these, {holds}; as far as these "
-        f"{total:,.0f} items can tell, with {low:,} to {most}."
+        f"{total:,.0f} items can tell, {likely}."
     )
 
 
@@ -340,15 +345,15 @@ def _lacking(
     for part in lacking[:MOST_NAMED]:
         needed = part.needed or 0
         if isinstance(part, SlicePlan) or all(_of_own_items(rule) for rule in rules):
-            yield f"{part.name} has {part.items:,} items and needs {needed:,}."
+            yield f"{part.name} has {plural(part.items, 'item')} and needs {needed:,}."
         else:
             every = total * needed / part.items
             yield (
-                f"{part.name} has {part.items:,} items and needs {needed:,} among {every:,.0f} "
-                "like these: items of the other classes count, too."
+                f"{part.name} has {plural(part.items, 'item')} and needs {needed:,} among "
+                f"{every:,.0f} like these: items of the other classes count, too."
             )
     if (more := len(lacking) - MOST_NAMED) > 0:
-        yield f"{more} more need more items than they have."
+        yield f"{plural(more, 'other', 'have')} fewer items than needed, too."
 
 
 def _of_own_items(rule: Rule) -> bool:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.report.decimals import count, plural
+from rprime.core.quantities import plural
+from rprime.report.decimals import count
 from rprime.report.figures.axes import LINE, label_classes, palette, width_of
 from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.heat_map import POWERS, TINTS, ConfusionChart
@@ -54,7 +55,7 @@ def about(subject: ReportSubject) -> str:
     """Say which evaluation a figure is of."""
     classes = plural(len(subject.evaluation.labels), "class")
     names = (named(replace(subject, slice="").title), clipped(subject.slice, _LONGEST_SLICE))
-    return f"{', '.join(filter(None, names))}: {count(subject.items)} items, {classes}"
+    return f"{', '.join(filter(None, names))}: {plural(subject.items, 'item')}, {classes}"
 
 
 def _fill(figure: "Figure", chart: ConfusionChart, columns: list[str], cell: float) -> None:
