@@ -1,6 +1,7 @@
 """Who changed what, and who was refused, from where."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -172,6 +173,18 @@ def test_a_guessed_key_is_named_and_its_secret_is_not(service: Audited) -> None:
     answer = service.client.get("/v1/projects", headers=headers)
     (event,) = service.events("key_refused", answer.headers["x-request-id"])
     assert event["key"] is None
+    page = service.client.get("/ui/sign-in").text
+    [token] = re.findall(r'name="csrf_token" value="([^"]+)"', page)
+    answer = service.client.post("/ui/sign-in", data={"csrf_token": token, "key": guessed})
+    (event,) = service.events("key_refused", answer.headers["x-request-id"])
+    told = {name: event[name] for name in ("key", "project", "method", "route", "status")}
+    assert told == {
+        "key": "0123456789ab",
+        "project": None,
+        "method": "POST",
+        "route": "/ui/sign-in",
+        "status": 403,
+    }
     log = service.log.read_text()
     assert "7" * 48 not in log
     assert "no key at all" not in log

@@ -215,13 +215,20 @@ def _refused(
     request: Request, problem: Problem, key: str | None, reason: str, project: str | None = None
 ) -> Problem:
     """Log why a key is refused; return the problem to raise."""
+    log_refused(request, problem.status, key, reason, project)
+    return problem
+
+
+def log_refused(
+    request: Request, status: int, key: str | None, reason: str, project: str | None = None
+) -> None:
+    """Log why a key is refused."""
     log.info(
         "key_refused",
         key=key,
         project=project or request.path_params.get("project", "")[:_LONGEST_NAME] or None,
         method=request.method,
         route=request.scope["route"].path,
-        status=problem.status,
+        status=status,
         reason=reason,
     )
-    return problem

@@ -6,6 +6,7 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
+from rprime.auth.access import log_refused
 from rprime.auth.browser_sessions import (
     destination,
     end_session,
@@ -47,7 +48,7 @@ async def sign_in(request: Request) -> Response:
         fields = await read_form(request)
         access = keyring.verify(fields.get("key", "").strip().encode())
     except RefusedKeyError as exc:
-        log.info("key_refused", key=exc.key, reason=str(exc), status=HTTPStatus.FORBIDDEN)
+        log_refused(request, HTTPStatus.FORBIDDEN, exc.key, str(exc))
         return _ask(request, str(exc))
     except Problem as problem:
         if problem.code != "unproven_origin":
