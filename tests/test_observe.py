@@ -97,6 +97,22 @@ def test_an_alert_names_metrics_and_labels_of_a_real_scrape(scrape: str) -> None
     assert len(used) >= 10
 
 
+def test_the_alerts_of_the_keys_can_fire(serve: Serve, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    token = keys.create(path, ["read"])[1]
+    alerts = {rule["alert"]: rule for rule in rules()}
+    with serve(RPRIME_KEYS_FILE=str(path), RPRIME_STORE="none") as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+        assert client.get("/metrics").status_code == 200
+        path.write_text("no keys", encoding="utf-8")
+        series, _, above = alerts["RprimeKeysFile"]["expr"].partition(" > ")
+        assert above == "0"
+        assert f"{series} 1.0" in client.get("/metrics").text
+        path.unlink()
+        assert client.get("/metrics").status_code == 401
+    assert re.search(r"401: .* keys_missing", alerts["RprimeDown"]["annotations"]["action"])
+
+
 def test_an_alert_says_what_and_what_to_do() -> None:
     names = [rule["alert"] for rule in rules()]
     assert len(set(names)) == len(names)

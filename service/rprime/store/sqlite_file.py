@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 REMEDY = "give this user access to it, or let RPRIME_STORE name another file."
 _POSTGRES_HINT = (
     "A SQLite store belongs to one process; several workers or hosts share a PostgreSQL one: "
-    "RPRIME_STORE=postgresql+psycopg://..."
+    "RPRIME_STORE=postgresql://..."
 )
 # On Linux flock and the fcntl locks of SQLite do not see each other. On macOS and BSD they exclude
 # each other even within one process, so a file beside the store is locked there.

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 DEFAULTS = DatabaseOptions()
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
-_FORMS = "It may be sqlite:///rprime.db, postgresql+psycopg://USER@HOST/DATABASE, or none."
+_FORMS = "It may be sqlite:///rprime.db, postgresql://USER:PASSWORD@HOST/DATABASE, or none."
 _MOST_BEGUN = 10_000
 """Most projects that are remembered to have evaluations."""
 _TRIAL_SECONDS = 1.0
@@ -338,7 +338,7 @@ def open_store(
     Parameters
     ----------
     url
-        `sqlite:///rprime.db`, `sqlite:////var/lib/rprime.db`, `postgresql+psycopg://...`.
+        `sqlite:///rprime.db`, `sqlite:////var/lib/rprime.db`, `postgresql://...`.
     read_only
         Open a SQLite file beside the serving process, for an export or a backup.
     clock
