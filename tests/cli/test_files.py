@@ -196,6 +196,29 @@ def test_a_mistake_has_a_message(tmp_path: Path, content: bytes, name: str, said
     assert said in text, text
 
 
+def test_equal_mistakes_are_counted_and_the_first_has_file_and_line(tmp_path: Path) -> None:
+    new, old = tmp_path / "new.csv", tmp_path / "old.csv"
+    new.write_text("y_true,y_pred\n" + "a,b\n" * 50 + "b,b\n" * 50)
+    old.write_text("y_true,y_pred\n" + "b,b\n" * 3 + ",a\n" * 25 + "a,b\n" * 72)
+    for files, place in (
+        ((str(old),), f"  {old}:5: /y_true/3: "),
+        ((str(new), "--baseline", str(old)), f"  {old}:5: /baseline/y_true/3: "),
+        ((str(old), "--baseline", str(new)), f"  {old}:5: /y_true/3: "),
+    ):
+        done = CliRunner().invoke(app, ["evaluate", *files])
+        heading, *lines = done.stderr.splitlines()
+        assert (done.exit_code, len(lines)) == (2, 1)
+        assert heading.endswith("1 error in the request.")
+        assert lines[0].startswith(f"{place}The item has no label.")
+        assert lines[0].endswith("This is the first of 25 such places.")
+
+
+def test_a_baseline_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "old.csv").write_text("y_true,y_pred\na\n")
+    done = run(PLAIN.encode(), "--baseline", str(tmp_path / "old.csv"), folder=tmp_path)
+    assert "In the baseline: Line 2 of the CSV has 1 field, the header 2." in done.stderr
+
+
 def test_texts_of_models_are_mapped_and_counted() -> None:
     found = rprime.evaluate(
         ["cat", "Dog", "dog", "dog"],

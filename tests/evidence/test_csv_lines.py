@@ -7,6 +7,7 @@ import pytest
 
 from rprime import evidence
 from rprime.evidence.columns import LONGEST_LINE
+from rprime.evidence.csv_body import line_of
 from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
@@ -68,6 +69,16 @@ def test_the_line_of_the_separator_is_a_line() -> None:
         counts(b"sep=;\ny_true;y_pred\na;a\nb\n")
     with pytest.raises(Problem, match="The CSV is empty"):
         counts(b"sep=;\n")
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_the_line_of_an_item_is_found(end: str) -> None:
+    lines = ["sep=;", "y_true;y_pred", "", "a;a", '"b', 'c";a', ";a", "", "b;b"]
+    body = end.join(lines).encode()
+    assert [line_of(Trickle(body), item) for item in range(4)] == [4, 5, 7, 9]
+    with pytest.raises(Problem) as caught:
+        counts(body)
+    assert [error.pointer for error in caught.value.errors] == ["/y_true/2"]
 
 
 def test_a_line_without_end_is_refused() -> None:

@@ -134,7 +134,7 @@ class TestMatrix:
         start = time.perf_counter()
         found = faults(body)
         assert time.perf_counter() - start < 5
-        assert len(found) == 20
+        assert found == [("/confusion_matrix/0/0", "not_a_number")]
 
     def test_more_classes_than_the_limit_are_refused(self) -> None:
         with pytest.raises(Problem, match="invalid_request") as caught:

@@ -62,6 +62,13 @@ class ColumnFileRequest:
             document = read_columns(*candidate, request, local(limits), baseline=baseline)
         return read_request(document, limits)
 
+    def place_of(self, pointer: str) -> str:
+        """Return the file, and of CSV the line, of the item that a JSON pointer names."""
+        name, *others = pointer.split("/")[1:] or [""]
+        if name in self.members or not others or not others[-1].isdigit():
+            return ""
+        return self.files[-1 if name == "baseline" else 0].place_of(int(others[-1]))
+
     @property
     def files(self) -> list[ColumnFile]:
         """The files to read."""

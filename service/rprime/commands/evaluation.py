@@ -136,8 +136,10 @@ def read(
     try:
         evaluation_request = request.read(limits)
     except Problem as problem:
-        files = request.files if isinstance(request, ColumnFileRequest) else []
-        refuse_here(problem, " and ".join(file.name for file in files))
+        if isinstance(request, ColumnFileRequest):
+            names = " and ".join(file.name for file in request.files)
+            refuse_here(problem, names, request.place_of)
+        refuse_here(problem)
     if evaluation_request.store_request is not None and not kept_there:
         refuse_here(Problem("no_store"))
     return evaluation_request

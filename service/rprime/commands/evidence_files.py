@@ -16,7 +16,7 @@ import numpy as np
 import orjson
 
 from rprime.commands.exit_status import refuse
-from rprime.evidence import FORMATS, SUFFIXES, Kind
+from rprime.evidence import FORMATS, SUFFIXES, Kind, line_of
 
 STDIN = "-"
 _TABLES = {"confusion_matrix.npy", "labels.npy", "unclassified.npy", "spurious.npy"}
@@ -47,6 +47,13 @@ class ColumnFile:
             elif self.content is None:
                 body = files.enter_context(_shown(body, Path(self.name)))
             yield self.kind, body
+
+    def place_of(self, item: int) -> str:
+        """Return the file, and of CSV the line, of an item, which is counted from 0."""
+        if self.kind != "csv":
+            return self.name
+        with self.opened() as (_, body):
+            return f"{self.name}:{line_of(body, item)}"
 
 
 def read_evidence(file: str) -> ColumnFile | bytes:

@@ -3,7 +3,7 @@
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
@@ -59,11 +59,24 @@ def refuse(why: str) -> NoReturn:
     raise Refusal(why)
 
 
-def refuse_problem(problem: "ProblemError", source: str = "", hint: str = "") -> NoReturn:
-    """End because the request is wrong; say where, in which files (`source`), and what to try."""
+def _nowhere(_pointer: str) -> str:
+    return ""
+
+
+def refuse_problem(
+    problem: "ProblemError",
+    source: str = "",
+    hint: str = "",
+    place_of: Callable[[str], str] = _nowhere,
+) -> NoReturn:
+    """End because the request is wrong; say where, in which files (`source`), and what to try.
+
+    `place_of` returns the place in a file that a pointer names, or "".
+    """
     say(f"{source}{': ' if source else ''}{problem.title}. {problem.detail}")
     for violation in problem.errors:
-        put_error(f"  {violation.pointer or '/'}: {violation.detail}\n")
+        place = place_of(violation.pointer)
+        put_error(f"  {place and f'{place}: '}{violation.pointer or '/'}: {violation.detail}\n")
     if any(violation.code == "needs_project" for violation in problem.errors):
         hint = "name the project by --project"
     if hint:
@@ -71,13 +84,15 @@ def refuse_problem(problem: "ProblemError", source: str = "", hint: str = "") ->
     raise typer.Exit(Status.USAGE)
 
 
-def refuse_here(problem: "Problem", files: str = "") -> NoReturn:
+def refuse_here(
+    problem: "Problem", files: str = "", place_of: Callable[[str], str] = _nowhere
+) -> NoReturn:
     """End because of a problem that was found here, in these files of columns."""
     from rprime.client.errors import ProblemError
 
     of_columns = {"unknown_column", "missing_column"}
     hint = "" if of_columns.isdisjoint(error.code for error in problem.errors) else _COLUMNS
-    refuse_problem(ProblemError(problem.document(local=True)), files, hint)
+    refuse_problem(ProblemError(problem.document(local=True)), files, hint, place_of)
 
 
 _COLUMNS = (

@@ -85,7 +85,7 @@ def _found(
                     document = read_columns(kind, body, content, local(limits), measured=True)
                     return SliceSearch(search_document(document, limits))
                 except Problem as problem:
-                    refuse_here(problem, asked.candidate.name)
+                    refuse_here(problem, asked.candidate.name, asked.place_of)
             call = slice_search(body.read(), FORMATS[kind].media_type, content)
     else:
         call = slice_search(splice(asked.body, members))

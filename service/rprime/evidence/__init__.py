@@ -4,6 +4,7 @@
 # ruff: noqa: F401 - its imports are what it exports
 
 from rprime.evidence.columns import Hold
+from rprime.evidence.csv_body import line_of
 from rprime.evidence.formats import (
     FORMATS,
     MEDIA_TYPES,

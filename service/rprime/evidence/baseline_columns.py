@@ -1,11 +1,13 @@
 """The columns of the file of a baseline."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from rprime.evidence.columns import Columns, missing, selected, two_baselines
 from rprime.evidence.label_columns import CodedColumn, Vocabulary
-from rprime.problems.problem import refuse
+from rprime.problems.problem import Problem, refuse
 from rprime.schemas.document import Document
 
 
@@ -66,7 +68,9 @@ class BaselineColumns(Columns):
         if self._predictions is not None:
             self._first.take(self._predictions)
             return self._first.document()
-        found, other = self._first.document(), super().document()
+        found = self._first.document()
+        with in_baseline():
+            other = super().document()
         other.pointer = "/baseline"
         found.names += ("baseline",)
         found.rest["baseline"] = {}
@@ -74,6 +78,23 @@ class BaselineColumns(Columns):
         return found
 
 
+@contextmanager
+def in_baseline() -> Iterator[None]:
+    """Say of a problem with a second body that it is in the baseline."""
+    try:
+        yield
+    except Problem as problem:
+        errors = [
+            one
+            if one.pointer.startswith(_BASELINE)
+            else replace(one, pointer=_BASELINE + one.pointer)
+            for one in problem.errors
+        ]
+        detail = problem.detail if errors else f"In the baseline: {problem.detail}"
+        raise Problem(problem.code, detail, errors=errors, headers=problem.headers) from None
+
+
+_BASELINE = "/baseline"
 _IDS = "Ids of items have no place in JSON. Leave `item_id` out, or compare two files of columns."
 
 

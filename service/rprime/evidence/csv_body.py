@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
 from itertools import chain
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -41,6 +41,47 @@ def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
     Read blocks of lines: pyarrow's own stream reader may deadlock in its thread pool if it stops
     before the end, as after the first bad value.
     """
+    head = _head(stream)
+    wanted = columns.begin(head.names)
+    # Inferred types may change: scores may begin with 0 and 1.
+    types = dict.fromkeys(wanted, pa.string())
+    for name in wanted:
+        if name == "sample_weight" or is_score(name) or name in columns.cut:
+            types[name] = pa.float64()
+        elif name in LABELS and isinstance(columns.codes, Positions):
+            types[name] = pa.int64()
+    layout = _Layout(head.delimiter, len(head.names), wanted, types)
+    positions = {name: place for place, name in enumerate(wanted)}
+    gather(columns, positions, pa.schema(types), layout.batches(head.rest, head.line))
+
+
+def line_of(stream: IO[bytes], item: int) -> int:
+    """Return the line, from 1, of a CSV on which an item, from 0, begins; else the last line."""
+    head = _head(stream)
+    texts = (StringIO(block.decode("utf-8", "replace"), newline="") for block in head.rest)
+    reader = csv.reader(chain.from_iterable(texts), delimiter=head.delimiter)
+    begins = 0
+    for fields in reader:
+        if fields and item == 0:
+            break
+        item -= bool(fields)
+        begins = reader.line_num
+    return head.line + begins
+
+
+class _Head(NamedTuple):
+    """How a CSV begins.
+
+    The rest begins with the end of the header line, which counts as a line of its own.
+    """
+
+    delimiter: str
+    names: list[str]
+    line: int
+    rest: Iterator[bytes]
+
+
+def _head(stream: IO[bytes]) -> _Head:
     blocks = _whole_lines(stream)
     first = next(blocks, b"").removeprefix(_BOM)
     if first.startswith(_WIDE):
@@ -57,20 +98,8 @@ def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
         raise Problem("unreadable_body", "The CSV is empty; its first line names the columns.")
     line = 1 + _line_ends(first[: len(first) - len(lines)])
     end = min(lines.find(mark) % (len(lines) + 1) for mark in (b"\n", b"\r"))
-    delimiter, found = _header(lines[:end], line, delimiter or _DELIMITERS)
-    wanted = columns.begin(found)
-    # Inferred types may change: scores may begin with 0 and 1.
-    types = dict.fromkeys(wanted, pa.string())
-    for name in wanted:
-        if name == "sample_weight" or is_score(name) or name in columns.cut:
-            types[name] = pa.float64()
-        elif name in LABELS and isinstance(columns.codes, Positions):
-            types[name] = pa.int64()
-    layout = _Layout(delimiter, len(found), wanted, types)
-    positions = {name: place for place, name in enumerate(wanted)}
-    # The rest begins with the end of the header line, which counts as a line of its own.
-    batches = layout.batches(chain([lines[end:]], blocks), line)
-    gather(columns, positions, pa.schema(types), batches)
+    delimiter, names = _header(lines[:end], line, delimiter or _DELIMITERS)
+    return _Head(delimiter, names, line, chain([lines[end:]], blocks))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from io import RawIOBase
 from tempfile import TemporaryFile
 from typing import IO, Any, Literal
 
-from rprime.evidence.baseline_columns import BaselineColumns
+from rprime.evidence.baseline_columns import BaselineColumns, in_baseline
 from rprime.evidence.columns import Columns, Hold
 from rprime.evidence.npz_body import read_npz
 from rprime.problems.problem import Problem, Violation, invalid
@@ -139,7 +139,8 @@ def read_columns(
         return columns.document()
     form = FORMATS[baseline[0]]
     other = BaselineColumns(columns, untyped=not form.has_types, matrix=form.has_matrix)
-    _read(*baseline, other, limits)
+    with in_baseline():
+        _read(*baseline, other, limits)
     return other.document()
 
 

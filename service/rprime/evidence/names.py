@@ -129,4 +129,6 @@ def mixed(values: Sequence[Any], pointer: str, *, null: bool, like: object) -> I
             kind = "null, which only `y_pred` may have" if value is None else kind_of(value)
             nested = isinstance(value, list | dict)
             detail = NESTED if nested else f"Every label is {wanted} here; this is {kind}."
+            if isinstance(like, bool) or isinstance(value, bool):
+                detail += " Make all of them integers, as by `.astype(int)`, or all strings."
             yield Violation(f"{pointer}/{i}", "mixed_labels", detail)

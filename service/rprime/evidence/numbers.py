@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.problems.problem import MOST_VIOLATIONS, Violation, invalid, refuse
+from rprime.problems.problem import MOST_COUNTED, Violation, invalid, refuse
 from rprime.schemas.document import Document, kind_of
 
 MOST = 2**53 - 1
@@ -110,7 +110,7 @@ def raise_places(places: Array, pointer: str, code: str, detail: str) -> None:
     if len(places):
         raise invalid(
             Violation("/".join((pointer, *map(str, place))), code, detail)
-            for place in places[:MOST_VIOLATIONS].tolist()
+            for place in places[:MOST_COUNTED].tolist()
         )
 
 

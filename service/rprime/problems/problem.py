@@ -1,7 +1,8 @@
 """Problems of RFC 9457: the exception, and its document."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Annotated, Any
@@ -14,6 +15,8 @@ from rprime.problems.sentences import member, sentence
 
 MEDIA_TYPE = "application/problem+json"
 MOST_VIOLATIONS = 20
+MOST_COUNTED = 10_000
+"""Violations that are looked for, to count those that are equal."""
 LONGEST_SEGMENT = 64
 NO_PROJECT = "There is no such project, or you may not see it."
 """One detail for both: a client must not learn which projects exist."""
@@ -53,6 +56,8 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
         errors, or the meaning of the kind.
     errors
         The violations, of which the first 20 are sent.
+    counted
+        Whether these are all of them.
     headers
         Further ones of the response, such as ``Retry-After``.
     """
@@ -63,11 +68,13 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
         detail: str | None = None,
         *,
         errors: Sequence[Violation] = (),
+        counted: bool = True,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.code = code
         self.kind = KINDS[code]
-        self.detail = detail or (_count(len(errors)) if errors else self.kind.meaning)
+        found = _count(len(errors), counted=counted) if errors else self.kind.meaning
+        self.detail = detail or found
         self.errors = tuple(errors[:MOST_VIOLATIONS])
         self.headers = dict(headers or {})
         super().__init__(f"{self.kind.status} {code}: {self.detail}")
@@ -116,8 +123,32 @@ def pointer(*parts: str | int) -> str:
 
 
 def invalid(errors: Iterable[Violation]) -> Problem:
-    """Return the problem of a request with violations, of which only the first 20 are computed."""
-    return Problem("invalid_request", errors=list(islice(errors, MOST_VIOLATIONS)))
+    """Return the problem of a request with violations.
+
+    Where they are more than are sent, equal ones of an array become one with their number.
+    """
+    found = list(islice(errors, MOST_COUNTED))
+    if len(found) <= MOST_VIOLATIONS:
+        return Problem("invalid_request", errors=found)
+    counted = len(found) < MOST_COUNTED
+    same: dict[tuple[str, str, str], list[Violation]] = {}
+    for one in found:
+        array = _ITEM.sub("", one.pointer)
+        same.setdefault((array, one.code, one.detail), []).append(one)
+    joined = [_joined(violations, counted=counted) for violations in same.values()]
+    return Problem("invalid_request", errors=joined, counted=counted)
+
+
+_ITEM = re.compile(r"(/\d+)+$")
+"""The place of an item in an array, at the end of a pointer."""
+
+
+def _joined(same: Sequence[Violation], *, counted: bool) -> Violation:
+    """Return the first of equal violations, with their number."""
+    first, *others = same
+    number = f"{len(same):,}" if counted else f"at least {len(same):,}"
+    detail = f"{first.detail} This is the first of {number} such places."
+    return replace(first, detail=detail) if others else first
 
 
 def refuse(place: str, code: str, detail: str) -> Problem:
@@ -126,9 +157,10 @@ def refuse(place: str, code: str, detail: str) -> Problem:
 
 
 def raise_violations(errors: Iterable[Violation]) -> None:
-    """Refuse a request if it has violations: 422 with all of them."""
+    """Refuse a request if it has violations, of which there may be more if there are over 20."""
     if found := list(errors):
-        raise Problem("invalid_request", errors=found)
+        counted = len(found) <= MOST_VIOLATIONS
+        raise Problem("invalid_request", errors=found, counted=counted)
 
 
 def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:
@@ -188,9 +220,10 @@ def components() -> dict[str, Any]:
     return {**schema.pop("$defs"), "Problem": schema}
 
 
-def _count(found: int) -> str:
+def _count(found: int, *, counted: bool = True) -> str:
     listed = f"; the first {MOST_VIOLATIONS} are listed" if found > MOST_VIOLATIONS else ""
-    return f"{found} error{'s' if found > 1 else ''} in the request{listed}."
+    number = f"{found:,}" if counted else f"At least {found:,}"
+    return f"{number} error{'s' if found > 1 else ''} in the request{listed}."
 
 
 def _violation(error: Mapping[str, Any]) -> Violation:

@@ -96,7 +96,7 @@ def _violations(
     error: ValidationError, model: type[BaseModel], document: Document
 ) -> Iterator[Violation]:
     errors = error.errors(include_url=False, include_input=False)
-    for found in errors[:MOST_VIOLATIONS]:
+    for found in errors[: MOST_VIOLATIONS + 1]:
         place = _without_union_tags(found, document)
         named = _named(place)
         if found["type"] == "extra_forbidden":
