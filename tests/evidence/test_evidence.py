@@ -419,6 +419,27 @@ class TestClassNames:
             ("/labels/1", "class_name")
         ]
 
+    @pytest.mark.parametrize(
+        ("true", "said"),
+        [
+            ("x" * 200, "has at most 128 characters; this has 200."),
+            ("cat\u200b", "Character 4 of the name is an invisible character, U+200B (zero width"),
+            ("a\nb", "Character 2 of the name is a control character, U+000A: remove it."),
+            (" ", "nothing but spaces"),
+            ("", "The name is empty."),
+            (
+                " cat",
+                "The name at /y_true/0 differs from this by surrounding spaces alone: remove them.",
+            ),
+            ("cafe\u0301", "The name at /y_true/0 is the same in Unicode form NFC."),
+        ],
+    )
+    def test_a_fault_is_named(self, true: str, said: str) -> None:
+        sent = {"y_true": [true, "cat", "caf\u00e9"], "y_pred": ["cat"] * 3}
+        with pytest.raises(Problem) as caught:
+            evidence(**sent)
+        assert said in caught.value.errors[0].detail
+
     @pytest.mark.parametrize("name", ["x" * 128, "猫", "🐈", "a b", "ß", "a/b~c"])
     def test_all_others_are_kept(self, name: str) -> None:
         assert evidence(confusion_matrix=[[1]], labels=[name]).labels == (name,)

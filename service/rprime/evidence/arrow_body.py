@@ -13,7 +13,7 @@ from rprime.core.items import PIECE
 from rprime.core.naming import LONGEST_NAME
 from rprime.evidence.columns import Columns, Hold, too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
-from rprime.evidence.names import RULE
+from rprime.evidence.names import TOO_LONG
 from rprime.evidence.scores import is_score
 from rprime.problems.problem import Problem, refuse
 
@@ -83,7 +83,7 @@ def _check_metadata(metadata: Any, chosen: Sequence[str], most: int) -> list[str
             chunk = group.column(i)
             too_long = chunk.total_uncompressed_size > _SLACK + chunk.num_values * _LONGEST_LABEL
             if too_long and not is_score(parts[i].name):
-                raise refuse(f"/{chunk.path_in_schema}", "class_name", RULE)
+                raise refuse(f"/{chunk.path_in_schema}", "class_name", f"{TOO_LONG} more.")
             # pyarrow cannot read strings in these encodings as a dictionary.
             if any(encoding.startswith("DELTA") for encoding in chunk.encodings):
                 texts.discard(i)
@@ -199,7 +199,7 @@ def _plain(values: Any) -> Any:
         return values
     # Many views may show the same bytes, so that a short body has long labels.
     if len(values) and _view_lengths(values).max() > _LONGEST_LABEL:
-        raise refuse("", "class_name", RULE)
+        raise refuse("", "class_name", f"{TOO_LONG} more.")
     return values.cast(pa.large_string())
 
 

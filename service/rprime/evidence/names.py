@@ -17,10 +17,7 @@ _VISIBLE = re.compile(rf"[^\s{JOINERS}]")
 Place = Callable[[int], str]
 """Returns the JSON pointer of the label with a number; called only for faults."""
 
-RULE = (
-    f"The name of a class or slice has 1 to {LONGEST_NAME} characters, not only spaces, none of "
-    "them a control or bidirectional-override character or, but for joiners, invisible."
-)
+TOO_LONG = f"The name of a class or slice has at most {LONGEST_NAME} characters; this has"
 
 NO_LABEL = "The item has no label. Only predictions may be missing; leave the item out."
 NESTED = (
@@ -74,16 +71,21 @@ def distinct(labels: Sequence[str], place: Place) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         first: dict[str, int] = {}
         twins = [(first.setdefault(name, i), i) for i, name in enumerate(names)]
-        detail = (
-            "The same name as at {}, once both are in Unicode form NFC and without surrounding "
-            "spaces. Use a single spelling."
-        )
         raise invalid(
-            Violation(place(i), "twin_labels", detail.format(place(one)))
+            Violation(place(i), "twin_labels", _twins(labels[i], labels[one], place(one)))
             for one, i in twins
             if one != i
         )
     return tuple(names)
+
+
+def _twins(label: str, other: str, place: str) -> str:
+    """Say what two spellings of one name differ by, without the name."""
+    if label == other:
+        return f"The same name stands at {place}. Name each class once."
+    if label.strip() == other.strip():
+        return f"The name at {place} differs from this by surrounding spaces alone: remove them."
+    return f"The name at {place} is the same in Unicode form NFC. Use a single spelling."
 
 
 def normalised(labels: Sequence[str], place: Place) -> list[str]:
@@ -97,16 +99,30 @@ def normalised(labels: Sequence[str], place: Place) -> list[str]:
         names = [unicodedata.normalize("NFC", name) for name in names]
     if not visible or max(map(len, labels)) > LONGEST_NAME or _HIDDEN.search(whole):
         raise invalid(
-            Violation(place(i), "class_name", RULE)
+            Violation(place(i), "class_name", fault)
             for i, label in enumerate(labels)
-            if not is_name(label)
+            if (fault := _fault(label))
         )
     return names
 
 
 def is_name(label: str) -> bool:
     """Whether a text can be a class name."""
-    return len(label) <= LONGEST_NAME and bool(_VISIBLE.search(label)) and not _HIDDEN.search(label)
+    return not _fault(label)
+
+
+def _fault(label: str) -> str:
+    """Say why a text cannot be a class name; empty if it can."""
+    if len(label) > LONGEST_NAME:
+        return f"{TOO_LONG} {len(label):,}."
+    if found := _HIDDEN.search(label):
+        kind = "a control" if unicodedata.category(found[0]) == "Cc" else "an invisible"
+        name = unicodedata.name(found[0], "").lower()
+        code = f"U+{ord(found[0]):04X}{f' ({name})' if name else ''}"
+        return f"Character {found.start() + 1} of the name is {kind} character, {code}: remove it."
+    if _VISIBLE.search(label):
+        return ""
+    return "The name is empty." if not label else "The name has nothing but spaces or joiners."
 
 
 def plain(label: str) -> str:
