@@ -274,6 +274,8 @@ class TestCsv:
             ("y_true,y_prd\n1,3\n", "'y_prd': Column 2 is not known here. Did you mean `y_pred`?"),
             ("y_true,y_prd\n1,3\n", "--columns y_true=label,y_pred=prediction"),
             ("y_true\n1\n", "The column `y_pred` is missing"),
+            ("y_true,score_a,score_b\na,1,0\n", "`score:a=score_a,score:b=score_b`"),
+            ("label,proba_a\na,1\n", "as in `y_true=label`"),
             ("y_true,y_pred,y_pred\n1,2,3\n", "Two columns have the name `y_pred`"),
             ("y_true,y_pred\n1,2\n\n3\n", "Line 4 of the CSV has 1 field, the header 2"),
             ("y_true,y_pred\na,b\n,b\n", "/y_true/1: The item has no label"),
@@ -370,6 +372,7 @@ class TestBaselinesAndGates:
             ("- index: recall\n", "must hold gates as a mapping"),
             ("- index: recall\n", "as in `rules: [...]`"),
             ("rules: [", "is no YAML"),
+            ("rules: []\n---\n", ":2:1: a second document begins here; a file holds one"),
             ("rules:\n\t- index: recall\n", ":2:1: this is no YAML"),
             ("rules:\n\t- index: recall\n", "; indent by spaces"),
             ("rules: []\nwaivers: [{expires: 2026-13-01}]", "'2026-13-01': `expires` must be"),
@@ -398,6 +401,29 @@ class TestBaselinesAndGates:
         assert (done.returncode, done.stdout) == (2, "")
         assert said in done.stderr
         assert "Traceback" not in done.stderr
+
+    def test_gates_have_merge_keys(self, rprime: Run, file: str, write: Write) -> None:
+        rule = "- &r {index: recall, classes: [cat], min_value: 0.01}"
+        gates = write("gates.yaml", f"rules:\n{rule}\n- {{<<: *r, index: precision}}\n")
+        report = json.loads(rprime("evaluate", file, "--gates", gates, "--json").stdout)
+        found = [result["rule"] for result in report["gate"]["results"]]
+        assert found == ["recall.min_value", "precision.min_value"]
+
+    @pytest.mark.parametrize(
+        ("classes", "said"),
+        [
+            ("[all]", "For every class write `classes: all`, without brackets."),
+            ("[Cat]", "Did you mean `cat`?"),
+            ("[18]", "The classes are `cat`, `dog`"),
+        ],
+    )
+    def test_a_class_that_is_not_there_has_a_hint(
+        self, rprime: Run, labels: str, write: Write, classes: str, said: str
+    ) -> None:
+        for limit in ("min_value: 0.01", "max_drop: 0.9"):
+            rule = f"rules: [{{index: recall, classes: {classes}, {limit}}}]"
+            done = rprime("evaluate", labels, "--gates", write("g.yaml", rule), "--json")
+            assert said in json.loads(done.stdout)["gate"]["results"][0]["message"]
 
     def test_gates_in_two_places_are_refused(self, rprime: Run, write: Write, gates: str) -> None:
         file = write("both.json", json.dumps({**REQUEST, "gates": RULES}))

@@ -84,7 +84,8 @@ def test_standard_input_may_be_compressed(packed: Callable[[bytes], bytes]) -> N
 
 def test_other_columns_are_named(tmp_path: Path) -> None:
     found = json.loads(run(b"idx,y_true,y_pred,\n1,a,a,2\n", folder=tmp_path).stdout)
-    assert warned(found)["columns_ignored"] == "These columns are not read: `idx`, 1 more."
+    unnamed = "one without a name (the index of pandas?)"
+    assert warned(found)["columns_ignored"] == f"These columns are not read: `idx`, {unnamed}."
 
 
 def test_columns_of_scores_are_chosen(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from rprime.schemas.violations import validated
 Json = dict[str, Any]
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _DATE = "tag:yaml.org,2002:timestamp"
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 class _Loader(yaml.SafeLoader):
@@ -39,10 +40,11 @@ class _Loader(yaml.SafeLoader):
         node: yaml.MappingNode,
         deep: bool = False,  # noqa: FBT001, FBT002 (the base class has it so)
     ) -> dict[Any, Any]:
-        names = [self.construct_object(key, deep=True) for key, _ in node.value]
+        own = [key for key, _ in node.value if key.tag != _MERGE]
+        names = [self.construct_object(key, deep=True) for key in own]
         for place, name in enumerate(names):
-            if name in names[:place] and name != "<<":
-                said, mark = f"the name {name!r} stands twice", node.value[place][0].start_mark
+            if name in names[:place]:
+                said, mark = f"the name {name!r} stands twice", own[place].start_mark
                 raise yaml.constructor.ConstructorError(None, None, said, mark)
         return super().construct_mapping(node, deep)
 
@@ -57,7 +59,10 @@ def read_mapping(path: Path, what: str) -> Json:
         mark = error.problem_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         hint = "; indent by spaces" if "\\t" in f"{error.problem}" else ""
-        refuse(f"{path}{place}: this is no YAML: {error.problem}{hint}")
+        said = f"this is no YAML: {error.problem}{hint}"
+        if error.problem == "but found another document":
+            said = "a second document begins here; a file holds one"
+        refuse(f"{path}{place}: {said}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         refuse(f"{path}: this is no YAML: {' '.join(str(error).split())}")
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):

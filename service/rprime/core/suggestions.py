@@ -73,6 +73,16 @@ def nearest_keys(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(keys))
 
 
+def nearest_classes(name: str, known: Sequence[str]) -> str:
+    """Ask which of the known classes an unknown one may be; where none is near, name some."""
+    if name == "all":
+        return " For every class write `classes: all`, without brackets."
+    plain = {one.casefold(): one for one in known[:_MOST_NAMES]}
+    if near := get_close_matches(name.casefold(), plain, n=3):
+        return f" Did you mean {' or '.join(f'`{plain[one]}`' for one in near)}?"
+    return f" The classes are {listed([f'`{one}`' for one in known])}."
+
+
 def nearest_slices(name: Mapping[str, str], known: Sequence[Mapping[str, str]]) -> str:
     """Ask which of the known slices an unknown one may be; empty if none is near."""
     texts = [_text(one) for one in known[:_MOST_NAMES]]

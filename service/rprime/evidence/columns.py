@@ -53,6 +53,7 @@ def two_baselines() -> Problem:
 
 _OF_PREDICTIONS = re.compile("pred|guess|output|answer", re.IGNORECASE)
 _OF_TRUTH = re.compile("true|truth|label|target|actual|gold|expected", re.IGNORECASE)
+_OF_SCORES = re.compile(r"(?:y_)?(?:scores?|prob(?:a|ability)?)[_. -](.+)", re.IGNORECASE)
 """What columns are usually called."""
 
 
@@ -66,13 +67,17 @@ def missing(name: str, columns: list[str]) -> str:
     true = [c for c in columns if _OF_TRUTH.search(c) and c not in predicted]
     likely = {"y_true": true, "y_pred": predicted}
     meant = [f"{key}={own[0]}" for key, own in likely.items() if own and key not in columns]
-    helps = likely[name] and all(map(is_name, columns))
+    scored = [(c, found[1]) for c in columns if (found := _OF_SCORES.fullmatch(c))]
+    if name == "y_pred" and scored and not predicted:
+        meant += [f"{PREFIX}{label}={column}" for column, label in scored[:_MOST_SHOWN]]
+    helps = (likely[name] or meant) and all(map(is_name, columns))
     example = f", as in `{','.join(meant)}`" if helps else ""
+    scores = f"; scores are columns `{PREFIX}<label>`" if scored else ""
     unnamed = any(column.replace(".", "").isdecimal() for column in columns)
     header = " A CSV begins with a line of column names." if unnamed else ""
     return (
-        f"The column `{name}` is missing; the body has {_listed(columns)}. If one of them holds "
-        f"it, say so in `columns`{example}.{header}"
+        f"The column `{name}` is missing; the body has {_listed(columns)}{scores}. If one of "
+        f"them holds it, say so in `columns`{example}.{header}"
     )
 
 
@@ -323,9 +328,13 @@ def selected(
 
 def _listed(columns: list[str]) -> str:
     """Name columns of a body, and count those beyond the first ones."""
-    shown = [f"`{name}`" for name in columns if is_name(name)][:_MOST_SHOWN]
+    shown = [f"`{name}`" if name else _UNNAMED for name in columns if is_name(name) or not name]
+    del shown[_MOST_SHOWN:]
     more = [f"{len(columns) - len(shown)} more"] if len(columns) > len(shown) else []
     return ", ".join(shown + more) or "none"
+
+
+_UNNAMED = "one without a name (the index of pandas?)"
 
 
 def _chosen(request: Document) -> dict[str, str]:

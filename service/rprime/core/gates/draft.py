@@ -1,7 +1,7 @@
 """What is known of a rule before it is tested: its results among the rows of its evidence."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -81,7 +81,8 @@ class Draft:
 
     `fixed` has codes of `VerdictCode` where no test decides the verdict. `against` is what the
     differences are from, None for values; `slice` the part of the items, None for all. Results
-    have `reasons`, empty where the evidence decides, and `methods`; none where nobody asks.
+    have `reasons`, empty where the evidence decides, and `methods`; none where nobody asks. What is
+    not there has `hints` at the names that may be meant, by the class.
     """
 
     rule: Rule
@@ -94,7 +95,7 @@ class Draft:
     methods: tuple[str | None, ...] = ()
     pairing: Pairing | None = None
     slice: Slice | None = None
-    hint: str = ""
+    hints: Mapping[str | None, str] = field(default_factory=dict[str | None, str])
 
     def at(self, position: int) -> "Draft":
         """Return one table of the last axis of a stack of these."""

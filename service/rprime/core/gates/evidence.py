@@ -21,6 +21,7 @@ from rprime.core.gates.sliced import Slice, compare_slice, missing_columns, side
 from rprime.core.gates.verdict import Against, VerdictCode
 from rprime.core.options import Options
 from rprime.core.slices.evaluation import vague
+from rprime.core.suggestions import nearest_classes
 
 POINT = "point"
 """Method of `test: "none"`: the gate compares the values themselves."""
@@ -222,7 +223,7 @@ def _without_slice(rule: Rule, reason: str, against: Against | None, hint: str =
         against=against,
         items=np.full(1, np.nan),
         reasons=(reason,),
-        hint=hint,
+        hints={None: hint},
     )
 
 
@@ -257,6 +258,7 @@ def _of_all(
             values.items,
             methods=_methods(rule, rows, values.methods),
             reasons=rows.each(values.reasons, lambda label: _absent(rule, label, declared)),
+            hints=_hints(rule, declared),
         )
     known, rows = candidate.difference(rule, comparison)
     comparable = comparison.comparability != "different"
@@ -272,6 +274,7 @@ def _of_all(
         pairing=comparison.pairing,
         methods=_methods(rule, rows, [METHODS[code] or None for code in methods]),
         reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
+        hints=_hints(rule, candidate.side.labels),
     )
 
 
@@ -294,6 +297,12 @@ def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
     if rule.classes is not None or rule.min_items or rule.kind == "max_gap":
         return "no_class"
     return "class_missing" if rule.target.lacks(declared) else "no_items"
+
+
+def _hints(rule: Rule, declared: tuple[str, ...]) -> dict[str | None, str]:
+    """Say for each class that a rule names and that is not there which one may be meant."""
+    named = rule.classes if isinstance(rule.classes, tuple) else ()
+    return {one: nearest_classes(one, declared) for one in named if one not in declared}
 
 
 def _missing_class(rule: Rule, label: str | None, comparison: Comparison) -> str:

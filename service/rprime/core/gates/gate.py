@@ -215,7 +215,8 @@ class GateRun:
             reason=self._reason(draft.reasons[own], i),
         )
         waiver = self.waivers[i]
-        found.message = sentence(found, rule, together=self.together, waiver=waiver) + draft.hint
+        said = sentence(found, rule, together=self.together, waiver=waiver)
+        found.message = said + draft.hints.get(found.class_, "")
         return found
 
     def _reason(self, given: str, i: int) -> str:
