@@ -227,6 +227,10 @@ class TestRequests:
         with pytest.raises(TypeError, match=f"`{name}` is a str"):
             rprime.evaluate(TRUE, PREDICTED, **wrong)
 
+    def test_nothing_is_kept_in_the_process(self) -> None:
+        with pytest.raises(ProblemError, match=r"a `rprime.Client` asks a service"):
+            rprime.evaluate(TRUE, PREDICTED, project="shop")
+
     def test_none_is_left_out(self) -> None:
         report = rprime.evaluate(TRUE, PREDICTED, gates=None, baseline=None, indices=None)
         assert report.content == rprime.evaluate(TRUE, PREDICTED).content
@@ -526,6 +530,14 @@ class TestScores:
             rprime.evaluate(ITEMS, y_score=named, baseline=bare)
         with pytest.raises(TypeError, match="name the columns on both sides, or pass `labels`"):
             rprime.compare({"y_true": ITEMS, "y_score": named}, bare)
+
+    def test_a_column_that_is_no_class_is_refused(self) -> None:
+        frame = library("pandas").DataFrame
+        scores = {"a": [0.9, 0.2], "b": [0.1, 0.8]}
+        with pytest.raises(ValueError, match="sum to 1 without `id`: leave out"):
+            rprime.evaluate(["a", "b"], y_score=frame({"id": [17, 18], **scores}))
+        absent = frame({**scores, "c": [0.0, 1e-7]})
+        assert rprime.evaluate(["a", "b"], y_score=absent).labels == ["a", "b", "c"]
 
     def test_what_is_no_number_is_named(self) -> None:
         broken = np.array(SCORES)

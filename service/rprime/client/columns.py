@@ -16,6 +16,7 @@ _LISTS = ("to_pylist", "to_list", "tolist")
 _ARROW = ("__arrow_c_array__", "__arrow_c_stream__")
 _MISSING = {"NAType", "NaTType"}
 _BOOLEANS = {"bool", "bool_"}
+_NEARLY_ZERO = 1e-3
 
 
 def labels(values: object, name: str) -> list[Label]:
@@ -76,6 +77,22 @@ def score_labels(values: object, name: str, true: list[Label] | None) -> list[La
         return None
     numbered = columns == list(range(len(columns)))
     return None if numbered and any(isinstance(label, str) for label in true or ()) else columns
+
+
+def refuse_others(values: object, names: list[Label], true: list[Label]) -> None:
+    """Refuse columns of scores without which all rows are probabilities, such as ids of items."""
+    table, classes = np.asarray(values, dtype=np.float64), set(true)
+    is_class = np.array([name in classes for name in names])
+    if table.shape[1:] != is_class.shape or not is_class.any():
+        return
+    sums, rest = table[:, is_class].sum(axis=1), np.abs(table[:, ~is_class])
+    # A class that no item has may have a probability that is nearly 0.
+    if (rest > _NEARLY_ZERO).any() and np.allclose(sums, 1, rtol=0, atol=1e-6):
+        others = [name for name in names if name not in classes]
+        raise ValueError(
+            f"The rows of `y_score` sum to 1 without {', '.join(f'`{name}`' for name in others)}: "
+            "leave out the columns that are no classes"
+        )
 
 
 def frame_labels(values: object, name: str) -> list[Label] | None:

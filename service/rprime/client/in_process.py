@@ -51,7 +51,9 @@ class InProcess(Methods):
 def _read(body: bytes, limits: Limits) -> EvaluationRequest:
     evaluation_request = read_request(body, limits)
     if evaluation_request.store_request is not None:
-        raise Problem("no_store")
+        raise Problem(
+            "no_store", "Nothing is kept in the process; a `rprime.Client` asks a service."
+        )
     return evaluation_request
 
 

@@ -11,6 +11,7 @@ from rprime.client.columns import (
     frame_labels,
     kind_of,
     labels,
+    refuse_others,
     rows,
     score_labels,
     scores,
@@ -98,7 +99,7 @@ class SideFields(ModelFields, total=False):
 
     A baseline may be only `y_pred` or `y_score`: other predictions for the candidate's items. The
     columns of its `y_score` are named, or in the order of the `labels` of the candidate. Names
-    belong to the project of the candidate; an id, `evaluation`, needs no project.
+    belong to the project of the candidate, which in `compare` has its id: `evaluation`.
     """
 
     alias: str
@@ -196,6 +197,8 @@ def document(given: Mapping[str, Any], candidate: Json | None = None) -> Json:
         "confusion_matrix": frame_labels(given.get("confusion_matrix"), "confusion_matrix"),
         "y_score": score_labels(given.get("y_score"), "y_score", true),
     }
+    if brought["y_score"] is not None and true is not None:
+        refuse_others(content["y_score"], brought["y_score"], true)
     for name, found in brought.items():
         if found is not None and content.setdefault("labels", found) != found:
             raise ValueError(f"`labels` are not the columns of `{name}`; remove them")
