@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -294,6 +295,21 @@ def test_each_error_of_the_disk_is_told(
     assert state(client) == "ok"
     assert not list(fails_with.parent.glob("*-trial"))
     assert client.delete("/v1/projects/pets").status_code == 204
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit of Linux")
+def test_a_limit_of_the_file_size_is_told_and_mended_by_a_purge(
+    serve: Serve, processes: dict[int, int], tmp_path: Path
+) -> None:
+    with serve(RPRIME_STORE=f"sqlite:///{tmp_path}/r.db") as client:
+        process = processes[client.base_url.port or 0]
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (3 << 20, 3 << 20))
+        ids = store_until_full(client)
+        assert state(client) == "full"
+        works_besides_storing(client, ids)
+        kept = mend_by_purge(client, ids)
+        assert client.post("/evaluate", json=labels(0, version="new")).status_code == 201
+        assert (state(client), lost(client, kept)) == ("ok", [])
 
 
 def failures(log: Path) -> list[dict[str, str]]:

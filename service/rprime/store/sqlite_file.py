@@ -102,7 +102,10 @@ class HeldFile:
         try:
             # Not by statvfs, which does not show what Linux does after an error of the disk.
             os.close(os.open(self._wal, os.O_WRONLY))
-            trial.write_bytes(bytes(_TRIAL_BYTES))
+            with trial.open("wb") as file:
+                # Where the longer file ends, because a file may have no further bytes there.
+                file.seek(max(path.stat().st_size for path in (self.path, self._wal)))
+                file.write(bytes(_TRIAL_BYTES))
         except OSError as error:
             if error.errno in _READ_ONLY:
                 return errors.StoreReadOnlyError(code=exc.code)
