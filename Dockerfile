@@ -18,7 +18,8 @@ RUN pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir dist
  && python .ci/image/slim.py /opt/rprime \
  && python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/rprime/lib \
  && /opt/rprime/bin/python .ci/image/sbom.py rprime > /opt/rprime/sbom.cdx.json \
- && PYTHONDONTWRITEBYTECODE=1 /opt/rprime/bin/python .ci/image/smoke.py
+ && PYTHONDONTWRITEBYTECODE=1 /opt/rprime/bin/python .ci/image/smoke.py \
+ && cp .ci/image/health.py /opt/rprime/
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="rprime" \
@@ -37,6 +38,6 @@ ENV PATH=/opt/rprime/bin:$PATH \
 USER 65532:65532
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=10s --start-period=10s --retries=3 \
-    CMD ["python", "-c", "import os, urllib.request as http; env = os.environ.get; http.urlopen(f\"http://127.0.0.1:{env('RPRIME_PORT') or env('PORT') or 8000}/livez\", timeout=9)"]
+    CMD ["python", "/opt/rprime/health.py"]
 ENTRYPOINT ["rprime"]
 CMD ["serve"]

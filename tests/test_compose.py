@@ -63,6 +63,17 @@ def test_a_service_without_keys_has_only_ports_of_this_machine_and_no_neighbour(
         assert environment["RPRIME_KEYS_FILE"]
 
 
+def test_the_proxy_does_what_a_proxy_must() -> None:
+    site = COMPOSE["scale"]["configs"]["proxy"]["content"]
+    assert "X-Forwarded-For $$remote_addr;" in site
+    assert "X-Forwarded-Proto $$scheme;" in site
+    assert "proxy_read_timeout 90s;" in site
+    assert "location = /metrics" in site
+    assert {"RPRIME_HOSTS", "RPRIME_TRUSTED_PROXIES"} <= set(
+        COMPOSE["scale"]["services"]["replica"]["environment"]
+    )
+
+
 @each_service
 def test_every_setting_exists(one: dict[str, Any]) -> None:
     names = {name for name in one.get("environment", {}) if name.startswith("RPRIME_")}

@@ -17,7 +17,7 @@ import pytest
 
 import rprime as library
 from tests.examples.recipes import run
-from tests.services import RPRIME
+from tests.services import RPRIME, Serve, environment, stop
 
 ROOT = Path(__file__).parents[1]
 PROGRAMS = ROOT / ".ci" / "image"
@@ -45,6 +45,31 @@ def test_the_context_has_what_is_copied_and_nothing_else() -> None:
     first, *others = (ROOT / ".dockerignore").read_text().split()
     assert first == "*"
     assert {line[1:] for line in others if line.startswith("!")} == wanted
+
+
+# The health check
+
+
+def test_the_health_check_asks_where_the_service_listens(serve: Serve, tmp_path: Path) -> None:
+    def status(**variables: str) -> int:
+        command = [sys.executable, PROGRAMS / "health.py"]
+        env = environment(**variables)
+        return subprocess.run(command, env=env, stderr=subprocess.DEVNULL, check=False).returncode
+
+    with serve(RPRIME_STORE="none", RPRIME_HOST="127.0.0.2") as client:
+        port = str(client.base_url.port)
+        assert status(RPRIME_HOST="127.0.0.2", RPRIME_PORT=port) == 0
+        assert status(RPRIME_PORT=port) != 0
+    path = tmp_path / "s"
+    variables = {"RPRIME_UDS": str(path), "RPRIME_STORE": "none"}
+    process = subprocess.Popen(
+        [RPRIME, "serve"], env=environment(**variables), stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        process.stdout.readline()
+        assert status(**variables) == 0
+        assert stop(process) == 0
 
 
 # Slimming

@@ -385,6 +385,10 @@ def test_without_the_file_there_are_no_keys(path: Path) -> None:
 
 def test_a_file_that_others_may_read_is_used_with_a_warning(path: Path) -> None:
     _, token = keys.create(path, ["read"])
+    path.chmod(0o440)  # as Kubernetes mounts a secret for a group
+    with structlog.testing.capture_logs() as log:
+        Keyring(path).verify(token.encode())
+    assert [entry["event"] for entry in log] == ["keys_read"]
     path.chmod(0o644)
     with structlog.testing.capture_logs() as log:
         Keyring(path).verify(token.encode())

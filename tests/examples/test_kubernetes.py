@@ -67,6 +67,18 @@ def test_the_memory_holds_all_limits() -> None:
     assert defaults.fitted(int(limit.removesuffix("Mi")) * MIB) == defaults
 
 
+def test_the_temporary_folder_holds_bodies_that_are_written_there() -> None:
+    [folder] = [one for one in POD["volumes"] if one["name"] == "temporary"]
+    limits = Settings(store="none").limits
+    size = int(folder["emptyDir"]["sizeLimit"].removesuffix("Mi")) * MIB
+    assert size > limits.large_requests * limits.other_body_bytes
+
+
+def test_only_its_user_and_group_read_the_keys() -> None:
+    [keys] = [one for one in POD["volumes"] if one["name"] == "keys"]
+    assert keys["secret"]["defaultMode"] == 0o440
+
+
 def test_there_is_time_to_stop() -> None:
     drain = float(VARIABLES["RPRIME_DRAIN_SECONDS"]["value"])
     probe = CONTAINER["readinessProbe"]

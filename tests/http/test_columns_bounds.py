@@ -1,6 +1,7 @@
 """Bodies that claim little and hold much: refused before memory is taken for them."""
 
 import io
+import resource
 import struct
 import subprocess
 import sys
@@ -315,3 +316,19 @@ try:
 except Problem as problem:
     print(str(problem).partition(":")[0], problem.headers["Retry-After"])
 """
+
+
+def test_a_full_temporary_folder_is_logged_and_counted(
+    serve: Serve, processes: dict[int, int], tmp_path: Path
+) -> None:
+    labels = np.random.default_rng(0).integers(0, 250, 20_000)
+    columns: Columns = {"y_true": labels, "y_pred": labels}
+    with serve(log=tmp_path / "log", RPRIME_STORE="none") as client:
+        process = processes[client.base_url.port or 0]
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (10_000, 10_000))
+        refused = send(client, "npz", as_npz(columns))
+        assert fault(refused) == (503, "", "overloaded")
+        assert send(client, "arrow", as_arrow(columns)).status_code == 200
+        counted = 'rprime_requests_rejected_total{limit="temporary_folder"} 1.0'
+        assert counted in client.get("/metrics").text
+    assert '"event":"temporary_folder_full"' in (tmp_path / "log").read_text()

@@ -142,12 +142,12 @@ def _columns(
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
-        raise Problem("overloaded", _FULL, headers={"Retry-After": "2"}) from None
+        raise Problem("overloaded", NO_ROOM, headers={"Retry-After": "2"}) from None
     return document, b"", limits
 
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_FULL = "The temporary folder of the service has no room for the body; send CSV or Arrow, or wait."
+NO_ROOM = "The temporary folder of the service lacks room for the body; send CSV or Arrow, or wait."
 
 
 def _digests(evaluation_request: EvaluationRequest) -> bytes:

@@ -316,8 +316,9 @@ def _report(path: Path, keys: Mapping[str, ApiKey], before: Mapping[str, ApiKey]
     # Only a warning: mounted secrets are often world-readable, and digests open nothing.
     # If the file is gone by now, the next request reports it.
     with suppress(OSError):
-        if (mode := stat.S_IMODE(path.stat().st_mode)) & (stat.S_IRWXG | stat.S_IRWXO):
-            log.warning("keys_exposed", detail=f"{path} has the mode {mode:03o}; chmod 600 it.")
+        # The group may read it: Kubernetes mounts secrets for a group.
+        if (mode := stat.S_IMODE(path.stat().st_mode)) & (stat.S_IWGRP | stat.S_IRWXO):
+            log.warning("keys_exposed", detail=f"{path} has the mode {mode:03o}; chmod 640 it.")
 
 
 def _digest(token: bytes) -> str:

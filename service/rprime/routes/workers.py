@@ -7,12 +7,13 @@ import sys
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from functools import partial
+from tempfile import gettempdir
 from typing import Any
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
 
-from rprime.application.evaluate import Answer, Failure, ResponseOptions
+from rprime.application.evaluate import NO_ROOM, Answer, Failure, ResponseOptions
 from rprime.problems.problem import Problem
 from rprime.routes.services import get_services
 from rprime.server.body import announced_encoding, received_chunks
@@ -107,6 +108,9 @@ async def _answer(
         log.error("worker_failed", **answer.where, exception=answer.trace)
         raise Problem("internal_error")
     if isinstance(answer, Problem):
+        if answer.detail == NO_ROOM:
+            services.admission.rejected["temporary_folder"] += 1
+            log.warning("temporary_folder_full", folder=gettempdir())
         raise answer
     return answer
 
