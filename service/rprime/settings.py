@@ -18,8 +18,6 @@ from pydantic import (
     DirectoryPath,
     Field,
     IPvAnyNetwork,
-    NonNegativeFloat,
-    PositiveFloat,
     PositiveInt,
     SecretStr,
     field_validator,
@@ -28,6 +26,8 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MIB = 1024 * 1024
+_DAY = 24 * 60 * 60
+Seconds = Annotated[float, Field(gt=0, le=_DAY)]
 GUIDE = Path(__file__).with_name("guide")
 """Where `mkdocs build` writes the documentation site; a wheel built after it has it, too."""
 
@@ -96,7 +96,7 @@ class Limits(BaseModel):
         description="Most memory that a worker may allocate for a request, in bytes; null: as much "
         "as its body needs.",
     )
-    worker_seconds: PositiveFloat = Field(
+    worker_seconds: Seconds = Field(
         180,
         description="How long a worker may take to answer, or to read the next part of a body; "
         "then it is ended, and its request gets 503.",
@@ -104,7 +104,7 @@ class Limits(BaseModel):
     large_waiting: PositiveInt = Field(
         8, description="More of them that may wait; further ones get 503."
     )
-    wait_seconds: PositiveFloat = Field(
+    wait_seconds: Seconds = Field(
         2, description="How long a complete request may wait for its turn; then it gets 503."
     )
     head_bytes: PositiveInt = Field(
@@ -112,10 +112,10 @@ class Limits(BaseModel):
         description="Largest head of a request, and most framing between two parts of a chunked "
         "body, in bytes.",
     )
-    head_seconds: PositiveFloat = Field(
+    head_seconds: Seconds = Field(
         10, description="How long a client may take to send the head of a request."
     )
-    body_seconds: PositiveFloat = Field(
+    body_seconds: Seconds = Field(
         20,
         description="How long a body may take, plus the time its received bytes take at "
         "`body_bytes_per_second`.",
@@ -123,7 +123,7 @@ class Limits(BaseModel):
     body_bytes_per_second: PositiveInt = Field(
         16 * 1024, description="Lowest average speed at which a client must send a body."
     )
-    answer_seconds: PositiveFloat = Field(
+    answer_seconds: Seconds = Field(
         30, description="How long a client may stop reading its answer."
     )
     keep_alive_seconds: PositiveInt = Field(
@@ -151,7 +151,14 @@ def _origin(value: str) -> str:
     return value
 
 
+def _host(value: str) -> str:
+    if not re.fullmatch(r"\*|[\w.-]+|\[[\da-fA-F:.]+\]", value):
+        raise ValueError("value is not a name such as rprime.example.org, without scheme and port")
+    return value
+
+
 Origin = Annotated[str, AfterValidator(_origin)]
+Host = Annotated[str, AfterValidator(_host)]
 
 
 class Settings(BaseSettings):
@@ -187,7 +194,7 @@ class Settings(BaseSettings):
         pattern=r"^(/[\w.~-]+)*$",
         description="The prefix that a proxy strips from paths, such as `/rprime`.",
     )
-    hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+    hosts: Annotated[tuple[Host, ...], NoDecode] = Field(
         (),
         description="Host names that the service answers to, separated by commas, or `*`; "
         "default: its own names on loopback, else any.",
@@ -222,15 +229,17 @@ class Settings(BaseSettings):
         description="Most connections of each process to PostgreSQL; further requests wait for "
         "one.",
     )
-    store_connect_seconds: PositiveFloat = Field(
-        5, description="How long a connection to PostgreSQL may take, for each of its addresses."
+    store_connect_seconds: Seconds = Field(
+        5,
+        ge=2,
+        description="How long a connection to PostgreSQL may take, for each of its addresses.",
     )
-    store_lock_seconds: PositiveFloat = Field(
+    store_lock_seconds: Seconds = Field(
         5,
         description="How long a request waits for a lock of another program or transaction, or "
         "for a free connection; then it gets 503.",
     )
-    store_seconds: PositiveFloat = Field(
+    store_seconds: Seconds = Field(
         10,
         description="How long PostgreSQL may take to answer a statement; then the request gets "
         "503.",
@@ -249,13 +258,16 @@ class Settings(BaseSettings):
         description="Folder of the built documentation site, shown at `/guide`; default: the one "
         "in the package.",
     )
-    drain_seconds: NonNegativeFloat = Field(
+    drain_seconds: float = Field(
         1,
+        ge=0,
+        le=_DAY,
         description="After SIGTERM `/readyz` fails for so long before the service takes no more "
         "connections.",
     )
     stop_seconds: PositiveInt = Field(
         8,
+        le=_DAY,
         description="Then running requests may take so long; 0.9 seconds later the process ends "
         "in any case. Docker waits 10 s in all.",
     )

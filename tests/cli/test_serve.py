@@ -162,6 +162,9 @@ def test_an_unknown_variable_is_refused(rprime: Run, variable: str, nearest: str
         ("RPRIME_LOG_REQUESTS", "perhaps", "must be true or false."),
         ("RPRIME_MEMORY", "much", "must be a number of bytes such as 512MiB."),
         ("RPRIME_PORT", "99999", "must be at most 65535."),
+        ("RPRIME_DRAIN_SECONDS", "inf", "must be at most 86400."),
+        ("RPRIME_STORE_LOCK_SECONDS", "3000000", "must be at most 86400."),
+        ("RPRIME_STORE_CONNECT_SECONDS", "0.5", "must be at least 2."),
         ("RPRIME_SESSION_SECRET", "abc", "must have at least 32 characters, not 3."),
         ("RPRIME_KEY_REQUESTS_PER_MINUTE", "5", "counts for each key: set RPRIME_KEYS_FILE, too"),
     ],
@@ -178,6 +181,11 @@ def test_a_wrong_value_is_said_in_a_sentence(
     [
         ("RPRIME_TRUSTED_PROXIES", "10.0.0.0/8,foo", "is not a valid IPv4 or IPv6 network."),
         ("RPRIME_CORS_ORIGINS", "*,foo", "is not a web origin such as https://app.example."),
+        (
+            "RPRIME_HOSTS",
+            "a.example,b.example:8443",
+            "is not a name such as rprime.example.org, without scheme and port.",
+        ),
         (
             "RPRIME_CORS_ORIGINS",
             "*,https://a/b",
