@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rprime.store import StoreMissingError, open_store
 from rprime.store.schema_version import SCHEMA_VERSION
 from tests.command import Run
 from tests.examples.recipes import EXAMPLES, run
@@ -46,6 +47,13 @@ def keep(client: httpx.Client, *bodies: dict[str, object]) -> dict[str, bytes]:
 
 def found(client: httpx.Client, paths: Iterable[str]) -> dict[str, bytes]:
     return {path: client.get(path).content for path in paths}
+
+
+def test_a_backup_needs_a_folder(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/rprime.db")
+    with pytest.raises(StoreMissingError, match=f"There is no folder {tmp_path}/backup"):
+        store.backup(tmp_path / "backup" / "copy.db")
+    store.close()
 
 
 def test_a_backup_of_sqlite_has_what_was_stored(serve: Serve, folder: Path) -> None:

@@ -132,6 +132,7 @@ def test_a_file_of_another_kind_is_left_alone(path: Path, content: bytes) -> Non
     with pytest.raises(StoreForeignError, match="not a SQLite file"):
         open_store(f"sqlite:///{path}")
     assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
@@ -301,6 +302,11 @@ def test_on_postgresql_a_lock_is_waited_for_then_refused(postgresql_url: str) ->
         stranger.execute(text("LOCK TABLE evaluations IN EXCLUSIVE MODE"))
         with pytest.raises(StoreLockedError):
             samples.put(store, samples.evaluation()).result()
+        assert store.check() == "locked"
+        stranger.execute(text("LOCK TABLE evaluations IN ACCESS EXCLUSIVE MODE"))
+        with pytest.raises(StoreLockedError):
+            store.check()
     engine.dispose()
+    assert store.check() == "ok"
     assert samples.put(store, samples.evaluation()).result().created
     store.close()

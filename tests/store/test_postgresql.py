@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import URL, make_url
 
 from rprime.store import DatabaseOptions, StoreTimeoutError, StoreUnavailableError, open_store
-from rprime.store.errors import StoreAccessError
+from rprime.store.errors import StoreAccessError, StoreUrlError
 from rprime.store.schema import metadata
 from tests.command import Run
 from tests.history_service import labels, matrix
@@ -233,6 +233,36 @@ def test_a_mistake_in_the_url_is_told_without_the_password(
     assert str(url.query["host"]) in told
     assert WRONG not in ended.stderr
     assert PASSWORD not in ended.stderr
+
+
+def test_a_role_without_rights_is_told(guarded: URL, postgresql_url: str) -> None:
+    def told() -> tuple[str | None, str]:
+        with pytest.raises(StoreAccessError) as caught:
+            open_store(guarded.render_as_string(hide_password=False))
+        return caught.value.code, str(caught.value)
+
+    assert told()[0] == "3F000"
+    administer(make_url(postgresql_url), "GRANT USAGE ON SCHEMA public TO guarded")
+    code, text = told()
+    assert code == "42501"
+    assert "permission denied for schema public" in text
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql://r:secret@h:5x/d", "no SQLAlchemy URL"),
+        (
+            "postgresql://r:secret@127.0.0.1/d?connect_timout=3",
+            'invalid connection option "connect_timout"',
+        ),
+        ("postgresql://r:secret@127.0.0.1:99999/d", 'invalid port number: "99999"'),
+    ],
+)
+def test_a_url_that_means_nothing_is_refused(url: str, words: str) -> None:
+    with pytest.raises((StoreUrlError, StoreAccessError), match=words) as caught:
+        open_store(url)
+    assert "secret" not in str(caught.value)
 
 
 def test_a_password_that_changes_is_told_by_the_running_service(

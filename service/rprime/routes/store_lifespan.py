@@ -34,6 +34,7 @@ from rprime.store import (
     StoreError,
     StoreFullError,
     StoreHealth,
+    StoreLockedError,
     StoreMovedError,
     StoreTimeoutError,
     StoreUnavailableError,
@@ -169,7 +170,9 @@ class StoreHandle:
         # One check at a time: if a disk hangs for ever, so do the threads that read from it.
         done, _ = await asyncio.wait({self._check}, timeout=CHECK_SECONDS)
         if not done:
-            raise StoreTimeoutError(text="The store does not answer.")
+            is_locked = store.database.health.state == StoreLockedError.cause
+            kind = StoreLockedError if is_locked else StoreTimeoutError
+            raise kind(text="The store does not answer.")
         try:
             return self._check.result()
         except StoreDamagedError as exc:

@@ -17,6 +17,7 @@ from rprime.store.errors import (
     StoreDamagedError,
     StoreError,
     StoreFullError,
+    StoreLockedError,
     StoreMissingError,
     StoreMovedError,
     StoreTimeoutError,

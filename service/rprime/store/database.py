@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine
 
 from rprime.store import errors
 from rprime.store.errors import translated
-from rprime.store.schema import replays
+from rprime.store.schema import evaluations, replays
 from rprime.store.use import waiting
 
 T = TypeVar("T")
@@ -51,12 +51,16 @@ class DatabaseOptions:
 
 
 def trial() -> tuple[Callable[[Connection], object], ...]:
-    """Return two transactions: one stores as much as an evaluation may need, one deletes it."""
+    """Return two transactions: one stores as much as an evaluation may need, one deletes it.
+
+    The first also waits for whoever has locked the table of evaluations.
+    """
     key = os.urandom(16)
     row = {"key": key, "payload": b"", "status": 0, "body": os.urandom(_TRIAL_BYTES)}
     row |= {"evaluation": "", "project": "", "expires": 0}
+    none = evaluations.delete().where(evaluations.c.id == "")
     return (
-        lambda connection: connection.execute(replays.insert(), row),
+        lambda connection: (connection.execute(none), connection.execute(replays.insert(), row)),
         lambda connection: connection.execute(replays.delete().where(replays.c.key == key)),
     )
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import psycopg
 from psycopg.abc import RV, PQGen
 
-from rprime.store.errors import refusal_state
+from rprime.store.errors import StoreUrlError, refusal_state
 from rprime.store.postgresql import CircuitBreaker
 
 _INTERVAL_SECONDS = 0.1
@@ -41,6 +41,8 @@ class DeadlineConnection(psycopg.Connection[Any]):
         except psycopg.errors.ConnectionTimeout as exc:
             breaker.trip()
             raise AnswerTimeoutError from exc
+        except psycopg.ProgrammingError as exc:
+            raise StoreUrlError(f"RPRIME_STORE: {exc}") from exc
         except psycopg.OperationalError as exc:
             # Refused at once, so another attempt costs no time.
             breaker.reset()

@@ -49,7 +49,7 @@ class StoreAccessError(StoreError):
     """The server refuses the role, its password or the database."""
 
     cause = "unavailable"
-    text = "The server refuses the role, its password or the database; correct RPRIME_STORE."
+    text = "The server refuses what RPRIME_STORE names; correct it."
 
 
 class StoreForeignError(StoreError):
@@ -192,7 +192,8 @@ _OF_POSTGRESQL: tuple[tuple[tuple[str, ...], type[StoreError], str | None], ...]
     ((TOO_MANY_CONNECTIONS,), StoreTimeoutError, "The server allows no further connection."),
     (("25006",), StoreReadOnlyError, "The server takes no writes: it is read-only."),
     (("XX001", "XX002"), StoreDamagedError, "The database is damaged; see its log."),
-    (("28", "3D000", "42501"), StoreAccessError, None),
+    (("42501", "3F000"), StoreAccessError, "The role lacks rights in PostgreSQL; grant them."),
+    (("28", "3D000", "08P01"), StoreAccessError, None),
     (("57P",), StoreUnavailableError, "The server stops, starts, or ended the connection."),
     (("53",), StoreUnavailableError, "The server lacks memory, or something else it needs."),
     (("08",), StoreUnavailableError, StoreUnavailableError.text),
@@ -204,6 +205,7 @@ _REFUSALS = (
     (r'role ".*" (does not exist|is not permitted)|no pg_hba\.conf entry', "28000"),
     (r'database ".*" does not exist', "3D000"),
     (r"permission denied for database", "42501"),
+    (r"invalid port number|does not support SSL|unsupported startup parameter", "08P01"),
     (r"too many (clients|connections)|connection slots are reserved", TOO_MANY_CONNECTIONS),
     (r"the database system is (starting|shutting|in recovery)", "57P03"),
 )

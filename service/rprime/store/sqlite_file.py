@@ -48,6 +48,7 @@ class HeldFile:
         self._wal = real.with_name(real.name + "-wal")
         self._reserve = real.with_name(real.name + "-reserve")
         self._is_new = not path.exists()
+        self._is_reserved = self._reserve.exists()
         if self._is_new and self._wal.exists():
             raise errors.StoreEmptyError(
                 f"{path} is gone, and its WAL is not. Restore the file or a backup; or remove "
@@ -143,7 +144,7 @@ class HeldFile:
         """
         if self._is_new and self.path.exists() and not self.path.stat().st_size:
             self.path.unlink(missing_ok=True)
-        elif _identity_at(self.path):
+        elif (self._store or self._is_reserved) and _identity_at(self.path):
             _allocated(self._reserve, RESERVE_BYTES)
         with _holding:
             _held.discard(_identity_of(os.fstat(self._descriptor)))

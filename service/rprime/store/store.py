@@ -26,6 +26,7 @@ from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import ProjectMissingError, Purged, Retention
 from rprime.store.records import ALL, Filters, NewEvaluation, Stack, StoredEvaluation
 from rprime.store.schema import aliases, looks, replays
+from rprime.store.schema import evaluations as rows
 from rprime.store.sqlite import open_sqlite
 from rprime.store.stacks import stacks
 from rprime.store.transfer import Imported
@@ -276,7 +277,7 @@ class Store:
 
         A store that cannot be read, or is damaged, raises its `StoreError`.
         """
-        self.database.read(lambda c: c.scalar(select(replays.c.key).limit(1)))
+        self.database.read(lambda c: c.scalar(select(rows.c.id).limit(1)))
         health = self.database.health
         if health.state == StoreDamagedError.cause:
             raise StoreDamagedError
@@ -346,7 +347,7 @@ def open_store(
     """
     try:
         parsed = make_url(url)
-    except ArgumentError as exc:
+    except (ArgumentError, ValueError) as exc:
         raise StoreUrlError(f"RPRIME_STORE is no SQLAlchemy URL. {_FORMS}") from exc
     if parsed.drivername not in _DRIVERS:
         raise StoreUrlError(f"A store cannot be {parsed.drivername}. {_FORMS}")
