@@ -30,6 +30,7 @@ from rprime.core.gates.rules import (
 from rprime.core.gates.sentences import number
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.scores.scores import Scores
 from tests.core.comparison_sides import JOINT, PAIRED, paper_side, side_of, sides_of
 from tests.core.gate_cases import TODAY, compared, drop, floor, gate_of, judged, tabled, waiver
 
@@ -109,8 +110,8 @@ def test_the_paper_is_told_by_its_tables(dataset: str, fallen: str) -> None:
 def test_a_drop_is_told_with_its_numbers() -> None:
     result = judged(drop(classes=("0",)), *dropped(0.1))
     assert one(result).message == (
-        "recall of class `0` dropped by 0.1 (with 95 % confidence by at least 0.0855 and at most "
-        "0.1167), more than the 0.05 allowed."
+        "recall of class `0` dropped by 0.1 (limits 0.0855 and 0.1167, each with 95 % confidence), "
+        "more than the 0.05 allowed."
     )
     assert (one(result).verdict, one(result).effect, result.verdict) == ("fail", "fail", "fail")
 
@@ -145,6 +146,44 @@ def test_underpowered_rules_are_warned_of_once() -> None:
         "Rule recall.max_drop allows 0.02, but an unchanged model passes it in fewer than 8 of 10 "
         "cases for 1 of 2 classes"
     )
+
+
+def test_a_changed_candidate_does_not_make_a_rule_underpowered() -> None:
+    worse, better = paired(0, 95, 905, 0), paired(95, 0, 905, 0)
+    assert one(judged(drop(0.02, classes=("0",)), *worse)).verdict == "fail"
+    assert one(judged(drop(0.02, classes=("0",)), *better)).verdict == "pass"
+    for sides in (worse, better):
+        assert judged(drop(0.02, classes=("0",)), *sides).warnings == ()
+    undecided = judged(drop(0.02, classes=("0",)), *paired(40, 40, 920, 0))
+    assert [w.code for w in undecided.warnings] == ["underpowered"]
+
+
+def test_what_fails_had_enough_items() -> None:
+    result = judged(drop(0.02, classes=("0",)), *paired(30, 100, 870, 0))
+    assert (one(result).verdict, result.warnings) == ("fail", ())
+
+
+@pytest.mark.parametrize("with_scores", [False, True])
+def test_scores_that_were_not_sent_leave_a_rule_undefined(*, with_scores: bool) -> None:
+    candidate, baseline = paired(5, 5, 190, 0)
+    assert baseline.items is not None
+    scored = Scores(baseline.items.true, np.tile([0.4, 0.6], (260, 1)))
+    baseline = replace(baseline, scores=scored if with_scores else None)
+    for index in ("macro_roc_auc", "log_loss"):
+        kind = "max_drop" if index == "macro_roc_auc" else "max_gain"
+        result = judged(Rule(index=index, kind=kind, limit=0.02), candidate, baseline)
+        assert (result.verdict, result.judged, one(result).verdict) == ("fail", False, "undefined")
+        assert one(result).message == (
+            f"{index} is undefined (no scores: send `y_score`, or columns `score:<label>`), which "
+            "never passes."
+        )
+
+
+def test_a_value_that_no_side_has_is_not_told_as_zero() -> None:
+    side = side_of(np.zeros(200, dtype=int), np.zeros(200, dtype=int), 2)
+    result = one(judged(Rule(index="mcc", kind="max_drop", limit=0.02), side, side))
+    assert (result.verdict, result.observed) == ("inconclusive", None)
+    assert result.message == "mcc has no value on either side (single class)."
 
 
 def test_tiny_numbers_are_not_told_as_nothing() -> None:
@@ -342,8 +381,13 @@ def test_a_class_that_lost_17_points_at_a_limit_of_10_does_not_pass() -> None:
     first = result.results[0]
     assert (first.reason, first.effect) == ("suspect", "warn")
     assert first.message == (
-        "recall of class `0` dropped by 0.1667 (with 95 % confidence by at least 0.112 and at "
-        "most 0.2408): suspect, a drop is shown, but not one of more than the 0.1 allowed."
+        "recall of class `0` dropped by 0.1667 (limits 0.112 and 0.2408, each with 95 % "
+        "confidence): suspect, tested alone it would be beyond the 0.1 allowed, but among 10 "
+        "results tested together only a drop is shown."
+    )
+    second = judged(drop(0.13), *worsened(list(SUSPECTS), 90)).results[0]
+    assert second.message.endswith(
+        ": suspect, a drop is shown, but not one of more than the 0.13 allowed."
     )
 
 
@@ -392,7 +436,7 @@ def test_rises_have_suspects_and_floors_have_none() -> None:
     misses = Rule(index="false_negative_rate", kind="max_gain", limit=0.1, classes="all")
     result = judged(misses, candidate, baseline)
     assert [r.class_ for r in result.results if r.suspect] == ["0", "1"]
-    assert "suspect, a rise is shown" in result.results[0].message
+    assert "tested together only a rise is shown" in result.results[0].message
     floors = judged(floor(0.85, index="recall", classes="all"), candidate)
     assert verdicts(floors)[:2] == ["inconclusive", "inconclusive"]
     assert not any(r.suspect for r in floors.results)
@@ -595,10 +639,10 @@ def test_a_missing_anchor_is_no_baseline() -> None:
 @pytest.mark.parametrize(
     ("gains", "losses", "text"),
     [
-        (0, 100, "dropped by 0.1 (with 95 % confidence by at least 0.0855 and at most 0.1167)"),
-        (100, 0, "rose by 0.1 (with 95 % confidence by at least 0.0855 and at most 0.1167)"),
-        (10, 12, "(with 95 % confidence it dropped by at most 0.0103 and rose by at most 0.006)"),
-        (10, 10, "did not change (with 95 % confidence it dropped by at most 0.0078 and rose by"),
+        (0, 100, "dropped by 0.1 (limits 0.0855 and 0.1167, each with 95 % confidence)"),
+        (100, 0, "rose by 0.1 (limits 0.0855 and 0.1167, each with 95 % confidence)"),
+        (10, 12, "(limits: a drop of 0.0103 and a rise of 0.006, each with 95 % confidence)"),
+        (10, 10, "did not change (limits: a drop of 0.0078 and a rise of 0.0078, each with 95"),
     ],
 )
 def test_no_sign_changes_within_a_sentence(gains: int, losses: int, text: str) -> None:

@@ -33,7 +33,7 @@ def text_chart(gate: Gate | None) -> str:
     if left := len(found) - len(kept):
         lines.append(f"… and {plural(left, 'result')} more")
     level = next((result.level for result, _ in kept if result.level is not None), None)
-    limits = "" if level is None else f", ├─┤ its limits, each of {percent(level)} confidence"
+    limits = "" if level is None else f", ├─┤ its limits, each with {percent(level)} confidence"
     legend = f"● value or change{limits}, ┆ what the rule allows"
     return "\n".join(["```text", *lines, "", legend, "```"])
 

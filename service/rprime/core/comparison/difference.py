@@ -35,6 +35,8 @@ classes_differ: the index depends on the list of declared classes, which differs
 the two sides do not differ in any item, so a test is impossible. The others are those of values.
 """
 CODE = {reason: code for code, reason in enumerate(REASONS)}
+OTHER_EVIDENCE = (CODE["no_scores"], CODE["not_probabilities"])
+"""Reasons of values for which the evidence must have another form, whatever its items."""
 METHODS = ("", "tango", "influence", "mover")
 """tango: paired score test of a proportion; influence: paired, by the delta method per item;
 mover: unpaired, from the intervals of both sides."""
@@ -148,9 +150,11 @@ class Difference(SingleTests):
     def undefined(self) -> Array:
         """Whether a rule about it is `undefined`: the candidate or the comparison lost a value.
 
-        A value that is undefined in the baseline, or on both sides, only lacks evidence.
+        So it is where evidence such as the candidate's can never have the value. One that is
+        undefined in the baseline, or with these items on both sides, only lacks evidence.
         """
-        lost = np.isnan(self.candidate) & ~np.isnan(self.baseline)
+        never = np.isin(self.reasons, OTHER_EVIDENCE)
+        lost = np.isnan(self.candidate) & (never | ~np.isnan(self.baseline))
         differ = self.reasons == CODE["excluded_classes_differ"]
         return lost | differ | (self.reasons == CODE["classes_differ"])
 

@@ -117,8 +117,8 @@ def draft_of(
     """Hold values or differences against the limit of a rule.
 
     A value that only the candidate lacks is `undefined`; one that the baseline lacks too is no
-    evidence. Differences of sides that are not `comparable` decide nothing. `more` are other
-    members of the draft.
+    evidence, unless it takes scores that were not sent. Differences of sides that are not
+    `comparable` decide nothing. `more` are other members of the draft.
     """
     if isinstance(statistic, Difference):
         fixed = _fixed_differences(statistic) if comparable else VerdictCode.not_comparable

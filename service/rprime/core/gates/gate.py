@@ -233,15 +233,20 @@ class GateRun:
         return "not_significant_together" if significant else "not_enough_items"
 
     def warnings(self) -> Iterator[Warning]:
-        """Warn about classes that rules leave out, and about rules with too few items."""
-        place = 0
+        """Warn about classes that rules leave out, and about rules with too few items.
+
+        What is shown to be beyond its limit had enough items.
+        """
+        shown = np.isin(self.decisions.verdicts, (VerdictCode.fail, VerdictCode.waived))
+        needed = distance_found(self.level, np.sqrt(self.tests.unchanged))
+        needed, place = np.where(shown, 0.0, needed), 0
         for draft in self.tests.drafts:
-            error = self.tests.error[place : place + len(draft.rows.labels)]
+            own = needed[place : place + len(draft.rows.labels)]
             if draft.rows.left_out:
                 yield _left_out(draft, place)
-            if warning := _underpowered(draft, error, place, self.level):
+            if warning := _underpowered(draft, own, place):
                 yield warning
-            place += error.size
+            place += own.size
 
 
 def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -> list[Block]:
@@ -316,12 +321,11 @@ def _left_out(draft: Draft, start: int) -> Warning:
     return Warning("classes_left_out", f"/gate/results/{start}", detail, "docs/gates.md#rules")
 
 
-def _underpowered(draft: Draft, error: FloatArray, start: int, level: float) -> Warning | None:
+def _underpowered(draft: Draft, needed: FloatArray, start: int) -> Warning | None:
     """Warn if the test set is too small, so that an unchanged model often fails to pass."""
     rule, labels = draft.rule, draft.rows.labels
     if not rule.knows_suspects or rule.test == "none":
         return None
-    needed = distance_found(level, error)
     weak = np.flatnonzero(needed > rule.limit)
     if not weak.size:
         return None

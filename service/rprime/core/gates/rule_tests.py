@@ -17,6 +17,8 @@ from rprime.core.intervals.proportions import one_sided_quantile
 
 LimitPair = tuple[FloatArray, FloatArray]
 POWER = 0.8
+SHOWN = 0.05
+"""Level at which a change counts as one."""
 FAR = 1e-3
 
 
@@ -102,6 +104,16 @@ class RuleTests:
         return self._of_statistics(lambda one, _: one.standard_error)[0]
 
     @cached_property
+    def unchanged(self) -> FloatArray:
+        """Variance of the difference of a model that is as good as before, to first order.
+
+        A share that moved by d among n items has d n changed ones on top, of which those that are
+        shown are left out. At least one item has changed.
+        """
+        shown = np.abs(self.point) - one_sided_quantile(SHOWN) * self.error
+        return np.maximum(self.error**2 - np.fmax(shown, 0.0) / self.items, self.items**-2.0)
+
+    @cached_property
     def p(self) -> LimitPair:
         """Smallest level at which it demonstrably violates, and keeps, the rule.
 
@@ -164,17 +176,17 @@ class RuleTests:
         among n items, which comes as d n losses on top.
         """
         plan, (observed, baseline) = self.plan, self.values
-        below, limit, delta = plan.guards_below, plan.limit, np.abs(self.point)
+        below, limit = plan.guards_below, plan.limit
         pairs = self._of_statistics(lambda one, _: np.array([one.pairs, one.pairs]))[0]
         own = np.where(plan.tested, level / max(together, 1) / pairs, 0.5)
-        needed = distance_found(own, self.error)
+        error = np.where(plan.compares, np.sqrt(self.unchanged), self.error)
+        needed = distance_found(own, error)
         distance = np.where(below, observed - limit, limit - observed)
         found = np.maximum(np.where(below, needed - plan.threshold, needed + limit), 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            unchanged = np.maximum(self.error**2 - delta * (1 - delta) / self.items, 0.0)
-            fails_from = _reached(limit, unchanged, one_sided_quantile(own) ** 2, self.items)
+            fails_from = _reached(limit, self.unchanged, one_sided_quantile(own) ** 2, self.items)
             strength = one_sided_quantile(1 - POWER) ** 2
-            more = np.fmax(found, _reached(fails_from, unchanged, strength, self.items))
+            more = np.fmax(found, _reached(fails_from, self.unchanged, strength, self.items))
         found = np.where(plan.knows_suspects, more, found)
         room = np.where(below, baseline - plan.range[0], plan.range[1] - baseline)
         change = np.where(found <= room, found, np.nan)

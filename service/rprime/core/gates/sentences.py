@@ -113,8 +113,8 @@ def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None
         case "not_comparable":
             return f"{_subject(result, rule)} cannot be compared: {_not_comparable(result, rule)}."
         case _:
-            text = f"{_subject(result, rule)} is undefined ({_plain(result.reason)})"
-            return f"{text}, which never passes."
+            why = _plain(result.reason) + MENDS.get(result.reason, "")
+            return f"{_subject(result, rule)} is undefined ({why}), which never passes."
 
 
 @lru_cache(maxsize=1024)
@@ -142,19 +142,16 @@ def _on_slice(result: Result) -> str:
 
 def _measured(result: Result, rule: Rule) -> str:
     """Describe the value or its change, with its limits."""
-    if rule.compares:
-        delta, change = result.delta, "did not change"
-        if delta is None:
-            return f"{_subject(result, rule)} is {number(result.observed or 0)}"
+    if rule.compares and (delta := result.delta) is not None:
+        change = "did not change"
         if delta:
             change = f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
         since = " since the anchor" if result.against == "anchor" else ""
         return f"{_subject(result, rule)} {change}{since}{_limits_of_change(result)}"
     value = "undefined" if result.observed is None else number(result.observed)
-    limits = ""
-    if result.lower_limit is not None and result.upper_limit is not None:
-        low, high = number(result.lower_limit), number(result.upper_limit)
-        limits = f" ({_confidence(result)} not below {low} and not above {high})"
+    limits, low, high = "", result.lower_limit, result.upper_limit
+    if low is not None and high is not None:
+        limits = _limits(result, f" {number(low)}", number(high))
     return f"{_subject(result, rule)} is {value}{limits}"
 
 
@@ -165,13 +162,15 @@ def _limits_of_change(result: Result) -> str:
         return ""
     if low < 0 < high or not delta:
         drop, rise = number(max(-low, 0.0)), number(max(high, 0.0))
-        return f" ({_confidence(result)} it dropped by at most {drop} and rose by at most {rise})"
+        return _limits(result, f": a drop of {drop}", f"a rise of {rise}")
     nearest, farthest = sorted((abs(low), abs(high)))
-    return f" ({_confidence(result)} by at least {number(nearest)} and at most {number(farthest)})"
+    return _limits(result, f" {number(nearest)}", number(farthest))
 
 
-def _confidence(result: Result) -> str:
-    return f"with {number(100 * (result.level or 0))} % confidence"
+def _limits(result: Result, one: str, other: str) -> str:
+    """State two one-sided limits, which hold together with less confidence than each."""
+    level = number(100 * (result.level or 0))
+    return f" (limits{one} and {other}, each with {level} % confidence)"
 
 
 def _side(result: Result, rule: Rule) -> str:
@@ -210,8 +209,7 @@ def _inconclusive(result: Result, rule: Rule, together: int) -> str:
         return _untested(result, rule)
     measured = _measured(result, rule)
     if result.suspect:
-        text = f"{measured}: suspect, a {_move(rule)} is shown, but not one of more than the"
-        return f"{text} {number(rule.limit)} allowed"
+        return f"{measured}: suspect, {_suspicion(result, rule, together)}"
     alone = result.p_adjusted is not None and result.p_adjusted > result.p_value
     if result.reason == "not_significant_together" and alone:
         adjusted = f"adjusted for them the p-value is {number(result.p_adjusted or 0)}"
@@ -220,6 +218,18 @@ def _inconclusive(result: Result, rule: Rule, together: int) -> str:
             f"among {together} results tested together it does not: {adjusted}"
         )
     return f"{measured}: {_too_few(result, rule)}"
+
+
+def _suspicion(result: Result, rule: Rule, together: int) -> str:
+    """Say what is shown of a suspect, and what is not."""
+    low, high, limit = result.lower_limit, result.upper_limit, number(rule.limit)
+    nearest = high if rule.guards_below else low
+    if nearest is not None and abs(nearest) > rule.limit:
+        return (
+            f"tested alone it would be beyond the {limit} allowed, but among {together} results "
+            f"tested together only a {_move(rule)} is shown"
+        )
+    return f"a {_move(rule)} is shown, but not one of more than the {limit} allowed"
 
 
 def _too_few(result: Result, rule: Rule) -> str:
@@ -242,6 +252,8 @@ def _too_few(result: Result, rule: Rule) -> str:
 
 def _untested(result: Result, rule: Rule) -> str:
     """Say what could not be tested, and whether it lies beyond the limit."""
+    if result.delta is None and result.observed is None:
+        return f"{_subject(result, rule)} has no value on either side ({_plain(result.reason)})"
     known = {
         "weighted": "the counts are weighted, and the weights of the items are unknown, or differ "
         "between the sides",
@@ -272,6 +284,13 @@ def _not_comparable(result: Result, rule: Rule) -> str:
     if result.reason in ("no_items", "no_class") and rule.compares:
         return f"{text} on both sides" if result.reason == "no_class" else f"{text} on one side"
     return text
+
+
+MENDS = {
+    "no_scores": ": send `y_score`, or columns `score:<label>`",
+    "not_probabilities": ": the scores of an item must sum to 1",
+}
+"""What to do where no evidence of this form ever has the value."""
 
 
 def _plain(reason: str) -> str:
