@@ -372,6 +372,7 @@ class TestBaselinesAndGates:
             ("- index: recall\n", "must hold gates as a mapping"),
             ("- index: recall\n", "as in `rules: [...]`"),
             ("rules: [", "is no YAML"),
+            ("rules:\n", ":1:7: Give `rules` a value: it is required, and null is none."),
             ("rules: []\n---\n", ":2:1: a second document begins here; a file holds one"),
             ("rules:\n\t- index: recall\n", ":2:1: this is no YAML"),
             ("rules:\n\t- index: recall\n", "; indent by spaces"),
