@@ -343,6 +343,15 @@ class TestAnchor:
         assert warning["pointer"] == "/gate/since_anchor"
         assert f"rprime promote {report['id']} release" in warning["detail"]
 
+    def test_its_warnings_name_it(self, client: httpx.Client) -> None:
+        promote(client, keep(client, labels(1, version="1"))["id"], "release")
+        keep(client, labels(2, version="2"))
+        gates = DROP | {"anchor": {"alias": "release"}}
+        asked = labels(1, version="3", baseline={"version": "2"}, gates=gates)
+        (said,) = (w for w in keep(client, asked)["warnings"] if w["code"] == "same_predictions")
+        assert said["pointer"] == "/gate/since_anchor"
+        assert said["detail"].startswith("Against the anchor: No prediction differs from the")
+
     def test_a_stored_candidate_is_compared_with_one(self, client: httpx.Client) -> None:
         first, *_, last = self.rot(client)
         gates = DROP | {"anchor": {"alias": "release"}}
