@@ -12,6 +12,7 @@ from rprime.core.comparison.guard import smoothed_by_rows
 from rprime.core.intervals.smoothing import ROW_WISE, full, smoothed
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import side_of, table_side
 from tests.core.gate_cases import drop, gate_of, judged, tabled
@@ -33,6 +34,18 @@ def test_a_class_that_is_given_up_fails(test_set: str | None) -> None:
         rule = drop(index=index, classes=None)
         found = judged(rule, tabled(new, test_set), tabled(old, test_set))
         assert found.verdict == "fail", index
+
+
+def test_other_shares_of_the_classes_are_another_test_set() -> None:
+    easy, hard = tabled([[8910, 90], [300, 700]]), tabled([[4950, 50], [1000, 4000]])
+    rule = drop(0.02, index="accuracy", classes=None)
+    assert judged(rule, easy, hard).results[0].verdict == "not_comparable"
+    at_one = Options(population=Population.uniform(easy.table))
+    assert judged(rule, easy, hard, options=at_one).verdict == "fail"
+    alike = tabled([[4940, 60], [1010, 3990]])
+    assert compare(alike, hard, Options()).comparability == "unknown"
+    small, other = tabled([[18, 2], [1, 9]]), tabled([[9, 1], [2, 18]])
+    assert compare(small, other, Options()).comparability == "unknown"
 
 
 def test_one_item_does_not_fail_a_gate() -> None:

@@ -804,11 +804,18 @@ def test_weights_leave_a_tested_rule_inconclusive() -> None:
     assert one(judged(floor(0.5, test="none"), heavy)).verdict == "pass"
 
 
-def test_an_index_without_an_interval_is_inconclusive_and_says_what_to_do() -> None:
-    table = tabled([[450, 50], [50, 450]])
-    result = one(judged(floor(0.2, index="cramers_v"), table))
-    assert (result.verdict, result.reason) == ("inconclusive", "no_interval")
-    assert '`test: "none"`' in result.message
+def test_a_rule_that_nothing_can_decide_is_refused() -> None:
+    def codes(rule: Rule, intervals: Literal["all"] | None = None) -> list[str]:
+        options = Options(intervals=intervals or True)
+        return [mistake.code for mistake in mistakes(gate_of(rule), options)]
+
+    for kind in ("min_value", "max_drop"):
+        assert codes(floor(0.2, index="cramers_v", kind=kind)) == ["no_interval"]
+    assert codes(floor(0.2, index="cramers_v", test="none")) == []
+    bootstrapped = floor(0.2, index="normalized_mutual_information")
+    assert codes(bootstrapped) == ["no_interval"]
+    assert codes(bootstrapped, "all") == []
+    assert codes(replace(bootstrapped, kind="max_drop"), "all") == ["no_interval"]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -939,7 +946,7 @@ def test_a_rule_that_no_class_is_shown_to_keep_does_not_pass() -> None:
     before = np.array([[15, 0], [0, 15]])
     for lost in (4, 8, 12):
         after = np.array([[15, 0], [lost, 15 - lost]])
-        found = judged(drop(0.1, classes="all"), *(tabled(one, "t") for one in (after, before)))
+        found = judged(drop(0.1, classes="all"), tabled(after, "t"), tabled(before, "t"))
         assert found.verdict != "pass", lost
     sides = paired(1, 2, 35, 3)
     assert judged(drop(classes=("0",)), *sides).verdict == "inconclusive"
@@ -1035,8 +1042,23 @@ def test_a_waiver_speaks_to_what_would_fail_through_on_as_well() -> None:
 
 def test_what_has_no_value_is_never_waived() -> None:
     here, there = (tabled(np.eye(2) * 500, name) for name in "ab")
-    result = judged(gate_of(drop(), waivers=(waiver(ceiling=9.0),)), here, there)
+    result = judged(gate_of(drop(), waivers=(waiver(ceiling=0.9),)), here, there)
     assert set(verdicts(result)) == {"not_comparable"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "good", "bad"),
+    [
+        (drop(id="a"), 0.99, 3.0),
+        (drop(id="a"), 0.0, -0.01),
+        (floor(0.8, id="a"), 0.7, 70.0),
+        (floor(9.0, id="a", index="log_loss", kind="max_value"), 12.0, -1.0),
+    ],
+)
+def test_a_ceiling_has_the_unit_of_its_rule(rule: Rule, good: float, bad: float) -> None:
+    for ceiling, codes in ((good, []), (bad, ["out_of_range"])):
+        gate = gate_of(rule, waivers=(waiver(rule="a", ceiling=ceiling),))
+        assert [mistake.code for mistake in mistakes(gate)] == codes
 
 
 # What a gate may ask

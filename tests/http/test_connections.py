@@ -153,7 +153,7 @@ def test_no_deadline_runs_while_a_body_waits_for_a_worker(serve: Serve) -> None:
     named = {f"RPRIME_LIMITS_{name}": value for name, value in limits.items()}
     head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
     head += b"Content-Length: %d\r\n\r\ny_true,y_pred\n" % (32 * MIB + 14)
-    row = b"a" * 100 + b"," + b"b" * 26 + b"\n"
+    row = b"a" * 63 + b"," + b"a" * 63 + b"\n"
     with serve(RPRIME_STORE="none", **named) as client:
         # More than is read before a place is taken, and enough for some seconds.
         first = connect(client, head + row * (16 * MIB // 128))

@@ -102,7 +102,7 @@ def test_a_gate_says_that_no_rule_counts_what_has_no_prediction(
     assert "omissions_not_judged" not in reported(client, **OMITTING, gates=with_coverage)[1]
 
 
-@pytest.mark.parametrize("mark", ["nan", "NaN", "<NA>", "null"])
+@pytest.mark.parametrize("mark", ["nan", "NaN", "<NA>", "null", "None", "n/a"])
 def test_a_mark_of_a_missing_value_is_a_class_with_a_warning(
     client: httpx.Client, mark: str
 ) -> None:
@@ -111,6 +111,25 @@ def test_a_mark_of_a_missing_value_is_a_class_with_a_warning(
     assert said["label_is_missing_mark"].startswith(f"`{mark}` counts as a class.")
     assert "label_is_missing_mark" not in reported(client, **labels, labels=["a", "b", mark])[1]
     assert "label_is_missing_mark" not in reported(client, y_true=["a", "b"], y_pred=["a", "b"])[1]
+
+
+@pytest.mark.parametrize("side", ["candidate", "baseline"])
+def test_predictions_none_of_which_is_a_true_class_are_refused(
+    client: httpx.Client, side: str
+) -> None:
+    truth, spelt = ["cat", "dog"] * 10, ["Cat", "Dog"] * 10
+    request = {"y_true": truth, "y_pred": truth, "baseline": {"y_pred": truth}}
+    place = request if side == "candidate" else request["baseline"]
+    assert isinstance(place, dict)
+    place["y_pred"] = spelt
+    (found,) = client.post("/evaluate", json=request).json()["errors"]
+    assert found["code"] == "no_true_class"
+    assert found["pointer"] == ("/y_pred" if side == "candidate" else "/baseline/y_pred")
+    assert "`cat`, `dog`; `y_pred` has `Cat`, `Dog`" in found["detail"]
+    for more in ({"labels": ["cat", "dog", "Cat", "Dog"]}, {"aliases": {"Cat": "cat"}}):
+        assert client.post("/evaluate", json=request | more).is_success
+    few = {"y_true": truth[:19], "y_pred": spelt[:19]}
+    assert client.post("/evaluate", json=few).is_success
 
 
 def test_scores_as_labels_of_a_csv_are_noticed(client: httpx.Client) -> None:

@@ -111,7 +111,7 @@ def test_the_wait_for_a_turn_is_the_queue(serve: Serve, tmp_path: Path) -> None:
             while 'pool="workers"} 1' not in client.get("/metrics").text:
                 pass
             with httpx.Client(base_url=client.base_url, timeout=30) as other:
-                content = b"y_true,y_pred\n" + b"a,b\n" * 400_000
+                content = b"y_true,y_pred\n" + b"a,a\n" * 400_000
                 headers = {"Content-Type": "text/csv", "X-Request-Id": "waits"}
                 request = other.build_request("POST", "/evaluate", content=content, headers=headers)
                 waiting = _sent(other, request)

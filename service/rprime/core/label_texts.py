@@ -14,6 +14,7 @@ _NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*?)0*)?")
 _JOINERS = re.compile(f"[{JOINERS}]")
 _TRUTH = {"true": "1", "false": "0"}
 _MISSING = {"nan", "<na>"}
+_MARKS = {*_MISSING, "null", "none", "na", "n/a", "#n/a"}
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+(?:e-?[0-9]+)?", re.IGNORECASE)
 
 
@@ -76,7 +77,7 @@ def doubtful(labels: tuple[str, ...]) -> dict[str, str]:
     The keys are `missing_mark` and `score`. A score is a fraction, and most labels are fractions.
     """
     found = {}
-    mark = next((label for label in labels if label.lower() in {*_MISSING, "null"}), None)
+    mark = next((label for label in labels if label.lower() in _MARKS), None)
     if mark is not None:
         found["missing_mark"] = mark
     fractions = [label for label in labels if _FRACTION.fullmatch(label)]

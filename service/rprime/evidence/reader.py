@@ -253,6 +253,9 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     ids = None if identities is None else digest.numbers_of(identities)
     items = Items(found.true, found.predicted, groups, weights, ids)
     k, slices = len(found.labels), None
+    table = table_of(items, k, limits.dense_classes)
+    if "y_pred" in arrays and arrays.get("labels") is None:
+        _check_predictions(document, found.labels, table)
     if not {*arrays, *document.rest}.isdisjoint(OF_SLICES):
         _check_classes(document, k, limits)
         slices = slices_of_items(document, items.cells(k), k)
@@ -260,13 +263,32 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     return Evidence(
         kind="scores" if scored else "labels",
         labels=found.labels,
-        table=table_of(items, k, limits.dense_classes),
+        table=table,
         items=items,
         identities=identities,
         scores=scores,
         slices=slices,
         warnings=(*found.warnings, *notes),
     )
+
+
+_BY_CHANCE = 20
+"""With fewer items, all predictions may be of other classes."""
+
+
+def _check_predictions(document: Document, labels: tuple[str, ...], table: ConfusionTable) -> None:
+    """Refuse predictions none of which is a true class: they are scores, or spelt otherwise."""
+    true, predicted = table.support > 0, table.predicted > 0
+    if table.total < _BY_CHANCE or not predicted.any() or (true & predicted).any():
+        return
+    ours, theirs = (
+        listed([f"`{labels[i]}`" for i in np.flatnonzero(there)[:3]]) for there in (true, predicted)
+    )
+    detail = (
+        f"No prediction is a class of `y_true`, which has {ours}; `y_pred` has {theirs}. Map other "
+        "spellings by `aliases`, send scores as `y_score`, or declare all classes in `labels`."
+    )
+    raise refuse(f"{document.pointer}/y_pred", "no_true_class", detail)
 
 
 def _without_slice(slices: Slices, size: int) -> Iterator[Warning]:

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from scipy import special
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
@@ -184,6 +185,32 @@ def comparability(candidate: Side, baseline: Side) -> Comparability:
 def shares_class(candidate: Side, baseline: Side) -> bool:
     """Whether any class, of one list, has items on both sides."""
     return bool((candidate.table.support * baseline.table.support).any())
+
+
+BY_CHANCE = 1e-6
+"""With a smaller p-value, samples of one population do not have such shares of the classes."""
+FAR_APART = 0.05
+"""Share of the items that would have to change their class; less changes no index much."""
+
+
+def shares_differ(candidate: Side, baseline: Side) -> bool:
+    """Whether the shares of the classes that both have prove that the test sets differ.
+
+    Notes
+    -----
+    Pearson's chi-square test of homogeneity; not for weighted counts, whose weights it ignores.
+    """
+    if candidate.table.weighted or baseline.table.weighted:
+        return False
+    supports = np.stack([side.table.support for side in (candidate, baseline)])
+    supports = supports[:, (supports > 0).all(0)]
+    totals = supports.sum(1, keepdims=True)
+    shares = supports / totals
+    apart = np.abs(shares[0] - shares[1]).sum() / 2
+    expected = supports.sum(0) * totals / totals.sum()
+    statistic = ((supports - expected) ** 2 / expected).sum()
+    p_value = special.chdtrc(max(supports.shape[1] - 1, 1), statistic)
+    return bool(apart > FAR_APART and p_value < BY_CHANCE)
 
 
 def _renumbered(codes: Array, places: Array, k: int) -> Array:

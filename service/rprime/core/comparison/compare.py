@@ -15,6 +15,7 @@ from rprime.core.comparison.alignment import (
     comparability,
     estimate_together,
     rows_of,
+    shares_differ,
 )
 from rprime.core.comparison.attribution import (
     HEADLINES,
@@ -151,6 +152,8 @@ def compare(
     if options.undefined != "null" or indices != options.indices:
         options = replace(options, undefined="null", indices=indices)
     relation = comparability(ours, theirs)
+    if relation == "unknown" and options.population is None and shares_differ(ours, theirs):
+        relation = "different"
     common, places = count_common(ours, theirs) if relation == "different" else (None, ())
     said = None
     if common is not None and enough(common) and ours.items is not None:

@@ -253,11 +253,26 @@ def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
         return  # nothing else about the rule can be checked
     yield from _member_mistakes(rule)
     yield from _limit_mistakes(rule)
+    yield from _test_mistakes(rule, options)
     if not (np.isfinite(rule.min_items) and rule.min_items >= 0):
         yield "min_items", "out_of_range", "min_items is a number of items: 0 or more."
     elif rule.min_items and not rule.target.leaves_out:
         text = f"{rule.target.name} is no average over classes, so min_items leaves nothing out."
         yield "min_items", "no_classes", text
+
+
+def _test_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
+    """Yield what is wrong with a test that no evidence decides, because there is no interval."""
+    entry = rule.target.entry
+    if rule.test == "none" or entry.interval is not None:
+        return
+    ways = "write `test: none` to compare point values, or take another index."
+    if entry.resampled and rule.kind in ("min_value", "max_value"):
+        if options is None or options.intervals == "all":
+            return
+        ways = f'send `"intervals": "all"`, {ways}'
+    text = f"{rule.target.name} has no interval, so no number of items decides this rule: {ways}"
+    yield "index", "no_interval", text
 
 
 def _member_mistakes(rule: Rule) -> Iterator[Mistake]:
@@ -325,6 +340,9 @@ NEEDS_SUPERIORITY = {
 
 def _waiver_mistakes(waiver: Waiver, gate: Gate) -> Iterator[Mistake]:
     rule = next((rule for rule in gate.rules if rule.name == waiver.rule), None)
+    known = rule is not None and not any(rule.target.mistakes(None))
+    low, high = rule.target.entry.range if rule is not None and known else (-np.inf, np.inf)
+    change = rule is not None and rule.kind not in ("min_value", "max_value")
     if rule is None:
         yield "rule", "unknown_rule", "No rule of the gate has this id."
     elif waiver.class_ is not None and rule.classes is None:
@@ -333,3 +351,8 @@ def _waiver_mistakes(waiver: Waiver, gate: Gate) -> Iterator[Mistake]:
         yield "class", "unknown_class", "The waived rule does not name this class."
     if not np.isfinite(waiver.ceiling):
         yield "ceiling", "not_finite", "The ceiling must be a finite number."
+    elif change and not 0 <= waiver.ceiling < high - low:
+        text = f"The ceiling is the size of a change: at least 0, and below {high - low:g}."
+        yield "ceiling", "out_of_range", text
+    elif not change and not low <= waiver.ceiling <= high:
+        yield "ceiling", "out_of_range", f"The value lies between {low:g} and {high:g}."
