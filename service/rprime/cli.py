@@ -6,9 +6,10 @@ so that every other command starts at once.
 """
 
 import os
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from rprime import __version__
 from rprime.commands import (
@@ -26,8 +27,33 @@ from rprime.commands import (
     transfer,
 )
 
+_MEANT = {
+    "--output": "`rprime evaluate` writes files by --json-file, --html and --markdown",
+    "--format": "`rprime evaluate` writes files by --json-file, --html and --markdown",
+    "--index": "state `indices` in the file of --request",
+    "--confidence": "state `confidence` in the file of --request",
+    "--baseline": "the file may have a column `y_pred_baseline`",
+}
+"""What people look for by the names of options that a command does not have."""
+
+
+class _Commands(TyperGroup):
+    """Says of an unknown option what has its place; by its spelling another one is near."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (the base class has it so)
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            # Its class is that of click, or of the copy of click in newer versions of typer.
+            known = vars(error)
+            if "possibilities" in known and (meant := _MEANT.get(known.get("option_name", ""))):
+                known.update(message=f"{known['message']} ({meant})", possibilities=None)
+            raise
+
+
 app = typer.Typer(
     name="rprime",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

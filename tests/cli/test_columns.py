@@ -375,8 +375,11 @@ def test_what_cannot_stand_together_is_said(write: Write, tmp_path: Path) -> Non
     done = run("evaluate", table, "--baseline", other)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "Ids of items have no place in JSON" in done.stderr
-    done = run("evaluate", table, "--baseline", "champion")
-    assert "named as alias=champion" in done.stderr
+    for name in ("champion", "alias:champion"):
+        done = run("evaluate", table, "--baseline", name)
+        assert f"no file {name}; a stored evaluation is named as alias=champion\n" in done.stderr
+    done = run("evaluate", table, "--baseline", "champion.csv")
+    assert done.stderr.endswith("there is no file champion.csv\n")
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,23 @@ GATES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("command", "option", "said"),
+    [
+        ("evaluate", "--output", "writes files by --json-file"),
+        ("evaluate", "--index", "`indices` in the file of --request"),
+        ("lint", "--baseline", "a column `y_pred_baseline`"),
+        ("evaluate", "--jsn", "Possible options: --json"),
+    ],
+)
+def test_an_unknown_option_is_told_what_has_its_place(
+    rprime: Run, command: str, option: str, said: str
+) -> None:
+    done = rprime(command, "file.csv", option, "x")
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> str:
     path = tmp_path / "request.json"

@@ -221,7 +221,7 @@ class TestRetries:
             assert not client.ready()
 
     def test_a_server_without_tls_is_no_riddle(self) -> None:
-        said = "does not speak TLS; is its address http://"
+        said = r"does not speak TLS \(is its address http://"
         with (
             flaky(REPORT) as server,
             Client(server.url.replace("http:", "https:"), retries=0) as client,

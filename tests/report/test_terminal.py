@@ -4,15 +4,19 @@ import io
 import re
 import unicodedata
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from rprime.core.gates.rules import Gate
 from rprime.report.terminal import Terminal, render_terminal
+from tests.core.comparison_sides import side_of
 from tests.report.report_subjects import (
     SUBJECTS,
     cifar,
     different,
     hostile,
+    judged,
     many,
     of_items,
     of_paper,
@@ -87,3 +91,17 @@ def test_a_pass_names_what_is_undecided() -> None:
     text = render_terminal(passing_with_undecided())
     assert text.startswith("✓ Gate passed, 1 result undecided")
     assert "The gate passed, but undecided: recall.max_drop of class `1`." in text
+
+
+def test_classes_that_lost_nothing_are_not_said_to_have_lost() -> None:
+    labels = ("a", "b")
+    old = side_of(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0]), 2, labels=labels)
+    new = side_of(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), 2, labels=labels)
+    assert "Classes, smallest gain of F1 first" in render_terminal(judged(new, old, Gate(rules=())))
+    assert "Classes, largest loss of F1 first" in render_terminal(judged(old, new, Gate(rules=())))
+
+
+def test_a_change_of_a_precision_that_counts_as_0_names_the_value() -> None:
+    true = np.array([0] * 5 + [1] * 5)
+    new, old = (side_of(true, one, 2, labels=("a", "b")) for one in (true * 0, true))
+    assert "as 0 −1.0000" in render_terminal(judged(new, old, Gate(rules=())), 120)

@@ -198,6 +198,6 @@ def _words(error: httpx.RequestError) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time"
     if "WRONG_VERSION_NUMBER" in f"{error}":
-        return "the server does not speak TLS; is its address http:// in place of https://?"
+        return "the server does not speak TLS (is its address http:// in place of https://?)"
     # A system error message has its number first.
     return re.sub(r"^\[Errno -?\d+\] ", "", f"{error}") or type(error).__name__

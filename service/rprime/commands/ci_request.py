@@ -155,7 +155,9 @@ def reference_of(baseline: str | None) -> Json | None:
 
 def _request(file: str, baseline: str | None, members: Json) -> JsonRequest | ColumnFileRequest:
     if baseline is not None and baseline != STDIN and not Path(baseline).exists():
-        refuse(f"there is no file {baseline}; a stored evaluation is named as alias={baseline}")
+        named = baseline if ":" in baseline else f"alias:{baseline}"
+        hint = f"; a stored evaluation is named as {named.replace(':', '=', 1)}"
+        refuse(f"there is no file {baseline}{'' if '.' in baseline else hint}")
     candidate = read_evidence(file)
     other = None if baseline is None else read_evidence(baseline)
     if isinstance(candidate, ColumnFile) and not isinstance(other, bytes):

@@ -188,6 +188,8 @@ def leaderboard(
     print_rows(("TIER", "MODEL", "VERSION", "VALUE", "INTERVAL", "ID"), rows)
     for tier in found.tiers:
         _say(f"Tier {tier.tier}: {shown(tier.why)}")
+    if test_set is None:
+        _say("Only evaluations on the newest test set are ranked; --test-set chooses another one.")
     for left in found.unranked:
         _say(f"Not ranked: {shown(left.version or left.evaluation)}, {left.reason}")
 

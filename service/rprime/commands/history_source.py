@@ -77,7 +77,10 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
             yield client
     except ProblemError as problem:
         if problem.status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            refuse_problem(problem, service.url if problem.code == "not_found" else "")
+            lost = problem.code == "not_found"
+            versioned = lost and service.url.rstrip("/").endswith("/v1")
+            hint = "give the address without /v1" if versioned else ""
+            refuse_problem(problem, service.url if lost else "", hint)
         why = f"{problem} (request {problem.request_id})"
     except ServiceUnavailableError as error:
         why = str(error)

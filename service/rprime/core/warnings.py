@@ -219,7 +219,8 @@ def low_coverage(f: WarningInputs) -> Array:
 @check("class", "Brown, Cai, DasGupta 2001")
 def few_items(f: WarningInputs) -> Array:
     """Class {label} has fewer than 30 items: its values are uncertain, read the intervals."""
-    return f.values.sampled.support < 30
+    support = f.values.sampled.support
+    return (support > 0) & (support < 30)
 
 
 @check("overall", "He, Garcia 2009", about=("accuracy", "r_prime", *WEIGHTED))
@@ -300,7 +301,8 @@ def low_interval_reliability(f: WarningInputs) -> Array:
     if f.intervals is None:
         return np.zeros(f.table.support.shape, dtype=bool)
     reported = f.values.selection.reported
-    return np.asarray(f.intervals.per_class_few_items[:reported].any(0))
+    few = np.asarray(f.intervals.per_class_few_items[:reported].any(0))
+    return few & (f.values.sampled.support > 0)
 
 
 @check("overall", "docs/indices.md#indices-from-scores", about=PROBABILITIES, among=SCORE_CHECKS)

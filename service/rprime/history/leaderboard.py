@@ -216,7 +216,7 @@ class TierRanking:
 def _why(best: Point, held: list[Comparison], adjusted: Array, apart: Array) -> str:
     """Explain a tier by its tests."""
     if not held:
-        return "No other version remains."
+        return "There is no other version to compare it with."
     name = f"version {best.version}" if best.version else best.evaluation
     how = " and ".join(sorted({comparison.pairing or "untested" for comparison in held}))
     tests = f"{how} tests, one-sided at {LEVEL:g}, Holm-adjusted"

@@ -56,8 +56,8 @@ def storing_warnings(
     is, too.
     """
     text = (
-        f"This is the first evaluation of project `{project}`. If your project has a history, its "
-        "name is another one."
+        f"This is the first evaluation of project `{project}`. If you stored some before, they are "
+        "in a project of another name."
     )
     begun = Warning("first_evaluation", "/project", text, "docs/gates.md#baselines")
     given = {SCORES_NOT_KEPT: scored, SLICES_NOT_KEPT: sliced, begun: first}

@@ -121,5 +121,7 @@ def _worst_first(measures: Measures) -> tuple[list[ClassLine], str]:
     lines = Order().sorted(lines, value)
     lines.sort(key=lambda line: not line.failing)
     first = "those that fail a rule first, then " if measures.failing - {None} else ""
-    words = f"largest loss of {name}" if measures.compared else f"lowest {name}"
+    lost = any((value(line) or 0.0) < 0 for line in lines)
+    first_changes = f"largest loss of {name}" if lost else f"smallest gain of {name}"
+    words = first_changes if measures.compared else f"lowest {name}"
     return lines, f"{first}{words} first"

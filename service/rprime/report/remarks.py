@@ -72,7 +72,7 @@ def remarks_of(evaluation: Evaluation) -> Callable[[Index], Remarks]:
                 own += _named("counted_as_zero", "with a precision of 0 for ", zero[row], labels)
             # A class without items weighs nothing in a weighted average.
             if entry.reads != "weighted":
-                own += _named("excluded", "without ", left_out[row], labels)
+                own += _named("excluded", "mean without ", left_out[row], labels)
         return tuple(dict.fromkeys(own))
 
     return remarks

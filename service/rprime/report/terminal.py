@@ -14,7 +14,7 @@ from rprime.core.quantities import plural
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.changes import Change
 from rprime.report.class_selection import ClassSelection, ordered_classes
-from rprime.report.decimals import count, decimal, percent, signed, span
+from rprime.report.decimals import bound, count, decimal, percent, signed, span
 from rprime.report.gate_results import SIGNS
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.measures import Measure, Measures
@@ -187,7 +187,10 @@ def _cell(measure: Measure) -> Text:
     change = measure.change
     if change is None or change.value is None:
         return Text(decimal(measure.value))
-    return Text(f"{decimal(measure.value)} ").append(signed(change.value), style=_style(change))
+    value = decimal(measure.value)
+    if measure.value is None and change.baseline is not None:
+        value = f"as {bound(change.baseline + change.value)}"
+    return Text(f"{value} ").append(signed(change.value), style=_style(change))
 
 
 def _changed(subject: ReportSubject) -> Iterator[ConsoleRenderable]:

@@ -76,7 +76,7 @@ def _open(results: Sequence[Result]) -> str:
 
 OPEN = {
     "inconclusive": "undecided",
-    "fail": "failing without effect",
+    "fail": "failing (warning only)",
     "waived": "waived",
     "not_comparable": "not comparable",
     "undefined": "undefined",
