@@ -39,7 +39,8 @@ def events() -> Iterator[str]:
                 called, *arguments = arguments
             if not isinstance(called, ast.Attribute):
                 continue
-            logs = ast.unparse(called.value) in {"log", "_log", "structlog.get_logger()"}
+            logger = ast.unparse(called.value)
+            logs = logger in {"log", "_log"} or logger.startswith("structlog.get_logger(")
             if logs and called.attr in {"info", "warning", "error"}:
                 event = arguments[0]
                 assert isinstance(event, ast.Constant), f"{path}: the event is no literal"

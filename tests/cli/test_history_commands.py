@@ -261,8 +261,12 @@ def test_a_history_is_saved_and_brought_back(
         copied = rprime("backup", str(tmp_path / "copy.db"), RPRIME_STORE=url)
         assert copied.returncode == 0, copied.stderr
         assert rprime("backup", str(tmp_path / "copy.db"), RPRIME_STORE=url).returncode == 2
+        nowhere = rprime("backup", str(tmp_path / "no" / "copy.db"), RPRIME_STORE=url)
+        said = f"rprime: There is no folder {tmp_path}/no; make it first.\n"
+        assert (nowhere.returncode, nowhere.stderr) == (2, said)
         in_use = rprime("import", str(tmp_path / "all.ndjson"), RPRIME_STORE=url)
         assert (in_use.returncode, f"uses {tmp_path}/rprime.db" in in_use.stderr) == (2, True)
+        assert "If that is a service, name it by --server or RPRIME_SERVER." in in_use.stderr
     other = f"sqlite:///{tmp_path}/other.db"
     brought = rprime("import", str(tmp_path / "all.ndjson"), RPRIME_STORE=other)
     assert (brought.returncode, "1 evaluations" in brought.stderr) == (0, True)

@@ -1,5 +1,6 @@
 """Slow clients are disconnected, and other clients do not notice them."""
 
+import json
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -178,6 +179,19 @@ def test_a_request_that_is_not_http_gets_a_problem_and_no_reset(hasty: httpx.Cli
     connection.sendall(bytes(100_000))
     status, content = answer(connection)
     assert (status, '"bad_request"' in content) == (400, True)
+
+
+def test_a_rejected_request_has_one_line_in_the_log(serve: Serve, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with serve(log=log, RPRIME_STORE="none", RPRIME_LIMITS_BODY_SECONDS="0.2") as client:
+        assert answer(connect(client, REQUEST[:-5]))[0] == 408
+        assert answer(connect(client, b"\x16\x03\x01 not HTTP\r\n\r\n"))[0] == 400
+        upgrade = {"Connection": "Upgrade", "Upgrade": "websocket"}
+        assert client.get("/livez", headers=upgrade).status_code == 200
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [line["event"] for line in lines] == ["loopback_only", *2 * ["request_rejected"]]
+    assert [line["reason"] for line in lines[1:]] == ["body", "malformed"]
+    assert {line["client"] for line in lines[1:]} == {"127.0.0.1"}
 
 
 def test_five_hundred_slow_clients_take_nothing_from_a_good_one(

@@ -89,6 +89,21 @@ def csrf_of(browser: httpx.Client) -> str:
 # Sign-in
 
 
+def test_a_browser_gets_a_page_while_the_store_is_away(serve_app: ServeApp, tmp_path: Path) -> None:
+    _, token = keys.create(tmp_path / "keys.json", ["read"])
+    store = tmp_path / "rprime.db"
+    settings = Settings(keys_file=tmp_path / "keys.json", store=f"sqlite:///{store}")
+    with serve_app(create_app(settings)) as browser:
+        assert signed_in(browser, token).status_code == 303
+        store.rename(tmp_path / "away")
+        html = {"Accept": "text/html"}
+        for asked, kind in ((html, "text/html"), ({}, "application/problem+json")):
+            answer = browser.get("/ui/projects", headers=asked)
+            assert answer.status_code == 503
+            assert answer.headers["content-type"].startswith(kind)
+        store.with_name("away").rename(store)
+
+
 def test_a_browser_signs_in_and_comes_back(browser: httpx.Client, path: Path) -> None:
     key, token = keys.create(path, ["admin"], name="Mallory's <b>")
     asked = browser.get("/ui/evaluations/z?x=a%20b&y=%3F")

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rprime.store import StoreMissingError, open_store
+from rprime.store import StoreError, open_store
 from rprime.store.schema_version import SCHEMA_VERSION
 from tests.command import Run
 from tests.examples.recipes import EXAMPLES, run
@@ -25,12 +25,6 @@ PAGE = (EXAMPLES.parent / "docs" / "operations.md").read_text(encoding="utf-8")
 SQLITE_BACKUP, SQLITE_RESTORE, DUMP, RESTORE = re.findall(
     r"```console\n(.*?)```", SECTION, re.DOTALL
 )
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "backup").mkdir()
-    return tmp_path
 
 
 def execute(commands: str, folder: Path, store: str) -> None:
@@ -51,21 +45,21 @@ def found(client: httpx.Client, paths: Iterable[str]) -> dict[str, bytes]:
 
 def test_a_backup_needs_a_folder(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/rprime.db")
-    with pytest.raises(StoreMissingError, match=f"There is no folder {tmp_path}/backup"):
+    with pytest.raises(StoreError, match=f"There is no folder {tmp_path}/backup"):
         store.backup(tmp_path / "backup" / "copy.db")
     store.close()
 
 
-def test_a_backup_of_sqlite_has_what_was_stored(serve: Serve, folder: Path) -> None:
-    path = folder / "rprime.db"
+def test_a_backup_of_sqlite_has_what_was_stored(serve: Serve, tmp_path: Path) -> None:
+    path = tmp_path / "rprime.db"
     store = f"sqlite:///{path}"
     with serve(RPRIME_STORE=store) as client:
         before = keep(client, labels(1, version="1"), matrix(version="2"))
-        execute(SQLITE_BACKUP, folder, store)
+        execute(SQLITE_BACKUP, tmp_path, store)
         later = keep(client, matrix(version="3"))
     # The disk is lost, and its file is no store any more.
     path.write_bytes(b"damaged" * 1000)
-    execute(SQLITE_RESTORE, folder, store)
+    execute(SQLITE_RESTORE, tmp_path, store)
     with serve(RPRIME_STORE=store) as client:
         assert found(client, before) == before
         assert {client.get(path).status_code for path in later} == {404}
@@ -73,13 +67,13 @@ def test_a_backup_of_sqlite_has_what_was_stored(serve: Serve, folder: Path) -> N
 
 
 def test_an_older_version_refuses_a_migrated_store_and_takes_the_backup(
-    serve: Serve, rprime: Run, folder: Path
+    serve: Serve, rprime: Run, tmp_path: Path
 ) -> None:
-    path = folder / "rprime.db"
+    path = tmp_path / "rprime.db"
     store = f"sqlite:///{path}"
     with serve(RPRIME_STORE=store) as client:
         before = keep(client, labels(1, version="1"), matrix(version="2"))
-        execute(SQLITE_BACKUP, folder, store)
+        execute(SQLITE_BACKUP, tmp_path, store)
     newer = SCHEMA_VERSION + 1
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("ALTER TABLE evaluations ADD COLUMN only_newer_versions_know TEXT")
@@ -92,7 +86,7 @@ def test_an_older_version_refuses_a_migrated_store_and_takes_the_backup(
     assert "install the newer rprime again" in done.stderr
     assert "Traceback" not in done.stderr
     assert path.read_bytes() == migrated
-    execute(SQLITE_RESTORE, folder, store)
+    execute(SQLITE_RESTORE, tmp_path, store)
     with serve(RPRIME_STORE=store) as client:
         assert found(client, before) == before
         keep(client, matrix(version="3"))
@@ -100,16 +94,16 @@ def test_an_older_version_refuses_a_migrated_store_and_takes_the_backup(
 
 @pytest.mark.postgresql
 def test_a_dump_of_postgresql_has_what_was_stored(
-    serve: Serve, folder: Path, make_database: Callable[[], str]
+    serve: Serve, tmp_path: Path, make_database: Callable[[], str]
 ) -> None:
     # As the programs of PostgreSQL name it.
     first, other = (make_database().replace("+psycopg", "") for _ in range(2))
     with serve(RPRIME_STORE=first) as client:
         before = keep(client, labels(1, version="1"), matrix(version="2"))
-        execute(with_programs(DUMP), folder, first)
+        execute(with_programs(DUMP), tmp_path, first)
         keep(client, matrix(version="3"))
     for target in (other, first):
-        execute(with_programs(RESTORE), folder, target)
+        execute(with_programs(RESTORE), tmp_path, target)
         with serve(RPRIME_STORE=target) as client:
             assert found(client, before) == before
             items = client.get("/v1/projects/pets/evaluations").json()["items"]
@@ -120,5 +114,5 @@ def test_a_dump_of_postgresql_has_what_was_stored(
 def with_programs(commands: str) -> str:
     """Put the programs of the newest PostgreSQL of this machine first, as the server is."""
     initdb = shutil.which("initdb")
-    folder = Path(initdb).resolve().parent if initdb else Path()
-    return f"PATH={folder}{os.pathsep}$PATH\n{commands}"
+    tmp_path = Path(initdb).resolve().parent if initdb else Path()
+    return f"PATH={tmp_path}{os.pathsep}$PATH\n{commands}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import structlog
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import ProgrammingError
 
 from rprime.store import (
     DatabaseOptions,
@@ -20,12 +21,15 @@ from rprime.store import (
     sqlite,
 )
 from rprime.store.errors import (
+    StoreAccessError,
     StoreForeignError,
     StoreInUseError,
     StoreLockedError,
     StoreNewerError,
     StoreOutdatedError,
     StoreUrlError,
+    refusal_state,
+    translated,
 )
 from rprime.store.schema_version import SCHEMA_VERSION
 from tests.store import samples
@@ -168,6 +172,17 @@ def test_a_refused_file_is_not_held(path: Path) -> None:
     for _ in range(2):
         with pytest.raises(StoreForeignError):
             open_store(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize("state", ["26000", "42P05"])
+def test_a_pooler_is_named_by_the_errors_that_it_causes(state: str) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    cause = psycopg.errors.lookup(state)("prepared statement")
+    with pytest.raises(StoreAccessError, match="pooler") as caught, translated():
+        raise ProgrammingError("SELECT 1", {}, cause)
+    assert (caught.value.cause, "pooler" in caught.value.text) == ("unavailable", True)
+    said = "connection failed: FATAL: unsupported startup parameter: options"
+    assert refusal_state(said) == "08P01"
 
 
 def test_a_second_opening_is_refused_and_told_about_postgresql(path: Path) -> None:

@@ -25,6 +25,9 @@ SIGN_IN = "ui/sign-in"
 """The page, from the root of the service."""
 
 _SESSION = "rprime.session"
+_FAILURE = "rprime.session_failure"
+"""Why it is not known whether the session has ended. Who asks for it first gets it raised: inside
+the handlers, which show a browser a page."""
 _COOKIE = "rprime_session"
 # Browsers accept the prefix __Host- only from this host and only over https.
 _HOST_COOKIE = f"__Host-{_COOKIE}"
@@ -46,8 +49,11 @@ class SessionMiddleware:
             session = _signed_session(request)
             if session is not None and session.key is not None:
                 revoked = auth_services(request).revoked_sessions.is_session_revoked
-                if await run_in_threadpool(revoked, session.id, session.expires):
-                    session = None
+                try:
+                    if await run_in_threadpool(revoked, session.id, session.expires):
+                        session = None
+                except Problem as problem:
+                    scope[_FAILURE], session = problem, None
             scope[_SESSION] = session
         await self.app(scope, receive, send)
 
@@ -72,6 +78,8 @@ async def end_session(request: Request) -> None:
 def session_of(request: Request) -> Session | None:
     """Return the session of a request; None if it has ended or comes from another site."""
     scope = request.scope
+    if _FAILURE in scope:
+        raise scope.pop(_FAILURE)
     if _SESSION not in scope:
         # Without keys there is no middleware: such a session only protects forms, and never ends.
         found = _signed_session(request)

@@ -144,6 +144,7 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
 
     from rprime.server import logs
     from rprime.store import StoreError, StoreMissingError, open_store
+    from rprime.store.errors import StoreInUseError
 
     # To standard error: what a command prints may be read by a program.
     logs.configure()
@@ -159,6 +160,8 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
             store.close()
     except StoreMissingError as exc:
         refuse(f"{exc} Name another by --store, or a service by --server or RPRIME_SERVER.")
+    except StoreInUseError as exc:
+        refuse(f"{exc} If that is a service, name it by --server or RPRIME_SERVER.")
     except StoreError as exc:
         refuse(str(exc))
 

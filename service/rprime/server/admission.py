@@ -14,6 +14,8 @@ from rprime.settings import Limits
 COMPLETED_AT = "rprime.complete"
 """Key in the state of a request: when all of it was received, by the monotonic clock; -inf if the
 queue was full. The state, unlike the scope, is the same object in every copy of the scope."""
+REJECTED = "rprime.rejected"
+"""Key in the state of a request that the server has answered, since its body did not come."""
 _BYTES = "rprime.bytes"
 _ALONE = "The body takes more memory than all requests together may take, `in_flight_bytes`"
 

@@ -40,21 +40,28 @@ def configure() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
+            foreign_pre_chain=[_name, *shared],
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     # At INFO httpx logs each request, uvicorn what the command has printed already, and alembic
-    # its plugins.
-    for verbose in ("alembic", "httpx", "uvicorn"):
-        logging.getLogger(verbose).setLevel(logging.WARNING)
+    # its plugins. Requests that uvicorn warns of are logged where they are rejected.
+    levels = {"alembic": logging.WARNING, "httpx": logging.WARNING, "uvicorn": logging.ERROR}
+    for verbose, level in levels.items():
+        logging.getLogger(verbose).setLevel(level)
 
 
 def add_request(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Add the ids and the client of the request during which something happened."""
     record = current_request.get()
     return event if record is None else {**record.identity(), **event}
+
+
+def _name(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Name the event of a library after it, since libraries log sentences."""
+    library = event["_record"].name.partition(".")[0]
+    return {**event, "event": library, "detail": event["event"]}
 
 
 def _show(sink: TextIO, raised: ExcInfo) -> None:

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from rprime.problems.handlers import respond, stopping
 from rprime.problems.problem import Problem
 from rprime.server.addresses import TrustedHosts, TrustedProxies
+from rprime.server.admission import REJECTED
 from rprime.server.failures import where
 from rprime.server.request_record import RequestRecord, current_request
 from rprime.server.services import ServerServices
@@ -75,7 +76,8 @@ class RequestMiddleware:
 def _problem_of(failure: BaseException, record: RequestRecord) -> Problem | None:
     """Return what to answer to a failure of the application; None if nothing can be answered."""
     if isinstance(failure, ClientDisconnect):
-        log.info("client_disconnected")
+        if REJECTED not in record.scope["state"]:
+            log.info("client_disconnected")
         return None
     if isinstance(failure, Problem):
         return failure

@@ -7,10 +7,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import structlog
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from rprime.problems.problem import Problem
+from rprime.server.admission import REJECTED
 from rprime.server.deadlines import INTERVAL, Deadlines
 from rprime.server.load_shedding import RawResponse, reject_early, reject_socket, request_id_of
 from rprime.server.read_scheduler import ScheduledFlowControl
@@ -41,6 +43,9 @@ _TRAILERS = (
     Problem("bad_request", "The body has trailer fields; send them as headers."),
     "trailers",
 )
+
+
+log = structlog.get_logger(__name__)
 
 
 class _FramingError(Exception):
@@ -272,6 +277,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _reject(self, problem: Problem, reason: str) -> None:
         """Respond without the application, if no response has begun, and close the connection."""
         self.shared.metrics.closed.labels(reason).inc()
+        log.info("request_rejected", client=self.client[0] if self.client else None, reason=reason)
         rejected = self.cycle if self.deadlines.phase == "body" else None
         self.deadlines.enter("rejected")
         if earlier := self._request_before(rejected):
@@ -281,7 +287,7 @@ class HttpProtocol(HttpToolsProtocol):
             return
         if rejected is not None:
             # The application learns that its client is gone, and its response is dropped.
-            rejected.disconnected = True
+            rejected.scope["state"][REJECTED] = rejected.disconnected = True
             rejected.message_event.set()
             if rejected.response_started:
                 self.transport.close()

@@ -183,6 +183,10 @@ def _of_postgresql(cause: BaseException | None, *, failed: bool) -> StoreError |
 
 
 SILENT = "The database does not answer."
+POOLER = (
+    "There is a connection pooler, such as PgBouncer, which the service does not work with; let "
+    "RPRIME_STORE name PostgreSQL itself."
+)
 _UNSTORABLE = "A name has a character that no database can hold."
 _OF_POSTGRESQL: tuple[tuple[tuple[str, ...], type[StoreError], str | None], ...] = (
     (("40001", "40P01"), StoreConflictError, None),
@@ -194,6 +198,8 @@ _OF_POSTGRESQL: tuple[tuple[tuple[str, ...], type[StoreError], str | None], ...]
     (("XX001", "XX002"), StoreDamagedError, "The database is damaged; see its log."),
     (("42501", "3F000"), StoreAccessError, "The role lacks rights in PostgreSQL; grant them."),
     (("28", "3D000", "08P01"), StoreAccessError, None),
+    # Prepared statements that another connection made, or lacks.
+    (("26000", "42P05"), StoreAccessError, POOLER),
     (("57P",), StoreUnavailableError, "The server stops, starts, or ended the connection."),
     (("53",), StoreUnavailableError, "The server lacks memory, or something else it needs."),
     (("08",), StoreUnavailableError, StoreUnavailableError.text),

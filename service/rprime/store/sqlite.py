@@ -103,7 +103,7 @@ class SqliteDatabase(Database):
         if path.exists():
             raise errors.StoreError(f"{path} exists already.")
         if not path.parent.is_dir():
-            raise errors.StoreMissingError(f"There is no folder {path.parent}; make it first.")
+            raise errors.StoreError(f"There is no folder {path.parent}; make it first.")
         part = path.with_name(path.name + ".part")
         part.unlink(missing_ok=True)
         with translated(), self.readers.connect() as connection:
