@@ -331,7 +331,7 @@ def _underpowered(draft: Draft, needed: FloatArray, start: int) -> Warning | Non
         return None
     worst = weak[np.argmax(needed[weak])]
     label = labels[worst]
-    where = "" if label is None else f" for {weak.size} of {len(labels)} classes"
+    where = f" for {weak.size} of {len(labels)} classes" if len(labels) > 1 else ""
     example = "" if label is None else f" (class `{label}`)"
     detail = (
         f"Rule {rule.name} allows {number(rule.limit)}, but an unchanged model passes it in fewer "

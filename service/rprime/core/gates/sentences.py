@@ -6,6 +6,7 @@ from functools import lru_cache
 from rprime.core.gates.result import GateVerdict, Result
 from rprime.core.gates.rules import Rule, Waiver
 from rprime.core.gates.verdict import Against
+from rprime.core.quantities import plural
 
 PLACES = 4
 MOST_NAMED = 5
@@ -233,7 +234,7 @@ def _suspicion(result: Result, rule: Rule, together: int) -> str:
 
 
 def _too_few(result: Result, rule: Rule) -> str:
-    items = "the items" if result.n is None else f"{number(round(result.n))} items"
+    items = "the items are" if result.n is None else plural(round(result.n), "item", "are")
     limit, gain = number(rule.limit), rule.kind == "min_gain"
     if rule.compares:
         asked = "dropped" if rule.guards_below and not gain else "rose"
@@ -243,7 +244,7 @@ def _too_few(result: Result, rule: Rule) -> str:
         asked = f"is above the {limit} required"
     else:
         asked = f"is below the {limit} allowed"
-    text = f"{items} are too few to tell whether it {asked}"
+    text = f"{items} too few to tell whether it {asked}"
     if result.min_detectable_drop is None:
         return text
     seen = number(result.min_detectable_drop)
