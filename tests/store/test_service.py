@@ -1,15 +1,19 @@
 """The service on each database in turn, and two services on one PostgreSQL."""
 
+import json
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import httpx
 import pytest
 
+from rprime.store import open_store
 from tests.history_service import ServeApp, keep, keeping, labels, matrix
 from tests.services import NO_TLS
+from tests.store import samples
 
 RULES = {"rules": [{"index": "accuracy", "max_drop": 0.1}], "looks": {"budget": 20}}
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
@@ -52,6 +56,20 @@ def test_one_key_makes_one_evaluation(serve_app: ServeApp, tmp_path: Path, url: 
         assert {answer.status_code for answer in answers} <= {201, 409}
         assert len({answer.content for answer in answers if answer.status_code == 201}) == 1
         assert client.get("/v1/projects").json()["items"][0]["evaluations"] == 1
+
+
+def test_an_evaluation_of_the_future_is_told_at_the_start(serve: Serve, tmp_path: Path) -> None:
+    path, log = tmp_path / "r.db", tmp_path / "log"
+    store = open_store(f"sqlite:///{path}")
+    future = f"1{samples.put(store, samples.evaluation(1)).result().id[1:]}"
+    store.close()
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE evaluations SET id = ?", (future,))
+    with serve(log=log, RPRIME_STORE=f"sqlite:///{path}") as client:
+        assert client.get("/readyz").status_code == 200
+    lines = map(json.loads, log.read_text().splitlines())
+    [told] = [line for line in lines if line["event"] == "clock_behind"]
+    assert told["evaluation"] == future
 
 
 @pytest.mark.slow

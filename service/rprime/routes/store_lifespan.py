@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import structlog
@@ -40,6 +41,7 @@ from rprime.store import (
     StoreUnavailableError,
     open_store,
 )
+from rprime.store.ids import created_at
 from rprime.store.use import waiting
 
 T = TypeVar("T")
@@ -49,6 +51,7 @@ NONE = "none"
 RETRY_SECONDS = 5
 CHECK_SECONDS = 1.5
 """Seconds that `/readyz` waits for the store."""
+_CLOCK_SKEW = timedelta(minutes=1)
 
 log = structlog.get_logger(__name__)
 
@@ -137,6 +140,10 @@ class StoreHandle:
         store = await run_in_threadpool(open_store, self.url, options=self._options)
         store.database.health.observe_commit = self._observe_commit
         self._store = store
+        with suppress(StoreError, ValueError, OverflowError):
+            newest = await run_in_threadpool(store.newest)
+            if newest is not None and created_at(newest) > datetime.now(UTC) + _CLOCK_SKEW:
+                log.warning("clock_behind", evaluation=newest, created_at=created_at(newest))
 
     async def _keep_opening(self) -> None:
         while self._store is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Concatenate, ParamSpec, TypeVar
 
-from sqlalchemy import Connection, delete, make_url, select
+from sqlalchemy import Connection, delete, func, make_url, select
 from sqlalchemy.exc import ArgumentError
 
 from rprime.core.items import Items
@@ -271,6 +271,11 @@ class Store:
         for step in transfer.steps(lines):
             total += self.write(lambda c: transfer.write(c, step))  # noqa: B023 - called at once
         return total
+
+    def newest(self) -> str | None:
+        """Return the newest evaluation of all projects, by its id; None if there is none."""
+        found: str | None = self.database.read(lambda c: c.scalar(select(func.max(rows.c.id))))
+        return found
 
     def check(self) -> str:
         """Return the state of the store, one of `STATES`; try to write if it was not "ok".
