@@ -52,7 +52,7 @@ def test_the_context_has_what_is_copied_and_nothing_else() -> None:
 
 def test_the_health_check_asks_where_the_service_listens(serve: Serve, tmp_path: Path) -> None:
     def status(**variables: str) -> int:
-        command = [sys.executable, PROGRAMS / "health.py"]
+        command = [sys.executable, str(PROGRAMS / "health.py")]
         env = environment(**variables)
         return subprocess.run(command, env=env, stderr=subprocess.DEVNULL, check=False).returncode
 

@@ -260,7 +260,8 @@ LOSES = ["dog" if i % 5 == 0 else label for i, label in enumerate(TRUTH)]
 def test_labels_of_a_baseline_with_its_own_truth_are_read_alike(
     client: httpx.Client, tmp_path: Path
 ) -> None:
-    truth, other = TRUTH, {"y_true": TRUTH, "y_pred": MISSPELT}
+    truth = TRUTH
+    other: Any = {"y_true": TRUTH, "y_pred": MISSPELT}
     alike = rprime.evaluate(truth, LOSES, baseline={"y_pred": truth}).comparison
     mapped = rprime.evaluate(truth, LOSES, baseline=other, aliases={"Cat.": "cat"}).comparison
     assert alike is not None
@@ -268,7 +269,7 @@ def test_labels_of_a_baseline_with_its_own_truth_are_read_alike(
     assert mapped.overall["accuracy"] == alike.overall["accuracy"]
     with pytest.raises(rprime.ProblemError, match="first of 10 such items"):
         rprime.evaluate(truth, LOSES, baseline=other, labels=["cat", "dog"])
-    own = {**other, "labels": ["cat", "dog", "Cat."]}
+    own: Any = {**other, "labels": ["cat", "dog", "Cat."]}
     kept = rprime.evaluate(truth, LOSES, baseline=own, labels=["cat", "dog"]).comparison
     assert kept is not None
     assert kept.overall["accuracy"].baseline == 0.75

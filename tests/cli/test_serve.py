@@ -93,7 +93,7 @@ def test_workers_that_stop_let_nobody_connect(serve: Serve, processes: dict[int,
 
 def test_workers_end_with_the_process_that_started_them(tmp_path: Path) -> None:
     env = environment(RPRIME_STORE="none")
-    command = [RPRIME, "serve", "--port", "0", "--workers", "2"]
+    command = [str(RPRIME), "serve", "--port", "0", "--workers", "2"]
     with (tmp_path / "log").open("w") as log:
         parent = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=log, text=True)
     assert parent.stdout is not None

@@ -23,6 +23,7 @@ from rprime.core.gates.rules import (
     Policy,
     Rule,
     RuleError,
+    RuleKind,
     Waiver,
     check_gate,
     mistakes,
@@ -170,7 +171,7 @@ def test_scores_that_were_not_sent_leave_a_rule_undefined(*, with_scores: bool) 
     scored = Scores(baseline.items.true, np.tile([0.4, 0.6], (260, 1)))
     baseline = replace(baseline, scores=scored if with_scores else None)
     for index in ("macro_roc_auc", "log_loss"):
-        kind = "max_drop" if index == "macro_roc_auc" else "max_gain"
+        kind: RuleKind = "max_drop" if index == "macro_roc_auc" else "max_gain"
         result = judged(Rule(index=index, kind=kind, limit=0.02), candidate, baseline)
         assert (result.verdict, result.judged, one(result).verdict) == ("fail", False, "undefined")
         assert one(result).message == (

@@ -437,7 +437,7 @@ class TestClassNames:
     def test_a_fault_is_named(self, true: str, said: str) -> None:
         sent = {"y_true": [true, "cat", "caf\u00e9"], "y_pred": ["cat"] * 3}
         with pytest.raises(Problem) as caught:
-            evidence(**sent)
+            read(parse(orjson.dumps(sent)), Limits())
         assert said in caught.value.errors[0].detail
 
     @pytest.mark.parametrize("name", ["x" * 128, "猫", "🐈", "a b", "ß", "a/b~c"])

@@ -145,6 +145,7 @@ ELEMENTS: dict[str, list[Any]] = {
 RELATED = {
     *("wrong_length", "not_square", "totals", "undeclared_label", "twin_labels", "mixed_labels"),
     "class_number",
+    "no_true_class",
     # The pattern of a name, which Python's regular expressions check beside the models.
     "class_name",
 }

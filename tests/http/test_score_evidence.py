@@ -251,7 +251,7 @@ def test_a_gate_on_scores_that_were_not_sent_never_passes(client: httpx.Client) 
         "gates": {"rules": [{"index": "log_loss", "max_gain": 0.1}]},
     }
     report = client.post("/evaluate", json=body).json()
-    assert report["gate"]["verdict"] == "inconclusive"
+    assert (report["gate"]["verdict"], report["gate"]["judged"]) == ("fail", False)
     assert report["gate"]["results"][0]["reason"] == "no_scores"
     del body["baseline"]
     body["gates"] = {"rules": [{"index": "log_loss", "max_value": 1.0}]}

@@ -89,7 +89,7 @@ def test_a_class_does_not_take_the_place_of_the_whole(client: httpx.Client) -> N
     ("asked", "expected"),
     [
         ({"values": {}}, ("", "several_kinds")),
-        ({"indices": None}, ("/indices", "null")),
+        ({"indices": None}, ("/indices", "required_null")),
         ({"indices": ["acuracy"]}, ("/indices/0", "unknown_index")),
         ({"indices": ["kappa", "log_loss"]}, ("/indices/1", "needs_scores")),
         ({"indices": ["weighted_kappa"]}, ("/indices/0", "option_missing")),

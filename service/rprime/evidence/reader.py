@@ -254,7 +254,7 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     items = Items(found.true, found.predicted, groups, weights, ids)
     k, slices = len(found.labels), None
     table = table_of(items, k, limits.dense_classes)
-    if "y_pred" in arrays and arrays.get("labels") is None:
+    if "y_pred" in arrays and arrays.get("labels") is None and size >= _BY_CHANCE:
         _check_predictions(document, found.labels, table)
     if not {*arrays, *document.rest}.isdisjoint(OF_SLICES):
         _check_classes(document, k, limits)
@@ -279,7 +279,7 @@ _BY_CHANCE = 20
 def _check_predictions(document: Document, labels: tuple[str, ...], table: ConfusionTable) -> None:
     """Refuse predictions none of which is a true class: they are scores, or spelt otherwise."""
     true, predicted = table.support > 0, table.predicted > 0
-    if table.total < _BY_CHANCE or not predicted.any() or (true & predicted).any():
+    if not predicted.any() or (true & predicted).any():
         return
     ours, theirs = (
         listed([f"`{labels[i]}`" for i in np.flatnonzero(there)[:3]]) for there in (true, predicted)
