@@ -30,6 +30,39 @@ _BACKLOG = 2048
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
+class _EndingSignals:
+    """Signals to end: those that come before uvicorn handles them wait for it.
+
+    An exit raised from a destructor, of which imports run many, is lost, and the service would
+    stay. The main thread blocks the signals; threads of libraries, such as pyarrow, do not.
+    """
+
+    def __init__(self) -> None:
+        self._early: list[int] | None = []
+
+    def handle(self, number: int, _: object) -> None:
+        """Keep an early signal; end a service that uvicorn has stopped: it has not failed."""
+        if self._early is None:
+            sys.exit(0)
+        self._early.append(number)
+
+    def hold(self) -> None:
+        """Hold the signals from now on."""
+        for wanted in _ENDING:
+            signal.signal(wanted, self.handle)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+
+    def release(self) -> None:
+        """Hand over those that came, and those that will come, to the handlers of uvicorn."""
+        early, self._early = self._early or [], None
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        for number in early:
+            signal.raise_signal(number)
+
+
+_ending = _EndingSignals()
+
+
 def serve(
     *,
     host: Annotated[str | None, typer.Option(help="Address; default 127.0.0.1.")] = None,
@@ -53,16 +86,10 @@ def serve(
     _refuse_unusable(settings)
     listener = _listen(settings) if settings.uds is None else _listen_at(settings.uds)
     listener.set_inheritable(True)
-    # uvicorn ends itself by the signal that it has handled: a service that was asked to stop
-    # and did so has not failed.
-    for wanted in _ENDING:
-        signal.signal(wanted, lambda *_: sys.exit(0))
     # A hangup only ends a service whose terminal is closed.
     if not sys.stdin.isatty():
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    # One that comes now waits until uvicorn handles it: an exit raised from a destructor, of which
-    # imports run many, is lost, and the service would stay.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    _ending.hold()
     _announce(settings, listener)
     try:
         _run(settings, listener, workers)
@@ -200,14 +227,14 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
         from rprime.server.supervisor import Supervisor
 
         processes = Supervisor(config, sockets=[listener])
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        _ending.release()
         processes.run()
 
 
 def _application(settings: "Settings") -> "FastAPI":
     # Runs in the process that serves, after uvicorn has set its handlers, so that the workers wait
     # for signals and have the log, too.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    _ending.release()
     from rprime.app import create_app
     from rprime.server import logs
     from rprime.server.supervisor import stop_with_parent
