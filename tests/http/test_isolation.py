@@ -194,7 +194,7 @@ def test_a_worker_that_ends_ends_its_request_alone(
 def test_a_worker_that_does_not_go_on_is_given_up(
     serve: Serve, workers: Workers, arrow: bytes, tmp_path: Path
 ) -> None:
-    variables = {"RPRIME_STORE": "none", "RPRIME_LIMITS_WORKER_SECONDS": "3"}
+    variables = {"RPRIME_STORE": "none", "RPRIME_LIMITS_WORKER_SECONDS": "1.5"}
     with serve(log=tmp_path / "log", **variables) as client:
         assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
         # One that does not read the body, and one that does not answer.

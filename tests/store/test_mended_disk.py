@@ -297,13 +297,14 @@ def test_each_error_of_the_disk_is_told(
     assert client.delete("/v1/projects/pets").status_code == 204
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="needs prlimit of Linux")
 def test_a_limit_of_the_file_size_is_told_and_mended_by_a_purge(
     serve: Serve, processes: dict[int, int], tmp_path: Path
 ) -> None:
     with serve(RPRIME_STORE=f"sqlite:///{tmp_path}/r.db") as client:
         process = processes[client.base_url.port or 0]
-        resource.prlimit(process, resource.RLIMIT_FSIZE, (3 << 20, 3 << 20))
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
         ids = store_until_full(client)
         assert state(client) == "full"
         works_besides_storing(client, ids)
