@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import structlog
 from uvicorn._types import ASGI3Application
@@ -13,11 +13,16 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from rprime.problems.problem import Problem
 from rprime.server.admission import REJECTED
-from rprime.server.deadlines import INTERVAL, Deadlines
 from rprime.server.load_shedding import RawResponse, reject_early, reject_socket, request_id_of
 from rprime.server.read_scheduler import ScheduledFlowControl
 from rprime.server.services import LIFESPAN_KEY, ServerServices
+from rprime.settings import Limits
 
+_INTERVAL = 0.5
+"""Seconds between two checks of a connection. One timer per connection costs less than one per
+request."""
+_LINGER_SECONDS = 2.0
+"""How long bytes that follow a rejected request are read and dropped."""
 _LARGE_READ = 64 * 1024
 """Bytes: more than a request has that costs much less to read than to answer. A client that sends
 more at a time lets the others be read first."""
@@ -31,21 +36,16 @@ _LINE_BYTES = len(b"  HTTP/1.1\r\n") + len(b"\r\n")
 _FIELD_BYTES = len(b": \r\n")
 """What a header field has besides its name and value."""
 
-
 # The problem of a request that cannot be read, and the reason that the metrics count.
-_MALFORMED = (Problem("bad_request"), "malformed")
+_bad = partial(Problem, "bad_request")
+_MALFORMED = (_bad(), "malformed")
 _LARGE_HEAD = (Problem("head_too_large"), "head")
-_LARGE_FRAMING = (
-    Problem("bad_request", "The chunks of the body have more framing than content."),
-    "malformed",
-)
-_TRAILERS = (
-    Problem("bad_request", "The body has trailer fields; send them as headers."),
-    "trailers",
-)
-
+_LARGE_FRAMING = (_bad("The chunks of the body have more framing than content."), "malformed")
+_TRAILERS = (_bad("The body has trailer fields; send them as headers."), "trailers")
 
 log = structlog.get_logger(__name__)
+Phase = Literal["idle", "head", "body", "rejected"]
+"""What the server reads next. After a rejection it reads no more requests."""
 
 
 class _FramingError(Exception):
@@ -64,6 +64,59 @@ def pending_sockets(listener: socket.socket) -> Iterator[socket.socket]:
         except OSError:
             return
         yield accepted
+
+
+class Deadlines:
+    """Measure what the client of one connection sends, and how long it has sent or read nothing.
+
+    Attributes
+    ----------
+    received
+        Bytes of the body of the current request.
+    head
+        Bytes of its head that the parser has reported.
+    unreported
+        Bytes that were read in this phase, of which the parser has reported nothing so far.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._unsent = 0
+        self._stalled = 0.0
+        self.enter("idle")
+
+    def enter(self, phase: Phase) -> None:
+        """Begin a phase, with all of its time left."""
+        self.phase: Phase = phase
+        self._waited = 0.0
+        self.received = 0
+        self.head = 0
+        self.unreported = 0
+
+    def is_read_overdue(self) -> bool:
+        """Count one interval of waiting for the client; return whether that is too long."""
+        self._waited += _INTERVAL
+        allowed = self._limits.head_seconds
+        if self.phase == "rejected":
+            allowed = _LINGER_SECONDS
+        elif self.phase == "body":
+            allowed = self._limits.body_seconds
+            allowed += self.received / self._limits.body_bytes_per_second
+        return self._waited >= allowed
+
+    def is_write_overdue(self, unsent: int) -> bool:
+        """Count one interval, after which so many bytes are in the write buffer.
+
+        Return whether the client has read nothing of a response for too long.
+        """
+        is_unchanged = unsent == self._unsent and unsent > 0
+        self._unsent = unsent
+        self._stalled = self._stalled + _INTERVAL if is_unchanged else 0.0
+        return self._stalled >= self._limits.answer_seconds
+
+    def record_write(self) -> None:
+        """Note that the client has read something, even if the next response fills the buffer."""
+        self._unsent = 0
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -100,7 +153,7 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # by TCP
         super().connection_made(transport)
-        self._timer = self.loop.call_later(INTERVAL, self._check_deadlines)
+        self._timer = self.loop.call_later(_INTERVAL, self._check_deadlines)
         self.flow: ScheduledFlowControl = ScheduledFlowControl(transport, self.shared.scheduler)
         if self._listener is not None:
             for accepted in pending_sockets(self._listener):
@@ -193,7 +246,7 @@ class HttpProtocol(HttpToolsProtocol):
     # Deadlines
 
     def _check_deadlines(self) -> None:
-        self._timer = self.loop.call_later(INTERVAL, self._check_deadlines)
+        self._timer = self.loop.call_later(_INTERVAL, self._check_deadlines)
         if self.deadlines.is_write_overdue(self.transport.get_write_buffer_size()):
             self._abort("answer")
         elif self._is_client_awaited() and self.deadlines.is_read_overdue():
@@ -245,13 +298,7 @@ class HttpProtocol(HttpToolsProtocol):
         task.add_done_callback(self.tasks.discard)
 
     async def _connect(self, accepted: socket.socket) -> None:
-        protocol = partial(
-            HttpProtocol,
-            config=self.config,
-            server_state=self.server_state,
-            app_state=self.app_state,
-            _loop=self.loop,
-        )
+        protocol = partial(HttpProtocol, self.config, self.server_state, self.app_state, self.loop)
         with suppress(OSError):
             await self.loop.connect_accepted_socket(protocol, accepted)
 
