@@ -9,6 +9,7 @@ import socket
 import subprocess
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from signal import Signals
 from threading import Thread
 from typing import Any, Self
@@ -71,9 +72,7 @@ class WorkerPool:
         ended: Callable[[str], None],
     ) -> None:
         self.slots = Slots(most, waiting)
-        self._command = command
-        self._seconds = seconds
-        self._environment = {**os.environ, **environment}
+        self._start = partial(_Worker.started, command, {**os.environ, **environment}, seconds)
         self._ended = ended
         self._idle: list[_Worker] = []
         self._first: asyncio.TimerHandle | None = None
@@ -91,7 +90,7 @@ class WorkerPool:
 
     async def _prepare(self) -> None:
         try:
-            self._idle.append(await _Worker.started(self._command, self._environment))
+            self._idle.append(await self._start())
         except OSError:
             # The request that needs a worker tries again, and is told.
             pass
@@ -109,7 +108,7 @@ class WorkerPool:
         async with self.slots.place():
             worker = await self._taken()
             try:
-                answer = await worker.ask(request, body, keep=keep, seconds=self._seconds)
+                answer = await worker.ask(request, body, keep=keep)
             except _HungError:
                 raise WorkerEndedError(None) from None
             except _LostError:
@@ -137,7 +136,7 @@ class WorkerPool:
             self._ended(reason_of(await worker.status()))
             worker.kill()
         try:
-            return await _Worker.started(self._command, self._environment)
+            return await self._start()
         except OSError:
             raise overloaded("No process could be started for the request.") from None
 
@@ -174,8 +173,10 @@ class _Worker:
         self._refusal: Problem | None = None
 
     @classmethod
-    async def started(cls, command: Sequence[str], environment: Mapping[str, str]) -> Self:
-        """Start a process, and wait until it can be asked."""
+    async def started(
+        cls, command: Sequence[str], environment: Mapping[str, str], seconds: float
+    ) -> Self:
+        """Start a process, and wait until it can be asked; bound the waits that follow."""
 
         def start() -> tuple[subprocess.Popen[bytes], socket.socket]:
             ours, theirs = socket.socketpair()
@@ -192,18 +193,14 @@ class _Worker:
         except BaseException:
             worker.kill()
             raise
+        worker._seconds = seconds
         return worker
 
     async def ask(
-        self,
-        request: bytes,
-        body: AsyncIterator[bytes],
-        *,
-        keep: Callable[[int], None],
-        seconds: float,
+        self, request: bytes, body: AsyncIterator[bytes], *, keep: Callable[[int], None]
     ) -> bytes:
         """Ask; afterwards the worker is free, or has to be killed."""
-        self.is_free, self._refusal, self._seconds = False, None, seconds
+        self.is_free, self._refusal = False, None
         await self._send(SIZE.pack(len(request)), request)
         answering = asyncio.ensure_future(self._answer(keep))
         try:
