@@ -31,9 +31,8 @@ def media_type(request: Request, accepted: Collection[str]) -> str:
     given = "".join(headers).lower()
     found = given.partition(";")[0].strip()
     if found not in accepted:
-        raise Problem(
-            "unsupported_media_type", f"Content-Type must be one of: {', '.join(accepted)}."
-        )
+        detail = f"Content-Type must be one of: {', '.join(accepted)}."
+        raise Problem("unsupported_media_type", detail)
     if (charset := _CHARSET.search(given)) and charset[1] not in _UTF_8:
         raise Problem(
             "unsupported_media_type",

@@ -34,20 +34,13 @@ def reject_early(
     if not data.startswith(b"POST ") or not (peeked := PeekedRequest(data)).is_complete:
         return None
     keep_alive = peeked.keep_alive and not closing
-    request_id = request_id_of(peeked.headers)
+    request_id, response = request_id_of(peeked.headers), _overloaded()
     shared.admission.rejected["in_flight_requests"] += 1
-    shared.metrics.observe_request("POST", OTHER, _overloaded().status, 0.0)
+    shared.metrics.observe_request("POST", OTHER, response.status, 0.0)
     if shared.log_requests:
-        log.info(
-            "request",
-            method="POST",
-            route=OTHER,
-            status=_overloaded().status,
-            milliseconds=0.0,
-            bytes_in=len(data),
-            request_id=request_id.decode(),
-        )
-    return _overloaded().encode(request_id, headers, closing=not keep_alive), keep_alive
+        event = {"method": "POST", "route": OTHER, "status": response.status, "milliseconds": 0.0}
+        log.info("request", **event, bytes_in=len(data), request_id=request_id.decode())
+    return response.encode(request_id, headers, closing=not keep_alive), keep_alive
 
 
 def reject_socket(accepted: socket.socket, shared: ServerServices, headers: Headers) -> bool:

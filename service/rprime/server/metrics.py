@@ -79,40 +79,32 @@ class Metrics:
 
     def __init__(self, version: str) -> None:
         self._registry = CollectorRegistry()
-        self._requests = Histogram(
+        durations = partial(Histogram, buckets=BUCKETS, registry=self._registry)
+        counter = partial(Counter, registry=self._registry)
+        self._requests = durations(
             "rprime_http_request_duration_seconds",
             "Duration of requests; status none: the client disconnected.",
             ["method", "route", "status"],
-            buckets=BUCKETS,
-            registry=self._registry,
         )
         # To look for a series costs more than to count in it.
         self._series: dict[tuple[str, str, int], Histogram] = {}
-        self.commits = Histogram(
+        self.commits = durations(
             "rprime_store_commit_duration_seconds",
             "Duration of the commits of the store, retries included.",
-            buckets=BUCKETS,
-            registry=self._registry,
         )
-        self.evaluations = Counter(
+        self.evaluations = counter(
             "rprime_evaluations",
             "Evaluations by kind of evidence and verdict of the gate.",
             ["evidence", "verdict"],
-            registry=self._registry,
         )
-        self.closed = Counter(
-            "rprime_connections_closed",
-            "Connections that the server closed, by reason.",
-            ["reason"],
-            registry=self._registry,
-        )
+        closed = "Connections that the server closed, by reason."
+        self.closed = counter("rprime_connections_closed", closed, ["reason"])
         self.ended = ended_workers(self._registry)
         if SHARED_FOLDER not in os.environ:
             ProcessCollector(registry=self._registry)
         info = {version: 1.0}
-        self._readings = [
-            Reading("rprime_info", "Version of the service.", lambda: info, "version")
-        ]
+        shown = Reading("rprime_info", "Version of the service.", lambda: info, "version")
+        self._readings = [shown]
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request and its duration; only in the event loop."""
@@ -151,12 +143,8 @@ class Metrics:
 
 def ended_workers(registry: CollectorRegistry) -> Counter:
     """Make the counter of processes that have ended."""
-    return Counter(
-        "rprime_workers_ended",
-        "Processes that ended and were replaced, by kind (server, large_requests) and signal.",
-        ["kind", "reason"],
-        registry=registry,
-    )
+    text = "Processes that ended and were replaced, by kind (server, large_requests) and signal."
+    return Counter("rprime_workers_ended", text, ["kind", "reason"], registry=registry)
 
 
 class _Workers(MultiProcessCollector):

@@ -1,6 +1,7 @@
 """Middleware: request ids, default headers, metrics, and responses to failures."""
 
 import asyncio
+from dataclasses import dataclass
 from time import monotonic
 
 import structlog
@@ -22,24 +23,17 @@ _MONITORING = frozenset({"/livez", "/readyz", "/metrics", "/version"})
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True, eq=False)
 class RequestMiddleware:
     """ASGI middleware around the whole application.
 
     Starlette's ``BaseHTTPMiddleware`` would cost more than the answer to a small request.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        services: ServerServices,
-        hosts: TrustedHosts,
-        proxies: TrustedProxies,
-    ) -> None:
-        self.app = app
-        self.services = services
-        self.hosts = hosts
-        self.proxies = proxies
+    app: ASGIApp
+    services: ServerServices
+    hosts: TrustedHosts
+    proxies: TrustedProxies
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
