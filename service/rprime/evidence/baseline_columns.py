@@ -15,13 +15,8 @@ class BaselineColumns(Columns):
     """The columns of a second body: evidence, or predictions for the items of the first one."""
 
     def __init__(self, first: Columns, *, untyped: bool, matrix: bool) -> None:
-        super().__init__(
-            Document({"columns": first.chosen, **first.slicing}),
-            first.most,
-            first.hold,
-            untyped=untyped,
-            matrix=matrix,
-        )
+        request = Document({"columns": first.chosen, **first.slicing})
+        super().__init__(request, first.most, first.hold, untyped=untyped, matrix=matrix)
         self._first = first
         self._predictions: CodedColumn | None = None
 
@@ -55,13 +50,17 @@ class BaselineColumns(Columns):
             return {"y_pred": _values(self._predictions)}
         arrays = super().document().arrays
         if "item_id" in arrays:
-            raise refuse("/item_id", "not_with_this_evidence", _IDS)
-        slices = {"slices": {n: _values(c) for n, c in arrays.pop("slices", {}).items()}}
+            detail = (
+                "Ids of items have no place in JSON. Leave `item_id` out, or compare two files of "
+                "columns."
+            )
+            raise refuse("/item_id", "not_with_this_evidence", detail)
+        slices = {name: _values(column) for name, column in arrays.pop("slices", {}).items()}
         found = {
             name: _values(array) if isinstance(array, CodedColumn) else array
             for name, array in arrays.items()
         }
-        return found | (slices if slices["slices"] else {})
+        return {**found, "slices": slices} if slices else found
 
     def document(self) -> Document:
         """Return the request of the first body with this baseline."""
@@ -85,17 +84,11 @@ def in_baseline() -> Iterator[None]:
         yield
     except Problem as problem:
         errors = [
-            one
-            if one.pointer.startswith(_BASELINE)
-            else replace(one, pointer=_BASELINE + one.pointer)
+            replace(one, pointer=f"/baseline{one.pointer.removeprefix('/baseline')}")
             for one in problem.errors
         ]
         detail = problem.detail if errors else f"In the baseline: {problem.detail}"
         raise Problem(problem.code, detail, errors=errors, headers=problem.headers) from None
-
-
-_BASELINE = "/baseline"
-_IDS = "Ids of items have no place in JSON. Leave `item_id` out, or compare two files of columns."
 
 
 def _values(column: CodedColumn) -> list[Any]:

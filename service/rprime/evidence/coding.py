@@ -244,9 +244,12 @@ class Raw:
         without = (codes == k) & (counted(self.true, codes.size) > 0)
         for code in np.flatnonzero(without)[:1]:
             items = np.flatnonzero(self.true == code)
-            missing = self.texts[code] is None
-            detail = names.NO_LABEL if missing else _NOT_DECLARED
-            kind = "no_label" if missing else "undeclared_label"
+            kind, detail = "no_label", names.NO_LABEL
+            if self.texts[code] is not None:
+                kind = "undeclared_label"
+                detail = (
+                    "The label is not in `labels`; `unknown_labels` is about predictions alone."
+                )
             raise_places(items[:1, None], f"{self.pointer}/y_true", kind, detail)
 
     def _place(self, first: Mapping[str, int]) -> names.Place:
@@ -261,9 +264,6 @@ class Raw:
             return f"{self.pointer}/y_true"
 
         return place
-
-
-_NOT_DECLARED = "The label is not in `labels`; `unknown_labels` is about predictions alone."
 
 
 class Codes(dict[Any, int]):
@@ -309,9 +309,8 @@ class Integers(Sequence[int]):
 
 def _items(values: object, pointer: str) -> Sequence[Any]:
     if not isinstance(values, list | CodedTexts | Integers):
-        raise refuse(
-            pointer, "not_an_array", f"An array of labels is needed, not {kind_of(values)}."
-        )
+        detail = f"An array of labels is needed, not {kind_of(values)}."
+        raise refuse(pointer, "not_an_array", detail)
     if not values:
         raise refuse(pointer, "empty", "The array is empty; there is nothing to evaluate.")
     return values
