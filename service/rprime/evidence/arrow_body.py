@@ -1,6 +1,7 @@
 """Arrow and Parquet, read by pyarrow batch by batch."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import IO, Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from rprime.evidence.columns import Columns, Hold, too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.names import TOO_LONG
 from rprime.evidence.scores import is_score
-from rprime.problems.problem import Problem, refuse
+from rprime.problems.problem import refuse
+from rprime.schemas.document import unreadable
 
 _BLOCK = 1 << 19
 _BYTES_A_PLACE = 8
@@ -46,15 +48,14 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
     """
     metadata = pq.read_metadata(file)
     found = metadata.schema.to_arrow_schema().names
-    wanted = columns.begin(found)
-    chosen = [found[place] for place in sorted(wanted.values())]
+    wanted = sorted(columns.begin(found).items(), key=itemgetter(1))
+    chosen = [found[place] for _, place in wanted]
     texts = _check_metadata(metadata, chosen, most)
     options: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BLOCK}
     with pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, **options) as source:
         batches = source.iter_batches(PIECE, columns=chosen, use_threads=False)
-        order = sorted(wanted, key=wanted.__getitem__)
-        schema = pa.schema([source.schema_arrow.field(place) for place in sorted(wanted.values())])
-        positions = {name: place for place, name in enumerate(order)}
+        schema = pa.schema([source.schema_arrow.field(place) for _, place in wanted])
+        positions = {name: number for number, (name, _) in enumerate(wanted)}
         gather(columns, positions, schema, _checked(batches, most))
 
 
@@ -64,21 +65,17 @@ def _check_metadata(metadata: Any, chosen: Sequence[str], most: int) -> list[str
     Return the chosen columns of strings that can be read as dictionaries.
     """
     parts = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-    read = [
-        i
-        for i, part in enumerate(parts)
-        if part.path in chosen or part.path.partition(".")[0] in chosen
-    ]
+    read = [i for i, one in enumerate(parts) if {one.path, one.path.partition(".")[0]} & {*chosen}]
     if any(parts[i].max_repetition_level or parts[i].path != parts[i].name for i in read):
         detail = "The columns of a Parquet file must be plain, without lists or structs."
-        raise Problem("unreadable_body", detail)
+        raise unreadable(detail)
     # Repeated values take no bytes in the file, but a code of each is stored here.
     if metadata.num_rows * len(read) > most:
         raise too_large(most)
     texts = {i for i in read if parts[i].physical_type == "BYTE_ARRAY"}
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         if group.num_columns != len(parts):
-            raise Problem("unreadable_body", "The metadata of the Parquet file are damaged.")
+            raise unreadable("The metadata of the Parquet file are damaged.")
         for i in read:
             chunk = group.column(i)
             too_long = chunk.total_uncompressed_size > _SLACK + chunk.num_values * _LONGEST_LABEL
@@ -210,9 +207,7 @@ def _view_lengths(values: Any) -> Array:
 
 
 def _missing(column: Any) -> Array | None:
-    if not column.null_count:
-        return None
-    return _numbers(column.is_null().cast(pa.uint8())).view(bool)
+    return _numbers(column.is_null().cast(pa.uint8())).view(bool) if column.null_count else None
 
 
 def _numbers(column: Any) -> Array:

@@ -16,7 +16,7 @@ from rprime.evidence.arrow_body import gather
 from rprime.evidence.columns import LABELS, LONGEST_LINE, Columns
 from rprime.evidence.label_columns import Positions
 from rprime.evidence.scores import is_score
-from rprime.problems.problem import Problem
+from rprime.schemas.document import unreadable
 
 _DELIMITERS = ",\t;|"
 """The first of them that stands in the header separates the columns."""
@@ -85,17 +85,14 @@ def _head(stream: IO[bytes]) -> _Head:
     blocks = _whole_lines(stream)
     first = next(blocks, b"").removeprefix(_BOM)
     if first.startswith(_WIDE):
-        raise Problem(
-            "unreadable_body",
-            "The CSV is UTF-16. Save it as UTF-8, as by `iconv -f utf-16 -t utf-8`.",
-        )
+        raise unreadable("The CSV is UTF-16. Save it as UTF-8, as by `iconv -f utf-16 -t utf-8`.")
     if b"\0" in first[:_LONGEST_BEGINNING]:
-        raise Problem("unreadable_body", "The body is not text, so it is no CSV.")
+        raise unreadable("The body is not text, so it is no CSV.")
     declared = _DECLARED.match(first)
     delimiter = declared[1].decode() if declared else ""
     lines = first[declared.end() if declared else 0 :].lstrip(b"\r\n")
     if not lines:
-        raise Problem("unreadable_body", "The CSV is empty; its first line names the columns.")
+        raise unreadable("The CSV is empty; its first line names the columns.")
     line = 1 + _line_ends(first[: len(first) - len(lines)])
     end = min(lines.find(mark) % (len(lines) + 1) for mark in (b"\n", b"\r"))
     delimiter, names = _header(lines[:end], line, delimiter or _DELIMITERS)
@@ -139,9 +136,7 @@ class _Layout:
             )
         except (pa.ArrowInvalid, pa.ArrowKeyError):
             fault = self._fault(block, line)
-            raise Problem(
-                "unreadable_body", fault or "The body is not a valid CSV in UTF-8."
-            ) from None
+            raise unreadable(fault or "The body is not a valid CSV in UTF-8.") from None
 
     def _fault(self, block: bytes, line: int) -> str | None:
         """Say on which line pyarrow stopped, and why; never repeat the line."""
@@ -174,9 +169,9 @@ def _header(head: bytes, line: int, delimiters: str) -> tuple[str, list[str]]:
         delimiter = next((sign for sign in delimiters if sign in text), delimiters[0])
         names = next(csv.reader([text], delimiter=delimiter), [])
     except UnicodeDecodeError:
-        raise Problem("unreadable_body", _NOT_UTF8.format(line)) from None
+        raise unreadable(_NOT_UTF8.format(line)) from None
     except csv.Error:
-        raise Problem("unreadable_body", "The header of the CSV is not valid.") from None
+        raise unreadable("The header of the CSV is not valid.") from None
     return delimiter, [name.strip() for name in names]
 
 
@@ -202,9 +197,7 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
             rest = b""
         rest += block[end:]
         if len(rest) >= LONGEST_LINE:
-            raise Problem(
-                "unreadable_body", f"A line of the CSV is longer than {LONGEST_LINE} bytes."
-            )
+            raise unreadable(f"A line of the CSV is longer than {LONGEST_LINE} bytes.")
     if rest:
         yield rest
 

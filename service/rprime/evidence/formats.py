@@ -11,7 +11,7 @@ from rprime.evidence.baseline_columns import BaselineColumns, in_baseline
 from rprime.evidence.columns import Columns, Hold
 from rprime.evidence.npz_body import read_npz
 from rprime.problems.problem import Problem, Violation, invalid
-from rprime.schemas.document import Document, parse
+from rprime.schemas.document import Document, parse, unreadable
 from rprime.settings import Limits
 
 Kind = Literal["csv", "arrow", "parquet", "npz"]
@@ -60,7 +60,7 @@ def _read_by_arrow(kind: Kind, body: IO[bytes], columns: Columns, most: int) -> 
         # Errors of Arrow have no errno.
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise Problem("unreadable_body", f"The body is not a valid {what}.") from None
+        raise unreadable(f"The body is not a valid {what}.") from None
 
 
 FORMATS: Mapping[Kind, BodyFormat] = {
@@ -191,11 +191,10 @@ def _read(kind: Kind, body: IO[bytes], columns: Columns, limits: Limits) -> None
     form, most = FORMATS[kind], limits.other_body_bytes
     beginning = bytes(body.read(_MAGIC_BYTES))
     if beginning in _FILES:
-        raise Problem(
-            "unreadable_body",
+        raise unreadable(
             f"The body is {_FILES[beginning]}. Send an Arrow IPC stream as "
             f"{FORMATS['arrow'].media_type}, as by pyarrow.ipc.new_stream or polars' "
-            "write_ipc_stream.",
+            "write_ipc_stream."
         )
     if body.seekable():
         body.seek(0)

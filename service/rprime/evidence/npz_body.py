@@ -19,7 +19,8 @@ from rprime.core.quantities import plural
 from rprime.evidence.columns import MATRIX, Columns, Hold, too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.scores import is_score
-from rprime.problems.problem import Problem, refuse
+from rprime.problems.problem import refuse
+from rprime.schemas.document import unreadable
 
 if TYPE_CHECKING:
     from rprime.evidence.arrow_body import Identities
@@ -44,7 +45,7 @@ def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
         with zipfile.ZipFile(file) as archive:
             _read(archive, columns, most)
     except _BROKEN:
-        raise Problem("unreadable_body", _NOT_PLAIN) from None
+        raise unreadable(_NOT_PLAIN) from None
 
 
 # Encrypted members raise a RuntimeError, unknown flags a NotImplementedError.
@@ -65,14 +66,14 @@ def _check_directory(file: IO[bytes]) -> None:
         return  # not an archive
     large = tail.startswith(_LARGE_MARK, max(end - _LARGE_SIZE, 0))
     if large or _END.unpack_from(tail, end)[5] > MOST_DIRECTORY:
-        raise Problem("unreadable_body", "The archive has more members than there are columns.")
+        raise unreadable("The archive has more members than there are columns.")
 
 
 def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
     found = archive.infolist()
     if not any(member.filename.endswith(_SUFFIX) for member in found):
         detail = "The archive has no arrays of numpy. Unpack a ZIP file; save a spreadsheet as CSV."
-        raise Problem("unreadable_body", detail)
+        raise unreadable(detail)
     wanted = columns.begin([member.filename.removesuffix(_SUFFIX) for member in found])
     members = {name: found[place] for name, place in wanted.items()}
     # No more is read than the directory says, so zip bombs have no effect.
@@ -83,7 +84,7 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
         member.compress_type not in _METHODS or member.header_offset < 0
         for member in members.values()
     ):
-        raise Problem("unreadable_body", "The body is not an archive as numpy writes it.")
+        raise unreadable("The body is not an archive as numpy writes it.")
     with ExitStack() as opened:
         arrays = {
             name: _Member.of(opened.enter_context(archive.open(members[name])), name)
@@ -125,7 +126,7 @@ class _Member:
             if min(shape, default=0) < 0:
                 raise ValueError
         except _NO_HEADER:
-            raise Problem("unreadable_body", _NOT_PLAIN) from None
+            raise unreadable(_NOT_PLAIN) from None
         pointer = f"/{MATRIX if is_score(name) else name}"
         numeric = name in {"sample_weight", MATRIX} or is_score(name)
         is_label = kind.kind == "b" or (kind.kind == "U" and 0 < kind.itemsize <= _LONGEST)
@@ -185,7 +186,7 @@ def _check_characters(texts: Array) -> None:
     """Refuse numbers that are no characters, of which Python makes no string."""
     numbers = texts.view(np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
     if numbers.max() > sys.maxunicode:
-        raise Problem("unreadable_body", "The archive has strings that are not Unicode.")
+        raise unreadable("The archive has strings that are not Unicode.")
 
 
 def _read_ids(member: _Member, hold: Hold) -> "Identities":

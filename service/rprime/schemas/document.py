@@ -14,20 +14,9 @@ import orjson
 from rprime.core.arrays import Array
 from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
 
-EVIDENCE = (
-    "confusion_matrix",
-    "cells",
-    "unclassified",
-    "spurious",
-    "y_true",
-    "y_pred",
-    "y_score",
-    "sample_weight",
-    "inclusion_probability",
-    "groups",
-    "slices",
-    "labels",
-)
+_OF_TABLES = ("confusion_matrix", "cells", "unclassified", "spurious")
+_OF_ITEMS = ("y_true", "y_pred", "y_score", "sample_weight", "inclusion_probability", "groups")
+EVIDENCE = (*_OF_TABLES, *_OF_ITEMS, "slices", "labels")
 MATRICES = ("cost", "cell_weights", "kappa_weights")
 ARRAYS = EVIDENCE + MATRICES
 """Names of the arrays that bypass Pydantic."""
@@ -137,12 +126,16 @@ def loads(body: bytes | str) -> dict[str, Any]:
             detail = _fault_of_text(body)
         elif rest.startswith(("NaN", "Infinity")):
             detail += " JSON has no NaN and no Infinity; in `y_pred`, null is a missing prediction."
-        raise Problem("unreadable_body", detail) from None
+        raise unreadable(detail) from None
     if not isinstance(content, dict):
-        raise refuse(
-            "", "not_an_object", f"The body must be an object; this is {kind_of(content)}. {_TABLE}"
-        )
+        detail = f"The body must be an object; this is {kind_of(content)}. {_TABLE}"
+        raise refuse("", "not_an_object", detail)
     return content
+
+
+def unreadable(detail: str) -> Problem:
+    """Return the problem of a body that does not have its format."""
+    return Problem("unreadable_body", detail)
 
 
 def _fault_of_text(body: bytes) -> str:
@@ -235,7 +228,7 @@ def _check_depth(content: dict[str, Any], depth: int) -> None:
 
 
 def _too_deep(depth: int) -> Problem:
-    return Problem("unreadable_body", f"The body is nested more than {depth} levels deep.")
+    return unreadable(f"The body is nested more than {depth} levels deep.")
 
 
 def _check_names(body: bytes, skeleton: bytes, documents: list[Document]) -> None:
@@ -248,7 +241,7 @@ def _check_names(body: bytes, skeleton: bytes, documents: list[Document]) -> Non
             json.loads(body, object_pairs_hook=_distinct)
     except (RecursionError, orjson.JSONEncodeError):
         # Python's `json` and `orjson.dumps` allow less nesting than `orjson.loads`.
-        raise Problem("unreadable_body", "The body is nested too deeply.") from None
+        raise unreadable("The body is nested too deeply.") from None
 
 
 def _outside_skeleton(document: Document) -> Iterator[Any]:
