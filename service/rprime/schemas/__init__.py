@@ -7,39 +7,18 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
 from pydantic_core.core_schema import LiteralSchema, TaggedUnionSchema
 
-from rprime.schemas.history import ANSWERS, BODIES
-from rprime.schemas.report import BatchReport, CompareReport, Report
-from rprime.schemas.request import EVALUATE_REQUESTS, CompareRequest
-from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintReport, PlanReport
-from rprime.schemas.slice_search import SEARCH_REQUESTS, SliceSearchReport
-from rprime.schemas.studies import (
-    AgreementReport,
-    AgreementRequest,
-    DiscriminationReport,
-    DiscriminationRequest,
-    StoredAgreementRequest,
-)
+from rprime.schemas import history, report, request, simulation, slice_search, studies
 
 REQUESTS: tuple[type[BaseModel], ...] = (
-    *EVALUATE_REQUESTS,
-    CompareRequest,
-    *LINT_REQUESTS,
-    *PLAN_REQUESTS,
-    DiscriminationRequest,
-    AgreementRequest,
-    StoredAgreementRequest,
-    *SEARCH_REQUESTS,
+    *(*request.EVALUATE_REQUESTS, request.CompareRequest),
+    *(*simulation.LINT_REQUESTS, *simulation.PLAN_REQUESTS, *slice_search.SEARCH_REQUESTS),
+    *(studies.DiscriminationRequest, studies.AgreementRequest, studies.StoredAgreementRequest),
 )
 _ANSWERS: tuple[type[BaseModel], ...] = (
-    Report,
-    BatchReport,
-    CompareReport,
-    LintReport,
-    PlanReport,
-    DiscriminationReport,
-    AgreementReport,
-    SliceSearchReport,
-    *ANSWERS,
+    *(report.Report, report.BatchReport, report.CompareReport),
+    *(simulation.LintReport, simulation.PlanReport, slice_search.SliceSearchReport),
+    *(studies.DiscriminationReport, studies.AgreementReport),
+    *history.ANSWERS,
 )
 _REFERENCE = "#/components/schemas/{model}"
 
@@ -47,7 +26,7 @@ _REFERENCE = "#/components/schemas/{model}"
 def components() -> dict[str, Any]:
     """Return the JSON schemas of requests and reports, for the OpenAPI document."""
     found: dict[str, Any] = {}
-    for models, mode in (((*REQUESTS, *BODIES), "validation"), (_ANSWERS, "serialization")):
+    for models, mode in (((*REQUESTS, *history.BODIES), "validation"), (_ANSWERS, "serialization")):
         _, schema = models_json_schema(
             [(model, mode) for model in models],  # type: ignore[misc] # a literal, for mypy a str
             ref_template=_REFERENCE,

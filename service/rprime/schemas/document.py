@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ ARRAYS = EVIDENCE + MATRICES
 """Names of the arrays that bypass Pydantic."""
 _ARRAYS_OF = {"options": MATRICES}
 _NESTED = frozenset({dict, list})
+_PIECE = 1 << 18
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_TABLE = 'A table, for example, is {"confusion_matrix": [[5, 1], [2, 7]]}.'
 OPTIONAL_ARRAYS = frozenset(ARRAYS) - {"confusion_matrix", "cells", "y_true", "y_pred", "y_score"}
 
 
@@ -108,9 +112,6 @@ def parse_batch(body: bytes, most: int, depth: int = 8) -> list[Document]:
     return requests
 
 
-_TABLE = 'A table, for example, is {"confusion_matrix": [[5, 1], [2, 7]]}.'
-
-
 def loads(body: bytes | str) -> dict[str, Any]:
     """Parse a JSON object without a look at its names and its depth."""
     try:
@@ -150,9 +151,6 @@ def _fault_of_text(body: bytes) -> str:
     return "The body is not UTF-8. Encode JSON in UTF-8."
 
 
-_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
 def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Document]) -> None:
     """Check what is left of a body without its arrays, and what that proves about them.
 
@@ -187,9 +185,6 @@ def occurrences(letters: Array, letter: bytes) -> int:
     """Count a byte: in long texts some times faster than `bytes.count`, with little memory."""
     pieces = (letters[i : i + _PIECE] for i in range(0, letters.size, _PIECE))
     return sum(int(np.count_nonzero(piece == ord(letter))) for piece in pieces)
-
-
-_PIECE = 1 << 18
 
 
 def _lift(
@@ -267,10 +262,4 @@ def kind_of(value: object) -> str:
     return _KINDS.get(type(value), "a number")
 
 
-_KINDS = {
-    bool: "a boolean",
-    dict: "an object",
-    list: "an array",
-    str: "a string",
-    type(None): "null",
-}
+_KINDS = {bool: "a boolean", dict: "an object", list: "an array", str: "a string", NoneType: "null"}

@@ -35,20 +35,19 @@ Crossings = Annotated[
         "a slice for each pair of values.",
     ),
 ]
-Edge = Annotated[float, Field(ge=-(2**53 - 1), le=2**53 - 1)]
+_Parts = Annotated[int, Field(ge=2, le=20)]
+_Edges = Annotated[list[Score], Field(min_length=1, max_length=20)]
 Cuts = Annotated[
-    dict[
-        ClassName,
-        Annotated[int, Field(ge=2, le=20)]
-        | Annotated[list[Edge], Field(min_length=1, max_length=20)],
-    ],
+    dict[ClassName, _Parts | _Edges],
     Field(
         max_length=20,
         description="How columns of numbers in `slices` are cut: the numbers at which slices "
         "begin, ascending, or how many slices of about equal size there are.",
     ),
 ]
-
+ColumnValues = (
+    list[ClassName | None] | list[IntegerLabel | None] | list[float | None] | list[bool | None]
+)
 
 _SILENT = "k counts: items of each true class without a prediction."
 
@@ -74,16 +73,7 @@ class _Evidence(Request):
 
 
 class _ItemsEvidence(_Evidence):
-    slices: (
-        dict[
-            ClassName,
-            list[ClassName | None]
-            | list[IntegerLabel | None]
-            | list[float | None]
-            | list[bool | None],
-        ]
-        | Absent
-    ) = optional(
+    slices: dict[ClassName, ColumnValues] | Absent = optional(
         "By name, the value of each item, such as its region; null: none. The report "
         "tells how the items of each value differ from the rest. Columns of numbers are cut as "
         "`slice_cuts` says."

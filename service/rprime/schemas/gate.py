@@ -34,9 +34,8 @@ def _class_names(value: object) -> object:
     if value is None or value == "all":
         return value
     if not isinstance(value, list):
-        raise PydanticCustomError(
-            "class_names", "Write `all`, or a list of class names in brackets"
-        )
+        text = "Write `all`, or a list of class names in brackets"
+        raise PydanticCustomError("class_names", text)
     if not all(isinstance(name, str | int) for name in value):
         raise PydanticCustomError("class_names", "A class name is a string or an integer")
     return [_class_name(name) for name in value]
@@ -139,9 +138,8 @@ class Rule(Request):
         if (self.index is None) == (self.confusion is None):
             raise PydanticCustomError("one_target", "A rule has either index or confusion")
         if self.confusion is not None and self.classes is not None:
-            raise PydanticCustomError(
-                "one_target", "A rule about a cell names its classes in confusion alone"
-            )
+            text = "A rule about a cell names its classes in confusion alone"
+            raise PydanticCustomError("one_target", text)
         return self
 
     def core(self) -> core_rules.Rule:

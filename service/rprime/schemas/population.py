@@ -138,9 +138,8 @@ class PopulationAsked(Request):
         if (self.strata is None) != (self.shares is None) or (
             (self.prevalence is None) == (self.strata is None)
         ):
-            raise PydanticCustomError(
-                "one_population", "Give either `prevalence`, or `strata` with their `shares`"
-            )
+            text = "Give either `prevalence`, or `strata` with their `shares`"
+            raise PydanticCustomError("one_population", text)
         return self
 
     @property

@@ -89,14 +89,13 @@ class Reference(Request):
         if not named:
             return self
         if len(self.ways) != 1 or len(named - {"model"}) != 1 or others:
-            raise PydanticCustomError(
-                "one_reference",
-                "A stored baseline is one of alias, version, branch, latest and evaluation, alone",
+            text = (
+                "A stored baseline is one of alias, version, branch, latest and evaluation, alone"
             )
+            raise PydanticCustomError("one_reference", text)
         if "model" in named and not named & _OF_ONE_MODEL:
-            raise PydanticCustomError(
-                "model_without_use", "Only version, branch and latest can name a model"
-            )
+            text = "Only version, branch and latest can name a model"
+            raise PydanticCustomError("model_without_use", text)
         return self
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, create_model
 
-from rprime.schemas.evidence import Cuts, LabelsEvidence, ScoresEvidence
+from rprime.schemas.evidence import ColumnValues, Cuts, LabelsEvidence, ScoresEvidence
 from rprime.schemas.fields import (
     DENSE_CLASSES,
     Absent,
@@ -12,7 +12,6 @@ from rprime.schemas.fields import (
     ClassName,
     Costs,
     IndexKey,
-    IntegerLabel,
     Request,
     optional,
 )
@@ -55,10 +54,7 @@ class SearchRest(EvidenceRest, _Options):
 
 
 class _Search(_Options):
-    slices: dict[
-        ClassName,
-        list[ClassName | None] | list[IntegerLabel | None] | list[float | None] | list[bool | None],
-    ] = Field(
+    slices: dict[ClassName, ColumnValues] = Field(
         min_length=1,
         max_length=20,
         description="By name, the value of each item; null: none. Columns of numbers are cut.",

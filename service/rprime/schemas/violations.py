@@ -28,40 +28,23 @@ LONGEST_NAME = 64
 MOST_LISTED = 16
 """Most names that are listed where none is near."""
 _REFERENCE = "#/$defs/"
-_MEANT = {
-    "average": "indices",
-    "class_names": "labels",
-    "cm": "confusion_matrix",
-    "labels_pred": "y_pred",
-    "labels_true": "y_true",
-    "matrix": "confusion_matrix",
-    "max": "max_value",
-    "max_decrease": "max_drop",
-    "max_regression": "max_drop",
-    "max_threshold": "max_value",
-    "maximum": "max_value",
-    "measure": "index",
-    "metric": "index",
-    "metrics": "indices",
-    "min": "min_value",
-    "min_threshold": "min_value",
-    "minimum": "min_value",
-    "predictions": "y_pred",
-    "predict_proba": "y_score",
-    "proba": "y_score",
-    "probabilities": "y_score",
-    "probas": "y_score",
-    "rules": "gates",
-    "target_names": "labels",
-    "tolerance": "max_drop",
-    "weights": "sample_weight",
-    "y_hat": "y_pred",
-    "y_prob": "y_score",
-    "y_proba": "y_score",
-    "y_probas": "y_score",
-    "zero_division": "undefined",
+_OTHER_NAMES = {
+    "confusion_matrix": "cm matrix",
+    "gates": "rules",
+    "index": "measure metric",
+    "indices": "average metrics",
+    "labels": "class_names target_names",
+    "max_drop": "max_decrease max_regression tolerance",
+    "max_value": "max max_threshold maximum",
+    "min_value": "min min_threshold minimum",
+    "sample_weight": "weights",
+    "undefined": "zero_division",
+    "y_pred": "labels_pred predictions y_hat",
+    "y_score": "predict_proba proba probabilities probas y_prob y_proba y_probas",
+    "y_true": "labels_true",
 }
-"""Names of other libraries, and what they are called here."""
+"""What names of the API are called in other libraries."""
+_MEANT = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 _PUBLISHED: dict[Model, tuple[Model, ...]] = {
     RequestOptions: EVALUATE_REQUESTS,
     ComparisonRest: (CompareRequest,),
