@@ -1,7 +1,7 @@
 """Columns of items, coded batch by batch."""
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from rprime.evidence import names
 from rprime.evidence.label_columns import CodedColumn, Growing, Piece, Positions, Vocabulary, Where
 from rprime.evidence.names import is_name
 from rprime.evidence.numbers import MOST, WEIGHT
-from rprime.evidence.scores import PREFIX, ScoreColumns, is_score, ordered
+from rprime.evidence.scores import PREFIX, ScoreColumns, is_score, sort_rows
 from rprime.evidence.slices import PREFIX as SLICE_PREFIX
 from rprime.evidence.slices import SliceValues, is_slice
 from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
@@ -33,7 +33,17 @@ LONGEST_LINE = 1 << 20
 MATRIX = "y_score"
 """The name of one array with all scores, in formats that allow it."""
 _MEMBERS = {"sample_weight": "sample_weight", "group": "groups"}
+_IN_JSON = {"y_score": "score:<label>", "groups": "group", "slices": "slice:<name>"}
+"""Members of a JSON request that are columns of another name."""
+_SHORT = {"true": "y_true", "pred": "y_pred"}
+_NEAR = 0.85
+"""How near an unknown name is to a known one that is meant."""
 _MOST_GROUPS = 2**32 - 2
+_MOST_SHOWN = 20
+_OF_PREDICTIONS = re.compile("pred|guess|output|answer", re.IGNORECASE)
+_OF_TRUTH = re.compile("true|truth|label|target|actual|gold|expected", re.IGNORECASE)
+_OF_SCORES = re.compile(r"(?:y_)?(?:scores?|prob(?:a|ability)?)[_. -](.+)", re.IGNORECASE)
+"""What columns are usually called."""
 
 Hold = Callable[[int], None]
 """Reserves bytes until the request ends; raises if none are left."""
@@ -49,12 +59,6 @@ def two_baselines() -> Problem:
     """Return the problem of a column of predictions of a baseline beside another baseline."""
     detail = "The column `y_pred_baseline` is a baseline, too; send one of the two."
     return refuse("/baseline", "several_kinds", detail)
-
-
-_OF_PREDICTIONS = re.compile("pred|guess|output|answer", re.IGNORECASE)
-_OF_TRUTH = re.compile("true|truth|label|target|actual|gold|expected", re.IGNORECASE)
-_OF_SCORES = re.compile(r"(?:y_)?(?:scores?|prob(?:a|ability)?)[_. -](.+)", re.IGNORECASE)
-"""What columns are usually called."""
 
 
 def missing(name: str, columns: list[str]) -> str:
@@ -94,9 +98,6 @@ class _Weights(Growing):
         where.refuse(~((values >= WEIGHT.low) & (values <= MOST)), "out_of_range", WEIGHT.rule)
         self.extend(values)
 
-    def array(self, order: Array | None) -> Array:
-        return self.values if order is None else self.values[order]
-
 
 class _Groups(CodedColumn):
     """Groups of the items."""
@@ -115,10 +116,10 @@ class _Groups(CodedColumn):
             where.refuse(piece.missing, "no_group", "Each item needs a group.")
         super().add(piece, row)
 
-    def array(self, order: Array | None) -> Array:
-        # In the order of appearance, as in JSON.
-        values = self.values if order is None else self.values[order]
-        size = len(self._groups.labels)
+    @property
+    def values(self) -> Array:
+        """The groups, numbered in the order of appearance, as in JSON."""
+        values, size = super().values, len(self._groups.labels)
         first = np.full(size, values.size)
         for end in range(values.size, 0, -PIECE):
             start = max(end - PIECE, 0)
@@ -210,7 +211,7 @@ class Columns:
                 detail = f"Column {place + 1} is not known here. Did you mean `{meant}`?"
                 raise invalid([UnknownMember("", "unknown_column", detail, name)])
         detail = f"These columns are not read: {_listed([name for _, name in others])}."
-        self._request.warnings.append(Warning("columns_ignored", "", detail, _SOURCE))
+        self._request.warnings.append(Warning("columns_ignored", "", detail, "docs/cli.md#files"))
 
     def _check_names(self, places: list[tuple[str, int]], columns: list[str]) -> None:
         every = (*self._known, f"{PREFIX}<label>", f"{SLICE_PREFIX}<name>")
@@ -236,23 +237,36 @@ class Columns:
 
     def add(self, batch: Mapping[str, Piece]) -> None:
         """Append items to all columns."""
-        gatherers = self.labels | self._slices | self._others
-        for name, gatherer in gatherers.items():
+        for name, gatherer in (self.labels | self._slices | self._others).items():
             gatherer.add(batch[name], self._rows)
         if self._scores is not None:
             self._scores.add(batch, self._rows)
         self._rows += next(iter(batch.values())).values.size
-        kept = (*gatherers.values(), self._scores)
-        size = sum(part.nbytes for part in kept if part is not None)
+        size = sum(part.nbytes for part in self._parts())
         if size > self._held:
             self.hold(size - self._held)
             self._held = size
+
+    def _parts(self) -> Iterator[Growing]:
+        yield from (*self.labels.values(), *self._slices.values(), *self._others.values())
+        if self._scores is not None:
+            yield self._scores
 
     def matrix(self, items: int, width: int) -> Array:
         """Return an array for all scores, which the caller fills."""
         self.hold(items * width * np.dtype(np.float64).itemsize)
         self._matrix = np.empty((items, width))
         return self._matrix
+
+    def _sort(self) -> None:
+        """Bring the items into the order of their ids, if they have some."""
+        if self.ids is None:
+            return
+        order = self.ids.order("/item_id")
+        for part in self._parts():
+            part.sort(order)
+        if self._matrix is not None:
+            sort_rows(self._matrix, order)
 
     def take(self, predictions: CodedColumn) -> None:
         """Use the predictions of another body as the baseline."""
@@ -269,24 +283,19 @@ class Columns:
         """Return the request, with the columns in place of the JSON arrays."""
         if not self._rows:
             raise refuse("/y_true", "empty", "There are no items, so there is nothing to evaluate.")
-        order = None if self.ids is None else self.ids.order("/item_id")
-        if order is not None:
-            for column in (*self.labels.values(), *self._slices.values()):
-                column.sort(order)
+        self._sort()
         document, other = self._request, self.labels.pop("y_pred_baseline", None)
-        arrays: dict[str, object] = {
-            **self.labels,
-            **{_MEMBERS[name]: column.array(order) for name, column in self._others.items()},
-        }
+        arrays: dict[str, object] = dict(self.labels)
+        arrays |= {_MEMBERS[name]: column.values for name, column in self._others.items()}
         if self.ids is not None:
             arrays["item_id"] = self.ids
         if self._slices:
             found = self._slices.items()
             arrays["slices"] = {name.removeprefix(SLICE_PREFIX): own for name, own in found}
         if self._matrix is not None:
-            arrays[MATRIX] = self._matrix if order is None else ordered(self._matrix, order)
+            arrays[MATRIX] = self._matrix
         elif self._scores is not None:
-            arrays[MATRIX] = self._scores.array(order)
+            arrays[MATRIX] = self._scores.values
             if "labels" not in document.arrays:
                 arrays["labels"] = self._scores.labels
         document.arrays |= arrays
@@ -328,13 +337,11 @@ def selected(
 
 def _listed(columns: list[str]) -> str:
     """Name columns of a body, and count those beyond the first ones."""
-    shown = [f"`{name}`" if name else _UNNAMED for name in columns if is_name(name) or not name]
+    unnamed = "one without a name (the index of pandas?)"
+    shown = [f"`{name}`" if name else unnamed for name in columns if is_name(name) or not name]
     del shown[_MOST_SHOWN:]
     more = [f"{len(columns) - len(shown)} more"] if len(columns) > len(shown) else []
     return ", ".join(shown + more) or "none"
-
-
-_UNNAMED = "one without a name (the index of pandas?)"
 
 
 def _chosen(request: Document) -> dict[str, str]:
@@ -348,24 +355,13 @@ def _chosen(request: Document) -> dict[str, str]:
     return {_SHORT.get(name, name): source for name, source in given.items()}
 
 
-_IN_JSON = {"y_score": "score:<label>", "groups": "group", "slices": "slice:<name>"}
-"""Members of a JSON request that are columns of another name."""
-_SHORT = {"true": "y_true", "pred": "y_pred"}
-_NEAR = 0.85
-"""How near an unknown name is to a known one that is meant."""
-_MOST_SHOWN = 20
-_SOURCE = "docs/cli.md#files"
-
-_OWN = [name for name in EVIDENCE if name not in ("labels", "unclassified", "spurious")]
-
-
 def _are_positions(document: Document) -> bool:
     """Whether the labels of the items are positions in the declared classes.
 
     Refuse a request that has evidence of its own, or positions but no classes.
     """
-    for name in _OWN:
-        if name in document.names:
+    for name in EVIDENCE:
+        if name in document.names and name not in ("labels", "unclassified", "spurious"):
             detail = "The items are in the columns of the body; give the evidence once."
             raise refuse(f"/{name}", "several_kinds", detail)
     positions = document.rest.pop("codes", False)

@@ -17,6 +17,11 @@ _BYTES_A_LABEL = 150
 """Bytes of a Python object with its places in a list and in a dictionary."""
 _FEW = 1 << 12
 """Items among which all labels most likely occur if they are few."""
+MAPPED = 5 << 20
+"""Bytes of the smallest array, more than a worker's allocator takes from its heap: there, several
+growing arrays would leave large holes. Unused pages of an array take no memory."""
+_SHARE = 8
+"""A full array grows by one part in this many; the kernel remaps it without a copy."""
 
 
 @dataclass(frozen=True)
@@ -203,13 +208,6 @@ def _new_positions(table: Array, positions: Array) -> Array:
     return np.flatnonzero(occurs & (table == 0))
 
 
-MAPPED = 5 << 20
-"""Bytes of the smallest array, more than a worker's allocator takes from its heap: there, several
-growing arrays would leave large holes. Unused pages of an array take no memory."""
-_SHARE = 8
-"""A full array grows by one part in this many; the kernel remaps it without a copy."""
-
-
 class Growing:
     """A growing array of codes, whose type becomes wider as needed."""
 
@@ -245,6 +243,10 @@ class Growing:
         """The whole array; nothing can be appended afterwards."""
         return self._array[: self.size]
 
+    def sort(self, order: Array) -> None:
+        """Reorder the elements."""
+        self._array[: self.size] = self._array[: self.size][order]
+
 
 @dataclass(frozen=True, eq=False)
 class Piece:
@@ -271,9 +273,9 @@ class Piece:
             found = codes.of_integers(values, where)
         else:
             found = codes.of_positions(values, self.names, where)
-        return (
-            found if missing is None else np.where(missing, found.dtype.type(codes.without), found)
-        )
+        if missing is None:
+            return found
+        return np.where(missing, found.dtype.type(codes.without), found)
 
     def _whole(self, where: Where) -> tuple[Array | None, Array]:
         """Return which values are missing, and all as integers: 2.0 is one, NaN is missing."""
@@ -283,12 +285,10 @@ class Piece:
         if self.missing is not None:
             missing |= self.missing
         values = np.where(missing, 0.0, self.values.astype(np.float64, copy=False))
-        bad = ~(np.abs(values) <= MOST)
-        where.refuse(bad | (np.rint(values) != values), "mixed_labels", _NO_INTEGER)
+        bad = ~(np.abs(values) <= MOST) | (np.rint(values) != values)
+        detail = "A number as a label must be an integer from -(2^53-1) to 2^53-1."
+        where.refuse(bad, "mixed_labels", detail)
         return missing if missing.any() else None, values.astype(np.int64)
-
-
-_NO_INTEGER = "A number as a label must be an integer from -(2^53-1) to 2^53-1."
 
 
 class CodedColumn(Growing):
@@ -303,10 +303,6 @@ class CodedColumn(Growing):
     def add(self, piece: Piece, row: int) -> None:
         """Append items."""
         self.extend(piece.coded(self.codes, Where(self._pointer, row, self._null)))
-
-    def sort(self, order: Array) -> None:
-        """Reorder the items."""
-        self.values[:] = self.values[order]
 
 
 def combined(

@@ -96,7 +96,11 @@ class ScoreColumns(Growing):
         labels = names.distinct(own, lambda i: f"/labels/{i}")
         if declared is None:
             if len(labels) == 1:
-                raise refuse("/labels", "required", _ONE_COLUMN)
+                detail = (
+                    "One column of scores is enough for the second of two classes; name both in "
+                    "`labels`."
+                )
+                raise refuse("/labels", "required", detail)
             return cls({name: place for place, name in enumerate(sources)}, sources)
         wanted = declared[1:] if len(declared) == _TWO and len(labels) == 1 else declared
         for label, number in zip(labels, sources.values(), strict=True):
@@ -141,17 +145,17 @@ class ScoreColumns(Growing):
         detail = f"{rule} See column {self._sources[name]} of the body."
         raise_places(places, "/y_score", code, detail)
 
-    def array(self, order: Array | None) -> Array:
-        """Return the scores, shape (n, k), in the given order; none can be appended later."""
-        found = self.values.reshape(-1, len(self._places))
-        return found if order is None else ordered(found, order)
+    @property
+    def values(self) -> Array:
+        """The scores, shape (n, k); none can be appended later."""
+        return super().values.reshape(-1, len(self._places))
+
+    def sort(self, order: Array) -> None:
+        """Reorder the items."""
+        sort_rows(self.values, order)
 
 
-def ordered(scores: Array, order: Array) -> Array:
+def sort_rows(scores: Array, order: Array) -> None:
     """Reorder the rows in place, copying one column at a time."""
     for column in scores.T:
         column[:] = column[order]
-    return scores
-
-
-_ONE_COLUMN = "One column of scores is enough for the second of two classes; name both in `labels`."
