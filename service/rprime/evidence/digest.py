@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rprime.evidence.arrow_body import Identities
     from rprime.evidence.reader import Evidence
 
+_BEYOND_INTEGERS = 2.0**63
 _BYTES_A_LENGTH = 4
 
 
@@ -60,7 +61,7 @@ def evidence_digest(evidence: "Evidence") -> str:
     table, items, scores = evidence.table, evidence.items, evidence.scores
     cells = table.cells
     parts = [("unclassified", table.unclassified), ("spurious", table.spurious)]
-    parts.append(("counts", cells.counts))
+    parts += [("counts", cells.counts)]
     if not isinstance(cells, DenseCells):
         parts += [("rows", cells.rows), ("columns", cells.columns)]
     if items is not None:
@@ -75,8 +76,8 @@ def evidence_digest(evidence: "Evidence") -> str:
         digest.update(b"weighted\n")
     if evidence.identities is not None:
         digest.update(b"ids\n")
-        for lengths, letters in evidence.identities.pieces():
-            digest.update(_packed_ids(lengths, letters))
+        for piece in evidence.identities.pieces():
+            digest.update(_packed_ids(*piece))
     if evidence.slices is not None:
         tables = evidence.slices.tables
         digest.update(b"slices " + orjson.dumps(list(map(dict, evidence.slices.names))) + b"\n")
@@ -97,9 +98,6 @@ def _packed(values: Array) -> Array:
         if values.dtype.kind == "u" or (packed == values).all():
             return packed
     return np.ascontiguousarray(values, dtype="<f8")
-
-
-_BEYOND_INTEGERS = 2.0**63
 
 
 def _packed_ids(lengths: Array, letters: Array) -> bytes:

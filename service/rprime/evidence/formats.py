@@ -1,5 +1,6 @@
 """The registry of the column formats of bodies and files."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -151,20 +152,13 @@ def _members(request: bytes, limits: Limits) -> Document:
     except Problem as problem:
         found = problem.errors or [Violation("", "not_json", problem.detail)]
         raise invalid(
-            replace(one, pointer=_REQUEST, detail=_of_request(one.detail)) for one in found
+            replace(one, pointer="/query/request", detail=_of_request(one.detail)) for one in found
         ) from None
-
-
-_REQUEST = "/query/request"
 
 
 def _of_request(detail: str) -> str:
     """Say of the parameter what was said of a body."""
-    return (
-        detail.replace("The body", "`request`")
-        .replace("the body", "`request`")
-        .partition(" A table")[0]
-    )
+    return re.sub("[Tt]he body", "`request`", detail).partition(" A table")[0]
 
 
 def read_members(

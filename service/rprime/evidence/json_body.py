@@ -26,7 +26,7 @@ _MOST_DISTINCT = 1 << 17
 """Bytes of the distinct strings of an array."""
 _QUOTE, _COMMA, _SPACE = ord('"'), ord(","), b" \t\n\r"
 _WHITE = np.isin(np.arange(256), np.frombuffer(_SPACE, np.uint8))
-_LONGEST_INTEGER = 15
+_BYTE, _NINE, _LONGEST_INTEGER = 255, 9, 15
 _OTHER_NUMBERS = re.compile(
     rb'"(?:sample_weight|inclusion_probability|labels|unclassified|spurious)"\s*:\s*\Z'
 )
@@ -110,9 +110,6 @@ def _integers(letters: Array, before: bytes) -> Integers | None:
         start += int(ends[-1]) + 1
     found = np.concatenate(parts)
     return Integers(found if found.max() > _BYTE else found.astype(np.uint8, copy=False))
-
-
-_BYTE, _NINE = np.iinfo(np.uint8).max, 9
 
 
 def _unsigned(part: Array, ends: Array) -> Array | None:

@@ -36,6 +36,10 @@ _LONGEST_TAIL = _END.size + (1 << 16)
 MOST_DIRECTORY = 1 << 20
 _LONGEST = 512
 """Bytes of a string; a class name has at most 128 characters."""
+# Encrypted members raise a RuntimeError, unknown flags a NotImplementedError.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeError)
+# The header is a Python literal: these are the errors of its tokenizer, parser and evaluation.
+_NO_HEADER = (ValueError, SyntaxError, TokenError, TypeError, MemoryError, RecursionError)
 
 
 def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
@@ -46,12 +50,6 @@ def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
             _read(archive, columns, most)
     except _BROKEN:
         raise unreadable(_NOT_PLAIN) from None
-
-
-# Encrypted members raise a RuntimeError, unknown flags a NotImplementedError.
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeError)
-# The header is a Python literal: these are the errors of its tokenizer, parser and evaluation.
-_NO_HEADER = (ValueError, SyntaxError, TokenError, TypeError, MemoryError, RecursionError)
 
 
 def _check_directory(file: IO[bytes]) -> None:
@@ -80,10 +78,8 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
     if sum(member.file_size for member in members.values()) > most:
         raise too_large(most)
     # A directory can also point before the beginning of the file.
-    if any(
-        member.compress_type not in _METHODS or member.header_offset < 0
-        for member in members.values()
-    ):
+    known = all(one.compress_type in _METHODS for one in members.values())
+    if not known or any(one.header_offset < 0 for one in members.values()):
         raise unreadable("The body is not an archive as numpy writes it.")
     with ExitStack() as opened:
         arrays = {
@@ -93,8 +89,8 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
         size = arrays.get("y_true", next(iter(arrays.values()))).size
         for name, array in arrays.items():
             if array.size != size:
-                known = plural(array.size, "item")
-                detail = f"It has {known} and `y_true` {size:,}; each item needs both."
+                own = plural(array.size, "item")
+                detail = f"It has {own} and `y_true` {size:,}; each item needs both."
                 raise refuse(f"/{name}", "wrong_length", detail)
         scores = arrays.pop(MATRIX, None)
         if scores is not None:

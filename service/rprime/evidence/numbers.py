@@ -48,22 +48,16 @@ def matrix(document: Document, name: str, quantity: Quantity, shape: tuple[int, 
         detail = f"There are {len(rows)} rows; {height} are needed."
         raise refuse(pointer, "wrong_length", detail)
     if set(map(len, rows)) != {width}:
+        detail = f"The row has length {{}}; {width} is needed."
         raise invalid(
-            Violation(
-                f"{pointer}/{i}",
-                "wrong_length",
-                f"The row has length {len(row)}; {width} is needed.",
-            )
+            Violation(f"{pointer}/{i}", "wrong_length", detail.format(len(row)))
             for i, row in enumerate(rows)
             if len(row) != width
         )
     values = flat(rows, quantity, without_booleans=document.without_booleans)
     if values is None:
-        raise invalid(
-            fault
-            for i, row in enumerate(rows)
-            for fault in _faults(row, f"{pointer}/{i}", quantity)
-        )
+        faults = (_faults(row, f"{pointer}/{i}", quantity) for i, row in enumerate(rows))
+        raise invalid(chain.from_iterable(faults))
     return values.reshape(shape)
 
 

@@ -48,7 +48,7 @@ def read_pasted(text: str) -> dict[str, Any]:
     if "[" in text:
         # JSON, Python, and numpy with or without commas.
         rows = [re.split(r"[\s,]+", row.strip(" ,\n\t\r")) for row in _ROW.findall(text)]
-        found = {"confusion_matrix": _numbers(rows, row_offset=0, column_offset=0)}
+        found = {"confusion_matrix": _numbers(rows)}
     else:
         found = _tabular(_split(text))
     # Fractions, each of at most 1, or in rows that make 100 percent each.
@@ -90,11 +90,8 @@ def _tabular(rows: Cells) -> dict[str, Any]:
     if numbered and not header and len(rows[0]) == len(body) + 1:
         raise refuse(MATRIX, "ambiguous", _AMBIGUOUS)
     named = len(rows[0]) == len(body) + 1 or not numbered
-    found: dict[str, Any] = {
-        "confusion_matrix": _numbers(
-            [row[named:] for row in body], row_offset=int(header), column_offset=int(named)
-        )
-    }
+    counts = _numbers([row[named:] for row in body], top=1 + header, left=1 + named)
+    found: dict[str, Any] = {"confusion_matrix": counts}
     if named:
         found["labels"] = [row[0] for row in body]
     elif header:
@@ -118,21 +115,15 @@ def _is_number(cell: str) -> bool:
     return bool(cell) and _NUMBER.fullmatch(cell) is not None
 
 
-def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[float]]:
-    """Read counts; the faults name their places in the text."""
-    faults = [
-        Violation(
-            f"{MATRIX}/{i}/{j}",
-            "not_a_number",
-            f"Row {i + 1 + row_offset}, column {j + 1 + column_offset} of what you pasted is not a "
-            "number; write 0 for none.",
+def _numbers(rows: Cells, *, top: int = 1, left: int = 1) -> list[list[float]]:
+    """Read counts, the first of which is at this row and column of the text, for messages."""
+    bad = [(i, j) for i, row in enumerate(rows) for j, one in enumerate(row) if not _is_number(one)]
+    if bad:
+        detail = "Row {}, column {} of what you pasted is not a number; write 0 for none."
+        raise invalid(
+            Violation(f"{MATRIX}/{i}/{j}", "not_a_number", detail.format(i + top, j + left))
+            for i, j in bad
         )
-        for i, row in enumerate(rows)
-        for j, cell in enumerate(row)
-        if not _is_number(cell)
-    ]
-    if faults:
-        raise invalid(faults)
     return [[_count(cell.replace(",", "")) for cell in row] for row in rows]
 
 

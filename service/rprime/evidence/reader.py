@@ -1,6 +1,6 @@
 """Read each kind of evidence into a confusion table."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -31,6 +31,19 @@ if TYPE_CHECKING:
     from rprime.evidence.arrow_body import Identities
 
 Kind = Literal["confusion_matrix", "cells", "labels", "scores"]
+LABELS = "docs/cli.md#labels"
+DOUBTS = {
+    "missing_mark": "`{}` counts as a class. If it means that there is no label, send null in "
+    "`y_pred`, and leave out items without a true class. If it is a class, declare it in `labels`.",
+    "score": "Most classes are fractions such as `{}`. If these are scores, send them as `y_score` "
+    "or as columns `score:<label>`. If they are classes, declare them in `labels`.",
+}
+"""Why a label may be none, in a sentence with the label."""
+_TABLES = {"confusion_matrix": read_matrix, "cells": read_cells}
+_BY_CHANCE = 20
+"""With fewer items, all predictions may be of other classes."""
+_PIECE = 1 << 16
+"""Rows of scores that are looked at together."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,25 +120,14 @@ def read(document: Document, limits: Limits) -> Evidence:
         )
         notes = (*notes, Warning("similar_labels", "/labels", detail, LABELS))
     if document.arrays.get("labels") is None:
-        found = doubtful(evidence.labels)
         notes += tuple(
             Warning(f"label_is_{why}", "/labels", DOUBTS[why].format(label), LABELS)
-            for why, label in found.items()
+            for why, label in doubtful(evidence.labels).items()
         )
     matrices = {}
     if not document.arrays.keys().isdisjoint(MATRICES):
         matrices = read_matrices(document, len(evidence.labels))
     return replace(evidence, matrices=matrices, warnings=notes) if matrices or notes else evidence
-
-
-LABELS = "docs/cli.md#labels"
-DOUBTS = {
-    "missing_mark": "`{}` counts as a class. If it means that there is no label, send null in "
-    "`y_pred`, and leave out items without a true class. If it is a class, declare it in `labels`.",
-    "score": "Most classes are fractions such as `{}`. If these are scores, send them as `y_score` "
-    "or as columns `score:<label>`. If they are classes, declare them in `labels`.",
-}
-"""Why a label may be none, in a sentence with the label."""
 
 
 def read_baseline(
@@ -232,12 +234,6 @@ def _kind(document: Document) -> Kind:
     return kind
 
 
-_TABLES: Mapping[Kind, Callable[[Document, Limits], tuple[tuple[str, ...], ConfusionTable]]] = {
-    "confusion_matrix": read_matrix,
-    "cells": read_cells,
-}
-
-
 def _read_items(document: Document, limits: Limits) -> Evidence:
     arrays = document.arrays
     scored = "y_score" in arrays
@@ -270,10 +266,6 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
         slices=slices,
         warnings=(*found.warnings, *notes),
     )
-
-
-_BY_CHANCE = 20
-"""With fewer items, all predictions may be of other classes."""
 
 
 def _check_predictions(document: Document, labels: tuple[str, ...], table: ConfusionTable) -> None:
@@ -347,10 +339,6 @@ def _classified(document: Document, found: Coded, scores: Array) -> Coded:
         k = np.asarray(len(found.labels), dtype=predicted.dtype)
         predicted = np.where(scores.max(-1) < least, k, predicted)
     return replace(found, predicted=predicted, warnings=warnings)
-
-
-_PIECE = 1 << 16
-"""Rows of scores that are looked at together."""
 
 
 def _contradicted(predicted: Array, scores: Array) -> Warning | None:

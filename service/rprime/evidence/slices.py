@@ -11,24 +11,11 @@ from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.label_texts import integer_text
 from rprime.core.quantities import plural
-from rprime.core.slices.slices import (
-    MOST_SLICES,
-    SliceColumn,
-    Slices,
-    TooManySlicesError,
-    check_size,
-)
+from rprime.core.slices import slices
+from rprime.core.slices.slices import SliceColumn, Slices, TooManySlicesError
 from rprime.core.table import ConfusionTable
-from rprime.evidence import names, numbers
-from rprime.evidence.coding import (
-    CodedTexts,
-    Codes,
-    Integers,
-    looked_up,
-    numbered,
-    plain_integers,
-    recoded,
-)
+from rprime.evidence import coding, names, numbers
+from rprime.evidence.coding import CodedTexts, Codes, Integers
 from rprime.evidence.label_columns import CodedColumn, Piece, Vocabulary
 from rprime.problems.problem import pointer, refuse
 from rprime.schemas.document import Document, kind_of
@@ -44,6 +31,12 @@ _PARTS = 4
 """Parts of equal size into which a column is cut by default."""
 _FEW = 10
 """So many numbers are names, as those of a scale, unless their cut is asked for."""
+_MERGE = "There are {}: merge values, or leave crossings out."
+_MEMBERS = "Beside its values, a slice has `confusion_matrix` or `cells`, and `unclassified`."
+_OF_TABLES = (
+    'Beside a table, `slices` has tables: `{"region": {"EU": {"confusion_matrix": ...}}}`, or '
+    '`[{"slice": {"region": "EU"}, "confusion_matrix": ...}]`.'
+)
 _CUTS: TypeAdapter[dict[str, int | list[float]]] = TypeAdapter(Cuts)
 
 
@@ -56,7 +49,7 @@ class SliceValues(CodedColumn):
     """A column of slices; measured numbers, untyped if they are texts, are kept to be cut."""
 
     def __init__(self, name: str, *, measured: bool, untyped: bool) -> None:
-        codes = Vocabulary(MOST_SLICES, f"/{name}", what="slices")
+        codes = Vocabulary(slices.MOST_SLICES, f"/{name}", what="slices")
         super().__init__(codes, f"/{name}", null=True)
         self._measured = measured
         self.untyped = untyped
@@ -150,7 +143,7 @@ def _column(values: object, size: int, place: str, *, without_booleans: bool) ->
     order = sorted(range(len(found)), key=lambda i: int(found[i]) if integers else found[i])
     moved = np.full(len(texts), len(found), np.min_scalar_type(len(found)))
     moved[np.array(there)[order]] = np.arange(len(found))
-    return SliceColumn(tuple(found[i] for i in order), recoded(codes, moved))
+    return SliceColumn(tuple(found[i] for i in order), coding.recoded(codes, moved))
 
 
 def _numbers(values: object, size: int) -> Array | None:
@@ -162,10 +155,10 @@ def _numbers(values: object, size: int) -> Array | None:
             return None
         texts = values.codes.names(None)[0]
         try:
-            numbers = [np.nan if text is None else float(text) for text in texts]
+            found = np.array([np.nan if text is None else float(text) for text in texts])
         except ValueError:
             return None
-        return np.array(numbers)[values.values]
+        return found[values.values]
     if isinstance(values, Integers):
         return np.array(values.values, dtype=np.float64) if len(values) == size else None
     kinds = set(map(type, values)) if isinstance(values, list) and len(values) == size else {str}
@@ -208,24 +201,22 @@ def _coded(
     if not isinstance(values, list | CodedTexts | Integers):
         raise refuse(place, "not_an_array", f"An array of values is needed, not {kind_of(values)}.")
     if len(values) != size:
-        detail = (
-            f"There are {len(values)} values for {plural(size, 'item')}; each needs one, or null."
-        )
-        raise refuse(place, "wrong_length", detail)
-    numbers = plain_integers(values, without_booleans=without_booleans)
-    if numbers is not None:
-        found, (positions,) = numbered(numbers)
+        given = f"There are {len(values)} values for {plural(size, 'item')}"
+        raise refuse(place, "wrong_length", f"{given}; each needs one, or null.")
+    integers = coding.plain_integers(values, without_booleans=without_booleans)
+    if integers is not None:
+        found, (positions,) = coding.numbered(integers)
         return list(map(str, found.tolist())), positions
     distinct = Codes()
-    codes = looked_up(values, distinct)
+    codes = coding.looked_up(values, distinct)
     kinds = {type(value) for value in distinct} - {type(None)}
     if kinds - {str}:  # a dictionary takes 1 for true
         kinds = set(map(type, values)) - {type(None)}
-    integers = all(value is None or names.is_integer(value) for value in distinct)
-    if codes is None or not (kinds <= {str} or kinds == {bool} or (integers and bool not in kinds)):
+    whole = all(value is None or names.is_integer(value) for value in distinct)
+    if codes is None or not (kinds <= {str} or kinds == {bool} or (whole and bool not in kinds)):
         detail = "The values are all strings, all integers or all booleans, or null."
         raise refuse(place, "mixed_labels", detail)
-    texts = {None: None} | {v: str(int(v) if integers else v) for v in distinct if v is not None}
+    texts = {None: None} | {v: str(int(v) if whole else v) for v in distinct if v is not None}
     return [texts[value] for value in distinct], codes
 
 
@@ -261,7 +252,7 @@ def slices_of_tables(
         raise refuse(place, "not_with_slices", f"Slices cannot be combined with {what}.")
     entries = _entries(given, place)
     try:
-        check_size(len(entries), whole.k)
+        slices.check_size(len(entries), whole.k)
     except TooManySlicesError as error:
         raise refuse(place, "too_many_slices", _MERGE.format(error)) from None
     found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
@@ -307,14 +298,6 @@ def _entries(given: object, place: str) -> list[tuple[str, str, dict[str, Any]]]
                 raise refuse(at, "not_an_object", _OF_TABLES)
             found.append((at, place, {**one, "slice": {column: value}}))
     return found
-
-
-_MERGE = "There are {}: merge values, or leave crossings out."
-_MEMBERS = "Beside its values, a slice has `confusion_matrix` or `cells`, and `unclassified`."
-_OF_TABLES = (
-    'Beside a table, `slices` has tables: `{"region": {"EU": {"confusion_matrix": ...}}}`, or '
-    '`[{"slice": {"region": "EU"}, "confusion_matrix": ...}]`.'
-)
 
 
 def _slice_name(one: object, place: str, name_at: str) -> dict[str, str]:

@@ -14,6 +14,10 @@ from rprime.settings import Limits
 MATRICES = {"cost": numbers.COST, "cell_weights": numbers.WEIGHT, "kappa_weights": numbers.WEIGHT}
 """The options that may be matrices, and what their numbers mean."""
 _OMISSIONS = {"unclassified", "spurious"}
+_ROWS_OF_TOTALS = 3
+"""Two classes and their totals."""
+_ITEMS_OF_TOTALS = 30
+"""With so many, no counts are the sums of all others by chance."""
 
 
 def labels_of(document: Document, most: int) -> tuple[str, ...]:
@@ -46,12 +50,6 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
         weighted=document.rest.get("weighted") is True,
     )
     return labels, table
-
-
-_ROWS_OF_TOTALS = 3
-"""Two classes and their totals."""
-_ITEMS_OF_TOTALS = 30
-"""With so many, no counts are the sums of all others by chance."""
 
 
 def _refuse_totals(counts: Array, pointer: str) -> None:
