@@ -242,16 +242,7 @@ def _as_one_of(schema: dict[str, Any]) -> None:
 
 # openapi-generator merges the members of an `anyOf` into one type that demands them all.
 _EXCLUSIVE = Field(json_schema_extra=_as_one_of)
-AnyBaseline = Annotated[
-    MatrixEvidence
-    | CellsEvidence
-    | LabelsEvidence
-    | ScoresEvidence
-    | PredictionsEvidence
-    | PredictedScoresEvidence
-    | StoredBaseline,
-    _EXCLUSIVE,
-]
-AnySide = Annotated[
-    MatrixEvidence | CellsEvidence | LabelsEvidence | ScoresEvidence | StoredSide, _EXCLUSIVE
-]
+_Whole = MatrixEvidence | CellsEvidence | LabelsEvidence | ScoresEvidence
+_Other = PredictionsEvidence | PredictedScoresEvidence
+AnyBaseline = Annotated[_Whole | _Other | StoredBaseline, _EXCLUSIVE]
+AnySide = Annotated[_Whole | StoredSide, _EXCLUSIVE]

@@ -156,6 +156,7 @@ ClassName = TypeAliasType(
     ],
 )
 IntegerLabel = Annotated[int, Field(ge=-MOST, le=MOST)]
+AnyLabel = ClassName | IntegerLabel
 _AllClasses = Field(min_length=1, max_length=SPARSE_CLASSES)
 Labels = TypeAliasType(
     "Labels",

@@ -8,20 +8,14 @@ from pydantic_core import PydanticCustomError
 
 from rprime.core.comparison.alignment import Comparability
 from rprime.core.gates import rules as core_rules
-from rprime.schemas.fields import (
-    Absent,
-    Answer,
-    ClassName,
-    IndexKey,
-    IntegerLabel,
-    Request,
-    optional,
-)
+from rprime.schemas.fields import Absent, Answer, AnyLabel, ClassName, IndexKey, Request, optional
 from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
 
 Effect = Literal["pass", "warn", "fail"]
 Pairing = Literal["paired", "unpaired"]
 Identifier = Annotated[str, Field(min_length=1, max_length=128)]
+_SOME, _TWO = Field(min_length=1), Field(min_length=2, max_length=2)
+_Names = Annotated[list[AnyLabel], _SOME]
 _KINDS = ", ".join(core_rules.KINDS[:-1]) + f" and {core_rules.KINDS[-1]}"
 
 
@@ -43,9 +37,6 @@ def _class_names(value: object) -> object:
 
 def _class_name(value: object) -> object:
     return str(value) if isinstance(value, int) else value
-
-
-_Name = ClassName | IntegerLabel
 
 
 class Rule(Request):
@@ -70,21 +61,15 @@ class Rule(Request):
     )
     index: IndexKey | None = optional("What it bounds: the key of an index, from GET /v1/indices.")
     classes: Annotated[
-        Literal["all"] | Annotated[list[ClassName], Field(min_length=1)] | None,
-        BeforeValidator(
-            _class_names,
-            json_schema_input_type=Literal["all"] | Annotated[list[_Name], Field(min_length=1)],
-        ),
+        Literal["all"] | Annotated[list[ClassName], _SOME] | None,
+        BeforeValidator(_class_names, json_schema_input_type=Literal["all"] | _Names),
     ] = optional(
         "Bounds the per-class index of each of these classes; `all`: of every class "
         "that has items on both sides. Without it: the overall index."
     )
     confusion: Annotated[
-        Annotated[list[ClassName], Field(min_length=2, max_length=2)] | None,
-        BeforeValidator(
-            _class_names,
-            json_schema_input_type=Annotated[list[_Name], Field(min_length=2, max_length=2)],
-        ),
+        Annotated[list[ClassName], _TWO] | None,
+        BeforeValidator(_class_names, json_schema_input_type=Annotated[list[AnyLabel], _TWO]),
     ] = optional(
         "In place of `index`: [true, predicted]. Bounds the share of the items of the "
         "true class that are predicted as the other one."
@@ -166,7 +151,7 @@ class Waiver(Request):
 
     rule: Identifier = Field(description="The id of the rule.")
     class_: Annotated[
-        ClassName | None, BeforeValidator(_class_name, json_schema_input_type=_Name)
+        ClassName | None, BeforeValidator(_class_name, json_schema_input_type=AnyLabel)
     ] = optional("The class it is for. Without it: every result of the rule.", alias="class")
     ceiling: float = Field(description="The worst waived value, in the unit of the limit.")
     reason: str = Field(
