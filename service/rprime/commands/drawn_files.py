@@ -11,7 +11,7 @@ from rprime.application.report_subject import evaluated
 from rprime.client.report import Report
 from rprime.commands.ci_request import assemble
 from rprime.commands.evaluation import read, subject_of
-from rprime.commands.exit_status import refuse
+from rprime.commands.exit_status import refuse, refusing
 from rprime.report.figures.evaluation import drawn
 from rprime.report.figures.sheet import Canvas
 from rprime.report.subject import ReportSubject
@@ -33,10 +33,8 @@ def drawn_file(
         )
     else:
         subject, compared = report.subject, report.comparison is not None
-    try:
+    with refusing(ValueError):
         return drawn(figure, subject, indices, compared=compared)
-    except ValueError as error:
-        refuse(str(error))
 
 
 def _report(file: str) -> Report | None:

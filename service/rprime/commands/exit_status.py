@@ -59,6 +59,24 @@ def refuse(why: str) -> NoReturn:
     raise Refusal(why)
 
 
+@contextmanager
+def refusing(*kinds: type[Exception]) -> Iterator[None]:
+    """End because of an error of these kinds, in its words."""
+    try:
+        yield
+    except kinds as error:
+        refuse(str(error))
+
+
+@contextmanager
+def attempting(what: str) -> Iterator[None]:
+    """End because the system refuses what is attempted, such as `read FILE`."""
+    try:
+        yield
+    except OSError as error:
+        refuse(f"cannot {what}: {error.strerror or error}")
+
+
 def _nowhere(_pointer: str) -> str:
     return ""
 

@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from rprime.commands import options
-from rprime.commands.exit_status import Status, refuse, refuse_problem, say
+from rprime.commands.exit_status import Status, refuse, refuse_problem, refusing, say
 from rprime.commands.options import ServiceOptions
 from rprime.core.progress import watched
 
@@ -63,15 +63,13 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
     from rprime.client.errors import ProblemError, ServiceUnavailableError
     from rprime.client.exchange import certificates, timeouts
 
-    try:
+    with refusing(ValueError):
         http = httpx.Client(
             timeout=timeouts(service.timeout),
             verify=certificates(),
             event_hooks={"request": [_watch_sending]},
         )
         client = Client(service.url, key=service.key, retries=service.retries, http=http)
-    except ValueError as error:
-        refuse(str(error))
     try:
         with http:
             yield client
@@ -153,11 +151,8 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
     if url == "none":
         refuse("RPRIME_STORE is none: there is no store")
     try:
-        store = open_store(url, read_only=read_only)
-        try:
+        with closing(open_store(url, read_only=read_only)) as store:
             yield store
-        finally:
-            store.close()
     except StoreMissingError as exc:
         refuse(f"{exc} Name another by --store, or a service by --server or RPRIME_SERVER.")
     except StoreInUseError as exc:

@@ -2,15 +2,13 @@
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rprime.commands.exit_status import refuse, say
+from rprime.commands.exit_status import refuse, refusing, say
 
 if TYPE_CHECKING:
     from rprime.auth.keys import ApiKey
@@ -55,7 +53,7 @@ def create(
     if "admin" in scopes and project is not None:
         refuse("--scope admin is for all projects; leave --project out")
     logs.configure()
-    with _readable():
+    with refusing(keys.KeyFileError):
         key, token = keys.create(file, scopes, project=project, lasts=lasts, name=name)
     typer.echo(token)
     structlog.get_logger().info("key_created", **_described(file, key))
@@ -67,7 +65,7 @@ def list_keys(*, file: File) -> None:
     from rprime.auth import keys
     from rprime.commands.history import print_rows
 
-    with _readable():
+    with refusing(keys.KeyFileError):
         found = keys.read(file)
     rows = (
         (
@@ -94,7 +92,7 @@ def revoke(
 
     logs.configure()
     try:
-        with _readable():
+        with refusing(keys.KeyFileError):
             revoked = keys.revoke(file, key_id)
     except keys.UnknownKeyError:
         refuse("no key has this id; rprime keys list shows them")
@@ -102,17 +100,6 @@ def revoke(
         say(f"key {key_id} was revoked before")
     else:
         structlog.get_logger().info("key_revoked", **_described(file, revoked))
-
-
-@contextmanager
-def _readable() -> Iterator[None]:
-    """End and say what is wrong with the file of keys."""
-    from rprime.auth.keys import KeyFileError
-
-    try:
-        yield
-    except KeyFileError as exc:
-        refuse(str(exc))
 
 
 def _described(file: Path, key: "ApiKey") -> dict[str, Any]:

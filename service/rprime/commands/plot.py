@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
-from rprime.commands.exit_status import defects, refuse
+from rprime.commands.exit_status import attempting, defects, refuse, refusing
 from rprime.commands.history_source import HistorySource, with_history
 from rprime.report.figures.sheet import (
     MEDIA_TYPES,
@@ -105,17 +105,12 @@ def _of_history(
 
 def known_form(output: Path) -> Form:
     """Return the image format that the name of a file asks for, or end."""
-    try:
+    with refusing(ValueError):
         return form_of(output)
-    except ValueError as error:
-        refuse(str(error))
 
 
 def write_image(output: Path, draw: Callable[[], bytes]) -> None:
     """Draw into a file, or end and say why not."""
-    try:
+    undrawn = refusing(NoFiguresError, NothingToDrawError, TooMuchToDrawError)
+    with undrawn, attempting(f"write {output}"):
         output.write_bytes(draw())
-    except (NoFiguresError, NothingToDrawError, TooMuchToDrawError) as error:
-        refuse(str(error))
-    except OSError as error:
-        refuse(f"cannot write {output}: {error.strerror}")

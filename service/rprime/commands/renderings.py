@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from rprime.commands.evaluation import EvaluationOutcome
-from rprime.commands.exit_status import Status, put, put_error, refuse, say
+from rprime.commands.exit_status import Status, attempting, put, put_error, say
 from rprime.commands.mappings import rule_places
 from rprime.commands.options import Output
 from rprime.report.annotations import render_annotations
@@ -34,11 +34,13 @@ def conclude(
 
     Annotations stand at the rules in the file of gates.
     """
-    for name, path in output.files.items():
-        if path is not None:
-            _write(path, BY_NAME[name].render(outcome.subject))
+    paths = {name: path for name, path in output.files.items() if path is not None}
+    files = {path: BY_NAME[name].render(outcome.subject) for name, path in paths.items()}
     if output.json_file is not None:
-        _write(output.json_file, outcome.content + b"\n")
+        files[output.json_file] = outcome.content + b"\n"
+    for path, content in files.items():
+        with attempting(f"write {path}"):
+            path.write_bytes(content)
     _append("GITHUB_STEP_SUMMARY", lambda: BY_NAME["markdown"].render(outcome.subject) + b"\n")
     _append("GITHUB_OUTPUT", lambda: _outputs(outcome))
     if output.as_json:
@@ -98,10 +100,3 @@ def _outputs(outcome: EvaluationOutcome) -> bytes:
     known = {name: str(value) for name, value in found.items() if value is not None}
     # None of them may bring a line of its own.
     return "".join(f"{name}={''.join(known[name].split())}\n" for name in known).encode()
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        refuse(f"cannot write {path}: {error.strerror}")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from rprime.commands.exit_status import Status, refuse, say
+from rprime.commands.exit_status import Status, attempting, refuse, refusing, say
 from rprime.commands.options import settings as settings_of
 
 if TYPE_CHECKING:
@@ -126,12 +126,9 @@ def _refuse_unsafe(settings: "Settings", workers: int) -> None:
     if settings.keys_file is not None:
         from rprime.auth import keys
 
-        try:
-            # The first key may be made while the service runs; until then it is closed.
-            with suppress(keys.MissingKeyFileError):
-                keys.read(settings.keys_file)
-        except keys.KeyFileError as exc:
-            refuse(str(exc))
+        # The first key may be made while the service runs; until then it is closed.
+        with refusing(keys.KeyFileError), suppress(keys.MissingKeyFileError):
+            keys.read(settings.keys_file)
 
 
 def _refuse_unusable(settings: "Settings") -> None:
@@ -140,26 +137,21 @@ def _refuse_unusable(settings: "Settings") -> None:
     from rprime.store import StoreError, StoreFullError, StoreUnavailableError, open_store
 
     if settings.store != "none":
-        try:
-            # It may come later: until then the service is not ready.
-            with suppress(StoreUnavailableError, StoreFullError):
-                open_store(settings.store, options=database_options(settings)).close()
-        except StoreError as exc:
-            refuse(str(exc))
+        # It may come later: until then the service is not ready.
+        with refusing(StoreError), suppress(StoreUnavailableError, StoreFullError):
+            open_store(settings.store, options=database_options(settings)).close()
 
 
 def _listen(settings: "Settings") -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     address = (settings.host, settings.port)
-    try:
+    with attempting(f"listen on {settings.host}:{settings.port}"):
         return socket.create_server(address, family=family, backlog=_BACKLOG)
-    except OSError as exc:
-        refuse(f"cannot listen on {settings.host}:{settings.port}: {exc.strerror}")
 
 
 def _listen_at(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX)
-    try:
+    with attempting(f"listen on {path}"):
         if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
             # That of a service that was killed goes, not that of one that runs.
             with socket.socket(socket.AF_UNIX) as probe:
@@ -174,8 +166,6 @@ def _listen_at(path: Path) -> socket.socket:
         finally:
             os.umask(before)
         listener.listen(_BACKLOG)
-    except OSError as exc:
-        refuse(f"cannot listen on {path}: {exc.strerror or exc}")
     return listener
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import orjson
 import typer
 
-from rprime.commands.exit_status import Status, defects, put, refuse, refuse_here
+from rprime.commands.exit_status import Status, attempting, defects, put, refuse, refuse_here
 from rprime.commands.options import settings
 from rprime.commands.plot import known_form, write_image
 
@@ -79,10 +79,8 @@ def agreement(
     """Say how far indices agree over many models."""
     from rprime.history.agreement import agreement_document
 
-    try:
+    with attempting(f"read {file}"):
         body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        refuse(f"cannot read {file}: {error.strerror}")
     put(_studied(agreement_document, body) + b"\n")
 
 

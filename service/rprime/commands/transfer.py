@@ -9,7 +9,7 @@ from typing import IO, Annotated
 
 import typer
 
-from rprime.commands.exit_status import put, refuse, say, working
+from rprime.commands.exit_status import attempting, put, refuse, say, working
 from rprime.commands.history_source import (
     DEFAULT_STORE,
     HistorySource,
@@ -56,13 +56,10 @@ def _write(lines: Iterable[bytes], output: Path) -> None:
         for line in lines:
             put(line)
         return
-    try:
-        with output.open("xb") as file, working("Exporting ..."):
-            for done, line in enumerate(lines, 1):
-                file.write(line)
-                report("Lines", done)
-    except OSError as exc:
-        refuse(f"cannot write {output}: {exc.strerror}")
+    with attempting(f"write {output}"), output.open("xb") as file, working("Exporting ..."):
+        for done, line in enumerate(lines, 1):
+            file.write(line)
+            report("Lines", done)
 
 
 @with_history
@@ -75,12 +72,13 @@ def import_(
     from rprime.store import InvalidExportError
 
     try:
-        with sys.stdin.buffer if file == _STANDARD else file.open("rb") as lines:
+        with (
+            attempting(f"read {file}"),
+            sys.stdin.buffer if file == _STANDARD else file.open("rb") as lines,
+        ):
             added = _added(history, lines)
     except InvalidExportError as exc:
         refuse(f"{file}: {exc}")
-    except OSError as exc:
-        refuse(f"cannot read {file}: {exc.strerror}")
     say(
         f"{added['evaluations']} evaluations and {added['aliases']} aliases added, "
         f"{added['evaluations_present']} and {added['aliases_present']} were there"
