@@ -8,7 +8,7 @@ so that every other command starts at once.
 import os
 from typing import Annotated, Any
 
-import typer
+from typer import Exit, Option, Typer, echo
 from typer.core import TyperGroup
 
 from rprime import __version__
@@ -51,7 +51,7 @@ class _Commands(TyperGroup):
             raise
 
 
-app = typer.Typer(
+app = Typer(
     name="rprime",
     cls=_Commands,
     no_args_is_help=True,
@@ -81,18 +81,15 @@ app.add_typer(keys.app, name="keys")
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it by position
     if wanted:
-        typer.echo(f"rprime {__version__}")
-        raise typer.Exit
+        echo(f"rprime {__version__}")
+        raise Exit
 
 
 @app.callback()
 def main(
     *,
     _version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version."
-        ),
+        bool, Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Evaluate multiclass classifiers, as a service or locally."""

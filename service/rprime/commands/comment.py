@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+from typer import Argument, Exit, Option
 
 from rprime.commands.exit_status import Status, defects, refuse, say
 
@@ -38,11 +38,10 @@ class Forge(NamedTuple):
 
 @defects()
 def comment(
-    file: Annotated[Path, typer.Argument(help="The report that --markdown of `evaluate` wrote.")],
+    file: Annotated[Path, Argument(help="The report that --markdown of `evaluate` wrote.")],
     *,
     number: Annotated[
-        int | None,
-        typer.Option(min=1, help="Of the pull or merge request; default: that of the job."),
+        int | None, Option(min=1, help="Of the pull or merge request; default: that of the job.")
     ] = None,
 ) -> None:
     """Put a report into the pull request of a job on GitHub, or the merge request on GitLab.
@@ -126,10 +125,10 @@ def _publish(forge: Forge, body: str) -> None:
         asked, status = error.request, error.response.status_code
         say(f"NO COMMENT: {asked.method} {asked.url} answers {status}")
         say(f"the token in {forge.token} needs {forge.needs}")
-        raise typer.Exit(Status.UNREACHABLE) from None
+        raise Exit(Status.UNREACHABLE) from None
     except (httpx.HTTPError, ValueError, LookupError) as error:
         say(f"NO COMMENT: {forge.api} gives no answer: {error!r}")
-        raise typer.Exit(Status.UNREACHABLE) from None
+        raise Exit(Status.UNREACHABLE) from None
     say(f"comment {done} is {'new' if mine is None else 'brought up to date'}")
 
 

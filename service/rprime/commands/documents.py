@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Exit, Option, echo
 
 from rprime.commands.exit_status import Refusal, Status
 
@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from rprime.core.index import Index
 
 
-def openapi(
-    *, output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None
-) -> None:
+def openapi(*, output: Annotated[Path | None, Option(help="Write to this file.")] = None) -> None:
     """Print the OpenAPI document of the service."""
     from rprime.app import create_app
     from rprime.settings import Settings
@@ -24,13 +22,13 @@ def openapi(
     document = create_app(Settings()).openapi()
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     if output is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8")
 
 
 def gates_schema(
-    files: Annotated[list[Path] | None, typer.Argument(help="Check these instead.")] = None,
+    files: Annotated[list[Path] | None, Argument(help="Check these instead.")] = None,
 ) -> None:
     """Print the JSON Schema of a gates file, or say which lines of such files are wrong."""
     from rprime.commands.mappings import read_gates
@@ -43,18 +41,18 @@ def gates_schema(
         except Refusal:
             status = Status.USAGE
     if files:
-        raise typer.Exit(status)
+        raise Exit(status)
     dialect = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
-    typer.echo(json.dumps(dialect | Gates.model_json_schema(), indent=2))
+    echo(json.dumps(dialect | Gates.model_json_schema(), indent=2))
 
 
 def indices(
     *,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print everything, as GET /v1/indices gives it.")
+        bool, Option("--json", help="Print everything, as GET /v1/indices gives it.")
     ] = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table of docs/indices.md.")
+        bool, Option("--markdown", help="Print the table of docs/indices.md.")
     ] = False,
 ) -> None:
     """List every index: key, symbol, range, best value."""
@@ -63,7 +61,7 @@ def indices(
     elif as_json:
         from rprime.schemas.report import catalog
 
-        typer.echo(catalog().model_dump_json())
+        echo(catalog().model_dump_json())
     else:
         _print_table()
 
@@ -87,15 +85,15 @@ def _print_markdown() -> None:
     """Print what is declared, without the averages, which follow from it."""
     from rprime.core.catalog import INDICES
 
-    typer.echo("| key | name | family | range | best | interval | source |")
-    typer.echo("|---|---|---|---|---|---|---|")
+    echo("| key | name | family | range | best | interval | source |")
+    echo("|---|---|---|---|---|---|---|")
     for index in INDICES:
         if index.reads in ("macro", "weighted", "micro") and index.key.startswith(index.reads):
             continue
         marks = f"{' µ' if index.micro else ''}{' §' if index.association else ''}"
         key = f"`{index.key}`{marks}" + (" (class)" if index.scope == "class" else "")
         cells = (key, index.name, index.family, *_range_and_best(index))
-        typer.echo(f"| {' | '.join(cells)} | {index.interval_name or ''} | {index.source} |")
+        echo(f"| {' | '.join(cells)} | {index.interval_name or ''} | {index.source} |")
 
 
 def _range_and_best(index: "Index") -> tuple[str, str]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
-import typer
+from typer import Argument, Option
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects, refuse
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_origin = partial(typer.Option, rich_help_panel="Where it belongs")
+_origin = partial(Option, rich_help_panel="Where it belongs")
 
 
 @options.with_output
@@ -29,7 +29,7 @@ _origin = partial(typer.Option, rich_help_panel="Where it belongs")
 def evaluate(
     file: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="CSV, Parquet or Arrow with the columns y_true, y_pred and optionally "
             "y_pred_baseline, sample_weight, item_id, group, score:<label>; NPZ with arrays of "
@@ -46,7 +46,7 @@ def evaluate(
     population: options.Population = None,
     baseline: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="What to compare with: a file as above, or one with other predictions (y_pred) "
             "for the same items; or a stored evaluation, as alias=NAME, version=, branch=, latest "
@@ -74,7 +74,7 @@ def evaluate(
         ),
     ] = None,
     table: Annotated[
-        bool, typer.Option("--table", help="Add the table to the JSON.", rich_help_panel="Output")
+        bool, Option("--table", help="Add the table to the JSON.", rich_help_panel="Output")
     ] = False,
     output: options.Output,
 ) -> None:
@@ -119,7 +119,7 @@ def evaluate(
 def compare(
     candidate: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="The new one: a file as `rprime evaluate` takes it, or a stored evaluation as "
             "evaluation=ID or, with --project, alias=NAME, version=, branch= or latest; "
             "version=7,model=NAME is one of this model."
@@ -127,17 +127,17 @@ def compare(
     ],
     baseline: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help="What it is compared with: such a file, or one with other predictions (y_pred) "
             "for the same items; or a stored evaluation, named in the same way."
         ),
     ],
     *,
-    project: Annotated[str | None, typer.Option(help="Whose evaluations are named.")] = None,
+    project: Annotated[str | None, Option(help="Whose evaluations are named.")] = None,
     columns: options.Columns = None,
     slice_: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--slice",
             metavar="COLUMN",
             help="Of files: as for `rprime evaluate`. Of stored evaluations: compare this slice "

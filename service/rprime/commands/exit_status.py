@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
 
-import typer
+from typer import Abort, BadParameter, Exit, echo
 
 from rprime.core.progress import WATCH
 
@@ -39,13 +39,13 @@ def say(text: str) -> None:
 def put_error(text: str) -> None:
     """Write to standard error; where nobody reads it, the status keeps its meaning."""
     try:
-        typer.echo(text, err=True, nl=False)
+        echo(text, err=True, nl=False)
     except BrokenPipeError:
         # Click would end with 1, which means that the gate failed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
-class Refusal(typer.Exit):
+class Refusal(Exit):
     """The end because of what was asked or given; `why` says it in words."""
 
     def __init__(self, why: str) -> None:
@@ -99,7 +99,7 @@ def refuse_problem(
         hint = "name the project by --project"
     if hint:
         put_error(f"  {hint}\n")
-    raise typer.Exit(Status.USAGE)
+    raise Exit(Status.USAGE)
 
 
 def refuse_here(
@@ -124,12 +124,12 @@ def defects() -> Iterator[None]:
     """End with the status of a defect."""
     try:
         yield
-    except (typer.Exit, typer.Abort, typer.BadParameter):
+    except (Exit, Abort, BadParameter):
         raise
     except Exception:  # noqa: BLE001 (whatever it is, 1 would read as a failed gate)
         traceback.print_exc()
         say("this is a defect of rprime and says nothing about the model; please report it")
-        raise typer.Exit(Status.DEFECT) from None
+        raise Exit(Status.DEFECT) from None
 
 
 @contextmanager

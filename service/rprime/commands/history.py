@@ -5,7 +5,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
-import typer
+from typer import Argument, Context, Option, Typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import put, refuse, say
@@ -19,41 +19,41 @@ if TYPE_CHECKING:
     from rprime.client.clients import Client
     from rprime.schemas.history import Trend, TrendItem
 
-app = typer.Typer(help="List stored evaluations, show one, follow an index, rank versions.")
+app = Typer(help="List stored evaluations, show one, follow an index, rank versions.")
 
-AnyProject = Annotated[str | None, typer.Option("--project", help="Whose evaluations.")]
-Model = Annotated[str | None, typer.Option(help="Of this model.")]
-Version = Annotated[str | None, typer.Option(help="Of this version.")]
-Branch = Annotated[str | None, typer.Option(help="Of this branch.")]
-Commit = Annotated[str | None, typer.Option(help="Of this commit, in full.")]
-Index = Annotated[str, typer.Option(help="Key of the index.")]
-ClassName = Annotated[str | None, typer.Option("--class", help="Of this class.")]
+AnyProject = Annotated[str | None, Option("--project", help="Whose evaluations.")]
+Model = Annotated[str | None, Option(help="Of this model.")]
+Version = Annotated[str | None, Option(help="Of this version.")]
+Branch = Annotated[str | None, Option(help="Of this branch.")]
+Commit = Annotated[str | None, Option(help="Of this commit, in full.")]
+Index = Annotated[str, Option(help="Key of the index.")]
+ClassName = Annotated[str | None, Option("--class", help="Of this class.")]
 SliceName = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--slice",
         metavar="COLUMN=VALUE",
         help="Of this slice, as region=EU; repeated, of a crossing.",
     ),
 ]
-Limit = Annotated[int, typer.Option(min=1, max=200, help="At most so many.")]
+Limit = Annotated[int, Option(min=1, max=200, help="At most so many.")]
 
 
 @app.callback(invoke_without_command=True)
 @with_history
 def list_(
-    ctx: typer.Context,
+    ctx: Context,
     *,
     project: AnyProject = None,
     model: Model = None,
     version: Version = None,
     branch: Branch = None,
     commit: Commit = None,
-    verdict: Annotated[str | None, typer.Option(help="With this verdict.")] = None,
-    tag: Annotated[str | None, typer.Option(help="With this tag.")] = None,
+    verdict: Annotated[str | None, Option(help="With this verdict.")] = None,
+    tag: Annotated[str | None, Option(help="With this tag.")] = None,
     index: Index = "r_prime",
     limit: Limit = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each.")] = False,
+    as_json: Annotated[bool, Option("--json", help="One line of JSON for each.")] = False,
     history: HistorySource,
 ) -> None:
     """List the evaluations of a project, newest first, each with the value of an index."""
@@ -87,7 +87,7 @@ def list_(
 @app.command()
 @with_history
 def show(
-    evaluation: Annotated[str | None, typer.Argument(help="Its id; else the newest match.")] = None,
+    evaluation: Annotated[str | None, Argument(help="Its id; else the newest match.")] = None,
     *,
     project: AnyProject = None,
     model: Model = None,
@@ -165,10 +165,10 @@ def leaderboard(
     index: Index = "r_prime",
     class_: ClassName = None,
     slice_: SliceName = None,
-    test_set: Annotated[str | None, typer.Option(help="Default: that of the newest.")] = None,
+    test_set: Annotated[str | None, Option(help="Default: that of the newest.")] = None,
     model: Model = None,
     branch: Branch = None,
-    limit: Annotated[int, typer.Option(min=1, max=50, help="The best so many.")] = 20,
+    limit: Annotated[int, Option(min=1, max=50, help="The best so many.")] = 20,
     as_json: options.AsJson = False,
     history: HistorySource,
 ) -> None:
@@ -199,9 +199,9 @@ def leaderboard(
 def purge(
     *,
     project: Project,
-    keep_last: Annotated[int | None, typer.Option(help="Keep so many of each model.")] = None,
-    newer_than_days: Annotated[float | None, typer.Option(help="Keep younger ones.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    keep_last: Annotated[int | None, Option(help="Keep so many of each model.")] = None,
+    newer_than_days: Annotated[float | None, Option(help="Keep younger ones.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only count.")] = False,
     history: HistorySource,
 ) -> None:
     """Delete what no criterion keeps; an alias always protects its evaluation."""

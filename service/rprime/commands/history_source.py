@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+from typer import Exit, Option
 
 from rprime.commands import options
 from rprime.commands.exit_status import Status, refuse, refuse_problem, refusing, say
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rprime.store import Store
 
 StoreUrl = Annotated[
-    str, typer.Option("--store", envvar="RPRIME_STORE", show_envvar=True, help="The store itself.")
+    str, Option("--store", envvar="RPRIME_STORE", show_envvar=True, help="The store itself.")
 ]
-Project = Annotated[str, typer.Option("--project", help="Whose evaluations.")]
+Project = Annotated[str, Option("--project", help="Whose evaluations.")]
 DEFAULT_STORE = "sqlite:///rprime.db"
 _PIECE = 1 << 16
 
@@ -88,8 +88,8 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
     say(f"{no_verdict if service.on_service_error else ''}{why}")
     if service.on_service_error == "warn":
         say("this ends with 0 because of --on-service-error warn; nothing was evaluated")
-        raise typer.Exit(Status.DONE)
-    raise typer.Exit(Status.UNREACHABLE)
+        raise Exit(Status.DONE)
+    raise Exit(Status.UNREACHABLE)
 
 
 def _watch_sending(request: "httpx.Request") -> None:

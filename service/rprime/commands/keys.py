@@ -6,17 +6,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option, Typer, echo
 
 from rprime.commands.exit_status import refuse, refusing, say
 
 if TYPE_CHECKING:
     from rprime.auth.keys import ApiKey
 
-app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the keys of the service.")
+app = Typer(no_args_is_help=True, help="Make, list and revoke the keys of the service.")
 
 File = Annotated[
-    Path, typer.Option("--file", envvar="RPRIME_KEYS_FILE", help="The file that has the keys.")
+    Path, Option("--file", envvar="RPRIME_KEYS_FILE", help="The file that has the keys.")
 ]
 
 
@@ -25,19 +25,17 @@ def create(
     *,
     scope: Annotated[
         list[str],
-        typer.Option(
+        Option(
             help="evaluate: send evidence, get reports. read: see what is stored. write: change "
             "it, and see it. admin: everything. Give it several times for several scopes."
         ),
     ],
     file: File,
-    project: Annotated[
-        str | None, typer.Option(help="The only project of the key; default all.")
-    ] = None,
+    project: Annotated[str | None, Option(help="The only project of the key; default all.")] = None,
     expires: Annotated[
-        str, typer.Option(help="In how many hours, days or weeks (12h, 90d, 4w), or never.")
+        str, Option(help="In how many hours, days or weeks (12h, 90d, 4w), or never.")
     ] = "90d",
-    name: Annotated[str, typer.Option(help="What the key is for.")] = "",
+    name: Annotated[str, Option(help="What the key is for.")] = "",
 ) -> None:
     """Make a key and print it: this once, since only its hash is kept."""
     import structlog
@@ -55,7 +53,7 @@ def create(
     logs.configure()
     with refusing(keys.KeyFileError):
         key, token = keys.create(file, scopes, project=project, lasts=lasts, name=name)
-    typer.echo(token)
+    echo(token)
     structlog.get_logger().info("key_created", **_described(file, key))
 
 
@@ -80,7 +78,7 @@ def list_keys(*, file: File) -> None:
 
 @app.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `rprime keys list` shows it.")],
+    key_id: Annotated[str, Argument(metavar="ID", help="As `rprime keys list` shows it.")],
     *,
     file: File,
 ) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-import typer
+from typer import Argument, Option
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects, put, refuse
@@ -27,22 +27,19 @@ _MOST_ROWS = 20
 _OPTION = re.compile("`(discordance|drop)`")
 """Members of a request that are options here."""
 
-File = Annotated[
-    str, typer.Argument(help="How the model behaves: a file as `rprime evaluate` takes it.")
-]
-Gates = Annotated[Path, typer.Option("--gates", metavar="FILE", help="The rules, YAML or JSON.")]
+File = Annotated[str, Argument(help="How the model behaves: a file as `rprime evaluate` takes it.")]
+Gates = Annotated[Path, Option("--gates", metavar="FILE", help="The rules, YAML or JSON.")]
 Pairing = Annotated[
-    Literal["paired", "unpaired"],
-    typer.Option(help="Whether candidates will be compared item by item."),
+    Literal["paired", "unpaired"], Option(help="Whether candidates will be compared item by item.")
 ]
 Discordance = Annotated[
     float | None,
-    typer.Option(
+    Option(
         help="Share of items that just one of two models gets right; default: that of "
         "`y_pred_baseline`, else 0.06."
     ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Of the simulation.")]
+Seed = Annotated[int | None, Option(help="Of the simulation.")]
 
 
 class Reading(NamedTuple):
@@ -80,7 +77,7 @@ def lint(
     gates: Gates,
     pairing: Pairing = "paired",
     discordance: Discordance = None,
-    replicates: Annotated[int | None, typer.Option(help="Simulated comparisons.")] = None,
+    replicates: Annotated[int | None, Option(help="Simulated comparisons.")] = None,
     seed: Seed = None,
     service: ServiceOptions | None,
     reading: Reading,
@@ -103,8 +100,7 @@ def plan(
     pairing: Pairing = "paired",
     discordance: Discordance = None,
     drop: Annotated[
-        float | None,
-        typer.Option(help="The drop to find; default: twice the limit of a change or gap."),
+        float | None, Option(help="The drop to find; default: twice the limit of a change or gap.")
     ] = None,
     seed: Seed = None,
     service: ServiceOptions | None,

@@ -6,7 +6,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-import typer
+from typer import Exit, Option
 
 from rprime.commands.exit_status import Status, say
 from rprime.report.formats import FORMATS
@@ -33,8 +33,8 @@ class ServiceOptions(NamedTuple):
         return cls(server, **others) if server else None
 
 
-_service = partial(typer.Option, rich_help_panel="Service")
-_output = partial(typer.Option, rich_help_panel="Output")
+_service = partial(Option, rich_help_panel="Service")
+_output = partial(Option, rich_help_panel="Output")
 
 OnError = Annotated[
     OnServiceError,
@@ -50,14 +50,14 @@ TableOnly = Annotated[
 ]
 Engine = Annotated[
     str | None,
-    typer.Option(
+    Option(
         help="Count the items where they lie, and evaluate the table: duckdb, "
         "dask://host:port, spark or spark://host:port."
     ),
 ]
 Columns = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME=COLUMN,...",
         help="Read these columns alone, and what they are called in the files, as "
         "y_true=label,y_pred=prediction.",
@@ -65,7 +65,7 @@ Columns = Annotated[
 ]
 Slices = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--slice",
         metavar="COLUMN",
         help="Report the slices of this column of the file, too: region; "
@@ -75,7 +75,7 @@ Slices = Annotated[
 ]
 Crossings = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--crossing",
         metavar="NAME,NAME",
         help="Report the combined values of two or three slices, too, as region,device; can be "
@@ -84,26 +84,24 @@ Crossings = Annotated[
 ]
 Population = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="FILE|JSON|uniform",
         help="What the numbers are about: the share of each class, or the `population` of a "
         "request, as YAML or JSON; uniform: equal shares.",
     ),
 ]
 Gates = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="The rules, YAML or JSON: see `rprime gates-schema`."),
+    Path | None, Option(metavar="FILE", help="The rules, YAML or JSON: see `rprime gates-schema`.")
 ]
 Request = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="FILE",
         help="Further members of the request, YAML or JSON, such as `indices` or `confidence`.",
     ),
 ]
 Strict = Annotated[
-    bool,
-    typer.Option("--strict", help="End with 3 where the gate is inconclusive, or there is none."),
+    bool, Option("--strict", help="End with 3 where the gate is inconclusive, or there is none.")
 ]
 AsJson = Annotated[bool, _output("--json", help="Print the whole answer as JSON.")]
 Annotations = Annotated[
@@ -211,4 +209,4 @@ def settings(**given: Any) -> "Settings":  # noqa: ANN401 (Pydantic types them)
             name = f"RPRIME_{'_'.join(parts).upper().removeprefix('RPRIME_')}"
             text = sentence(error, f"item {places[0]} of {name}" if places else name)
             say(text if name in text else f"{name}: {text}")
-        raise typer.Exit(Status.USAGE) from None
+        raise Exit(Status.USAGE) from None

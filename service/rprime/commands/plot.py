@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-import typer
+from typer import Argument, Option
 
 from rprime.commands.exit_status import attempting, defects, refuse, refusing
 from rprime.commands.history_source import HistorySource, with_history
@@ -20,7 +20,7 @@ from rprime.report.figures.sheet import (
     form_of,
 )
 
-_filter = partial(typer.Option, rich_help_panel="Of a history")
+_filter = partial(Option, rich_help_panel="Of a history")
 
 
 _HistoryFigure = Literal["trend", "lines", "boxes"]
@@ -32,29 +32,26 @@ _Figure = Literal[EvaluationFigure, _HistoryFigure]
 def plot(
     source: Annotated[
         str | None,
-        typer.Argument(
+        Argument(
             metavar="FILE|ID",
             help="Evidence as `rprime evaluate` takes it, a report as JSON with its table, or the "
             "id of a stored evaluation. For trend, lines and boxes: none, but --project.",
         ),
     ] = None,
     *,
-    figure: Annotated[_Figure, typer.Option(help="What to draw.")],
+    figure: Annotated[_Figure, Option(help="What to draw.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The file, .svg or .png; default: FIGURE.svg."),
+        Path | None, Option("--output", "-o", help="The file, .svg or .png; default: FIGURE.svg.")
     ] = None,
     index: Annotated[
-        list[str] | None, typer.Option(help="Key of an index to show; can be repeated.")
+        list[str] | None, Option(help="Key of an index to show; can be repeated.")
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What evidence is compared with, as a file.")
+        str | None, Option(metavar="FILE", help="What evidence is compared with, as a file.")
     ] = None,
-    width: Annotated[
-        int, typer.Option(min=320, max=1600, help="In pixels of CSS, 96 to an inch.")
-    ] = 800,
+    width: Annotated[int, Option(min=320, max=1600, help="In pixels of CSS, 96 to an inch.")] = 800,
     scale: Annotated[
-        float, typer.Option(min=0.5, max=4, help="Pixels of a PNG for each of these.")
+        float, Option(min=0.5, max=4, help="Pixels of a PNG for each of these.")
     ] = 2.0,
     project: Annotated[str | None, _filter(help="Whose history.")] = None,
     model: Annotated[str | None, _filter(help="Of this model.")] = None,

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from rprime.commands.exit_status import refuse, say
 from rprime.commands.history_source import HistorySource, Project, with_history
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 @with_history
 def promote(
     evaluation: Annotated[
-        str, typer.Argument(help="Its id, or the report that --json-file of `evaluate` wrote.")
+        str, Argument(help="Its id, or the report that --json-file of `evaluate` wrote.")
     ],
-    alias: Annotated[str, typer.Argument(help="Such as champion.")],
+    alias: Annotated[str, Argument(help="Such as champion.")],
     *,
     project: Project,
     if_absent: Annotated[
-        bool, typer.Option("--if-absent", help="Set the alias, but never move it.")
+        bool, Option("--if-absent", help="Set the alias, but never move it.")
     ] = False,
     if_passed: Annotated[
-        bool, typer.Option("--if-passed", help="Only if the gate of the evaluation passed.")
+        bool, Option("--if-passed", help="Only if the gate of the evaluation passed.")
     ] = False,
     history: HistorySource,
 ) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-import typer
 from rich.console import Console
+from typer import Exit
 
 from rprime.commands.evaluation import EvaluationOutcome
 from rprime.commands.exit_status import Status, attempting, put, put_error, say
@@ -68,7 +68,7 @@ def _end(outcome: EvaluationOutcome, *, strict: bool) -> NoReturn:
     elif verdict in _LOUD and (verdict or strict):
         strictly = "" if verdict == "fail" or strict else " It ends with 0 without --strict."
         say(f"{_LOUD[verdict]}{strictly}")
-    raise typer.Exit(status)
+    raise Exit(status)
 
 
 def _annotate(subject: ReportSubject, gates: Path | None, *, err: bool) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
+from typer import Exit, Option, echo
 
 from rprime.commands.exit_status import Status, attempting, refuse, refusing, say
 from rprime.commands.options import settings as settings_of
@@ -65,12 +65,12 @@ _ending = _EndingSignals()
 
 def serve(
     *,
-    host: Annotated[str | None, typer.Option(help="Address; default 127.0.0.1.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port, 0 for a free one; default 8000.")] = None,
+    host: Annotated[str | None, Option(help="Address; default 127.0.0.1.")] = None,
+    port: Annotated[int | None, Option(help="Port, 0 for a free one; default 8000.")] = None,
     insecure: Annotated[
-        bool | None, typer.Option("--insecure", help="Listen on any address, even without keys.")
+        bool | None, Option("--insecure", help="Listen on any address, even without keys.")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+    workers: Annotated[int, Option(min=1, help="Number of processes.")] = 1,
 ) -> None:
     """Start the service. Every option has a variable, too: RPRIME_HOST, RPRIME_PORT, ..."""
     settings = _settings(host=host, port=port, insecure=insecure)
@@ -105,7 +105,7 @@ def _settings(**options: Any) -> "Settings":  # noqa: ANN401 - Pydantic types th
         for name, nearest in unknown.items():
             hint = "" if nearest is None else f"; did you mean {nearest}?"
             say(f"{name}: there is no such setting{hint}")
-        raise typer.Exit(Status.USAGE)
+        raise Exit(Status.USAGE)
     return settings_of(**{name: value for name, value in options.items() if value is not None})
 
 
@@ -173,7 +173,7 @@ def _announce(settings: "Settings", listener: socket.socket) -> None:
     import structlog
 
     if settings.uds is not None:
-        typer.echo(f"rprime listens on unix:{settings.uds}")
+        echo(f"rprime listens on unix:{settings.uds}")
         return
     if settings.loopback:
         structlog.get_logger().info(
@@ -183,7 +183,7 @@ def _announce(settings: "Settings", listener: socket.socket) -> None:
         )
     host, port = listener.getsockname()[:2]
     base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    typer.echo(f"rprime listens on {base}, documentation at {base}/docs")
+    echo(f"rprime listens on {base}, documentation at {base}/docs")
 
 
 def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:

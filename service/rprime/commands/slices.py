@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects, put, refuse_here
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
 @defects()
 def slices(
     file: Annotated[
-        str, typer.Argument(metavar="FILE", help="Predictions, as `rprime evaluate` takes them.")
+        str, Argument(metavar="FILE", help="Predictions, as `rprime evaluate` takes them.")
     ],
     *,
     column: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="COLUMN",
             help="Search in this column of the file, too: region; age_band=cut(age, 18, 30, 50); "
             "cut(age, 3) for 3 parts of equal size. Without a cut, more than 10 different numbers "
             "are cut into 4 parts. Columns slice:NAME need not be named.",
         ),
     ] = None,
-    index: Annotated[str, typer.Option(help="A mean over items.")] = "accuracy",
+    index: Annotated[str, Option(help="A mean over items.")] = "accuracy",
     class_: Annotated[
-        str | None, typer.Option("--class", help="The class of recall or precision.")
+        str | None, Option("--class", help="The class of recall or precision.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the split into halves.")] = 0,
+    seed: Annotated[int, Option(help="Of the split into halves.")] = 0,
     columns: options.Columns = None,
     request: options.Request = None,
     service: ServiceOptions | None,
     as_json: options.AsJson = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print Markdown.", rich_help_panel="Output")
+        bool, Option("--markdown", help="Print Markdown.", rich_help_panel="Output")
     ] = False,
 ) -> None:
     """Find slices in which a model is weak: one half of the items finds them, the other tests."""

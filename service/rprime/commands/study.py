@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import orjson
-import typer
+from typer import Argument, Exit, Option, Typer
 
 from rprime.commands.exit_status import Status, attempting, defects, put, refuse, refuse_here
 from rprime.commands.options import settings
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-app = typer.Typer(no_args_is_help=True, help="Study what indices have to do with each other.")
+app = Typer(no_args_is_help=True, help="Study what indices have to do with each other.")
 
 
 @app.command()
 @defects()
 def discrimination(
     indices: Annotated[
-        list[str] | None, typer.Argument(metavar="INDEX...", help="Keys; `f1:1` is f1 of class 1.")
+        list[str] | None, Argument(metavar="INDEX...", help="Keys; `f1:1` is f1 of class 1.")
     ] = None,
     *,
-    k: Annotated[list[int] | None, typer.Option(help="Number of classes, 2 to 50.")] = None,
-    p: Annotated[list[float] | None, typer.Option(help="Imbalance, 0 to 1.")] = None,
-    resolution: Annotated[int, typer.Option(help="Grid values of each rate.")] = 101,
+    k: Annotated[list[int] | None, Option(help="Number of classes, 2 to 50.")] = None,
+    p: Annotated[list[float] | None, Option(help="Imbalance, 0 to 1.")] = None,
+    resolution: Annotated[int, Option(help="Grid values of each rate.")] = 101,
     figure: Annotated[
-        int | None, typer.Option(min=1, max=5, help="A figure of Labatut and Cherifi 2011.")
+        int | None, Option(min=1, max=5, help="A figure of Labatut and Cherifi 2011.")
     ] = None,
     by: Annotated[
         Literal["condition", "index", "class", "imbalance"] | None,
-        typer.Option(help="What has a panel of its own in a figure."),
+        Option(help="What has a panel of its own in a figure."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Draw into this file, .svg or .png, instead of JSON."),
+        Option("--output", "-o", help="Draw into this file, .svg or .png, instead of JSON."),
     ] = None,
 ) -> None:
     """Show where an index cannot tell two kinds of classifier apart."""
@@ -73,7 +73,7 @@ def discrimination(
 @defects()
 def agreement(
     file: Annotated[
-        str, typer.Argument(help="A request of POST /v1/studies/agreement; - is standard input.")
+        str, Argument(help="A request of POST /v1/studies/agreement; - is standard input.")
     ],
 ) -> None:
     """Say how far indices agree over many models."""
@@ -102,7 +102,7 @@ def _entry(name: str) -> str | dict[str, Any]:
 
 
 def reproduce(
-    *, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, numbers in full.")] = False
+    *, as_json: Annotated[bool, Option("--json", help="Print JSON, numbers in full.")] = False
 ) -> None:
     """Print what the R' papers published against what is computed here, with errata and claims."""
     from rprime.application.reproduction import reproduce as run
@@ -110,7 +110,7 @@ def reproduce(
     found = run()
     put(_json(found) if as_json else "\n".join((*_document(found), "")).encode())
     if not found.sound:
-        raise typer.Exit(Status.DEFECT)
+        raise Exit(Status.DEFECT)
 
 
 def _document(found: "Reproduction") -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
-import typer
+from typer import Exit
 
 from rprime.commands.exit_status import Status, refuse, say, working
 from rprime.core.aliases import canonical
@@ -82,6 +82,6 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
             return tally(frame, labels=labels, reject_below=least, untyped=untyped, **asked_slices)
     except UnreachableEngineError as error:
         say(f"NO VERDICT, the engine gave no answer. {error}")
-        raise typer.Exit(Status.UNREACHABLE) from None
+        raise Exit(Status.UNREACHABLE) from None
     except TallyError as error:
         refuse(str(error))

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Annotated
 
-import typer
+from typer import Argument, Option
 
 from rprime.commands.exit_status import attempting, put, refuse, say, working
 from rprime.commands.history_source import (
@@ -26,8 +26,8 @@ _LINES = "application/x-ndjson"
 @with_history
 def export(
     *,
-    project: Annotated[str | None, typer.Option(help="This one alone; default all.")] = None,
-    output: Annotated[Path, typer.Option(help="A file; - is standard output.")] = _STANDARD,
+    project: Annotated[str | None, Option(help="This one alone; default all.")] = None,
+    output: Annotated[Path, Option(help="A file; - is standard output.")] = _STANDARD,
     history: HistorySource,
 ) -> None:
     """Write the history as lines of JSON, while a service may use it."""
@@ -64,7 +64,7 @@ def _write(lines: Iterable[bytes], output: Path) -> None:
 
 @with_history
 def import_(
-    file: Annotated[Path, typer.Argument(help="What `rprime export` wrote; - is standard input.")],
+    file: Annotated[Path, Argument(help="What `rprime export` wrote; - is standard input.")],
     *,
     history: HistorySource,
 ) -> None:
@@ -97,7 +97,7 @@ def _added(history: HistorySource, lines: IO[bytes]) -> dict[str, int]:
 
 
 def backup(
-    path: Annotated[Path, typer.Argument(help="The copy; it must not be there yet.")],
+    path: Annotated[Path, Argument(help="The copy; it must not be there yet.")],
     *,
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
