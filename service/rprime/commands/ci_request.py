@@ -278,8 +278,8 @@ def _fragment(part: bytes, file: str) -> object:
 
 def chosen_members(
     columns: str | None,
-    slices: Sequence[str],
-    crossings: Sequence[str] = (),
+    slices: Sequence[str] | None,
+    crossings: Sequence[str] | None = None,
     population: str | None = None,
     *,
     option: str = "--slice",
@@ -302,7 +302,7 @@ def chosen_members(
     if len(read) < len(pairs):
         refuse("--columns: a column is named twice")
     cuts: dict[str, int | list[float]] = {}
-    for text in slices:
+    for text in slices or ():
         match = _SLICE.fullmatch(text.strip())
         if match is None:
             refuse(f"{option} {text}: a column is named as region, or as cut(age, 18, 30, 50)")
@@ -316,7 +316,7 @@ def chosen_members(
     found = {
         "columns": read,
         "slice_cuts": cuts,
-        "slice_crossings": [[part.strip() for part in each.split(",")] for each in crossings],
+        "slice_crossings": [[part.strip() for part in each.split(",")] for each in crossings or ()],
         "population": population and _population(population),
     }
     return {name: value for name, value in found.items() if value}

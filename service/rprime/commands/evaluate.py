@@ -107,7 +107,7 @@ def evaluate(
         request=request,
         origin=origin,
         engine=engine,
-        chosen=chosen_members(columns, slice_ or (), crossing or (), population),
+        chosen=chosen_members(columns, slice_, crossing, population),
     )
     outcome = run(ci_request, service, table=table, table_only=table_only)
     conclude(outcome, output, gates, strict=strict)
@@ -171,7 +171,7 @@ def compare(
             if old is not None and service is not None:
                 with history.client() as client:
                     baseline = f"evaluation={_identified(client, project, old)}"
-            chosen = chosen_members(columns, slice_ or (), crossing or (), population)
+            chosen = chosen_members(columns, slice_, crossing, population)
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, chosen=chosen
             )

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -45,27 +45,15 @@ Seed = Annotated[int | None, Option(help="Of the simulation.")]
 class Reading(NamedTuple):
     """How the file is read, as by `rprime evaluate`."""
 
-    members: Mapping[str, Any]
-    """What `chosen_members` takes."""
-    request: Path | None
-
-    @classmethod
-    def of(cls, slice_: list[str] | None, request: Path | None, **members: Any) -> "Reading":  # noqa: ANN401 (by name)
-        """Take the options."""
-        return cls(members | {"slices": slice_ or ()}, request)
+    columns: options.Columns = None
+    slice_: options.Slices = None
+    crossings: options.Crossings = None
+    population: options.Population = None
+    request: options.Request = None
 
 
-_with_reading = options.expanded(
-    "reading",
-    {
-        "columns": (options.Columns, None),
-        "slice_": (options.Slices, None),
-        "crossings": (options.Crossings, ()),
-        "population": (options.Population, None),
-        "request": (options.Request, None),
-    },
-    Reading.of,
-)
+_READING = {name: (kind, None) for name, kind in Reading.__annotations__.items()}
+_with_reading = options.expanded("reading", _READING, Reading)
 
 
 @_with_reading
@@ -123,7 +111,7 @@ def _simulating(
     from rprime.commands.evaluation import answering, read
     from rprime.commands.mappings import read_gates
 
-    chosen = chosen_members(**reading.members)
+    chosen = chosen_members(reading.columns, reading.slice_, reading.crossings, reading.population)
     submitted = assemble(file, request=reading.request, chosen=chosen).request
     given = read(submitted)
     request = asked | _evidence(given) | {"gates": read_gates(gates)}

@@ -50,7 +50,7 @@ def slices(
     from rprime.commands.ci_request import assemble, chosen_members
 
     members = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
-    chosen = chosen_members(columns, column or [], option="--column")
+    chosen = chosen_members(columns, column, option="--column")
     found = _found(assemble(file, request=request, chosen=chosen).request, members, service)
     said, rows = _said(found), _rows(found)
     numbers = (found.model.index, "Rest", "Difference", "Interval", "Adjusted p")
