@@ -38,8 +38,6 @@ def create(
     name: Annotated[str, Option(help="What the key is for.")] = "",
 ) -> None:
     """Make a key and print it: this once, since only its hash is kept."""
-    import structlog
-
     from rprime.auth import keys
     from rprime.schemas.provenance import Name
     from rprime.server import logs
@@ -54,7 +52,7 @@ def create(
     with refusing(keys.KeyFileError):
         key, token = keys.create(file, scopes, project=project, lasts=lasts, name=name)
     echo(token)
-    structlog.get_logger().info("key_created", **_described(file, key))
+    _log("key_created", file, key)
 
 
 @app.command("list")
@@ -65,14 +63,11 @@ def list_keys(*, file: File) -> None:
 
     with refusing(keys.KeyFileError):
         found = keys.read(file)
-    rows = (
-        (
-            *(key.id, key.state, ",".join(key.scopes), key.project or "*"),
-            "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M}Z",
-            key.name,
-        )
-        for key in found
-    )
+    rows = []
+    for key in found:
+        expires = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M}Z"
+        scopes, project = ",".join(key.scopes), key.project or "*"
+        rows.append((key.id, key.state, scopes, project, expires, key.name))
     print_rows(("ID", "STATE", "SCOPES", "PROJECT", "EXPIRES", "NAME"), rows)
 
 
@@ -83,8 +78,6 @@ def revoke(
     file: File,
 ) -> None:
     """Revoke a key for good: a service refuses it from its next request on."""
-    import structlog
-
     from rprime.auth import keys
     from rprime.server import logs
 
@@ -97,14 +90,17 @@ def revoke(
     if revoked is None:
         say(f"key {key_id} was revoked before")
     else:
-        structlog.get_logger().info("key_revoked", **_described(file, revoked))
+        _log("key_revoked", file, revoked)
 
 
-def _described(file: Path, key: "ApiKey") -> dict[str, Any]:
-    """Say who changed which key; its name may name people."""
+def _log(event: str, file: Path, key: "ApiKey") -> None:
+    """Log who changed which key; its name may name people."""
+    import structlog
+
     described = key.model_dump(mode="json", include={"scopes", "project", "expires"})
     user = os.environ.get("SUDO_USER") or os.environ.get("USER")
-    return {"key": key.id, **described, "file": str(file), "uid": os.getuid(), "user": user}
+    changed = {"key": key.id, **described, "file": str(file), "uid": os.getuid(), "user": user}
+    structlog.get_logger().info(event, **changed)
 
 
 def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
