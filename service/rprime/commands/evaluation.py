@@ -56,9 +56,7 @@ def run(
 ) -> EvaluationOutcome:
     """Answer as POST /evaluate or, if it `compares`, as POST /compare: here, or by a service."""
     if service is not None:
-        return _run_on_server(
-            ci_request, service, compares=compares, table=table, table_only=table_only
-        )
+        return _asked(ci_request, service, compares=compares, table=table, table_only=table_only)
     if "baseline" in ci_request.kept_there:
         refuse("a stored baseline needs --server; give a file to compare here")
     if not {"project", "keep_items"}.isdisjoint(ci_request.origin):
@@ -79,7 +77,7 @@ def run(
     )
 
 
-def _run_on_server(
+def _asked(
     ci_request: CiRequest, service: ServiceOptions, *, compares: bool, table: bool, table_only: bool
 ) -> EvaluationOutcome:
     """Ask a service; the values that renderings show are computed here, where one is asked for."""
@@ -125,20 +123,18 @@ def _run_on_server(
     return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject, notes)
 
 
-def read(
-    request: JsonRequest | ColumnFileRequest, *, kept_there: bool = False
-) -> EvaluationRequest:
+def read(asked: JsonRequest | ColumnFileRequest, *, kept_there: bool = False) -> EvaluationRequest:
     """Read a request, or end and say what is wrong with it.
 
     `kept_there` says that a service will keep what the request wants to be kept.
     """
     limits = settings().limits
     try:
-        evaluation_request = request.read(limits)
+        evaluation_request = asked.read(limits)
     except Problem as problem:
-        if isinstance(request, ColumnFileRequest):
-            names = " and ".join(file.name for file in request.files)
-            refuse_here(problem, names, request.place_of)
+        if isinstance(asked, ColumnFileRequest):
+            names = " and ".join(file.name for file in asked.files)
+            refuse_here(problem, names, asked.place_of)
         refuse_here(problem)
     if evaluation_request.store_request is not None and not kept_there:
         refuse_here(Problem("no_store"))

@@ -77,20 +77,18 @@ def attempting(what: str) -> Iterator[None]:
         refuse(f"cannot {what}: {error.strerror or error}")
 
 
+PlaceOf = Callable[[str], str]
+"""Returns the place in a file that a JSON pointer names, or ""."""
+
+
 def _nowhere(_pointer: str) -> str:
     return ""
 
 
 def refuse_problem(
-    problem: "ProblemError",
-    source: str = "",
-    hint: str = "",
-    place_of: Callable[[str], str] = _nowhere,
+    problem: "ProblemError", source: str = "", hint: str = "", place_of: PlaceOf = _nowhere
 ) -> NoReturn:
-    """End because the request is wrong; say where, in which files (`source`), and what to try.
-
-    `place_of` returns the place in a file that a pointer names, or "".
-    """
+    """End because the request is wrong; say where, in which files (`source`), and what to try."""
     say(f"{source}{': ' if source else ''}{problem.title}. {problem.detail}")
     for violation in problem.errors:
         place = place_of(violation.pointer)
@@ -102,9 +100,7 @@ def refuse_problem(
     raise Exit(Status.USAGE)
 
 
-def refuse_here(
-    problem: "Problem", files: str = "", place_of: Callable[[str], str] = _nowhere
-) -> NoReturn:
+def refuse_here(problem: "Problem", files: str = "", place_of: PlaceOf = _nowhere) -> NoReturn:
     """End because of a problem that was found here, in these files of columns."""
     from rprime.client.errors import ProblemError
 

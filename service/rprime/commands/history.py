@@ -146,13 +146,12 @@ def trend(
             _put(found)
             return
         head = ("CREATED", "MODEL", "VERSION", "VALUE", "INTERVAL", "SINCE ANCHOR", "VERDICT", "ID")
-        rows = (
-            (
-                *(_moment(one), one.model, one.version, _value(one), _span(one)),
-                *(signed(one.since_anchor), one.verdict, one.evaluation),
+        rows = []
+        for one in found.items:
+            numbers = (_value(one), _span(one), signed(one.since_anchor))
+            rows.append(
+                (_moment(one), one.model, one.version, *numbers, one.verdict, one.evaluation)
             )
-            for one in found.items
-        )
         print_rows(head, rows)
         _explain(client, found, of)
 

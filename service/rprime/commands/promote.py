@@ -66,18 +66,16 @@ def point(client: "Client", project: str, alias: str, evaluation: str, *, if_abs
     from rprime.client.errors import ProblemError
 
     path = path_of("projects", project, "aliases", alias)
-    expected = {"If-None-Match": "*"}
+    guard = {"If-None-Match": "*"}
     if not if_absent:
         try:
-            expected = client.ask(
-                Call("GET", path, lambda _, headers: {"If-Match": headers["etag"]})
-            )
+            guard = client.ask(Call("GET", path, lambda _, headers: {"If-Match": headers["etag"]}))
         except ProblemError as problem:
             if problem.status != HTTPStatus.NOT_FOUND:
                 raise
     body = json.dumps({"evaluation": evaluation}).encode()
     try:
-        client.ask(Call("PUT", path, lambda *_: None, body, {"Content-Type": JSON, **expected}))
+        client.ask(Call("PUT", path, lambda *_: None, body, {"Content-Type": JSON, **guard}))
     except ProblemError as problem:
         if not if_absent or problem.code != "precondition_failed":
             raise
