@@ -135,9 +135,8 @@ def create_app(settings: Settings) -> FastAPI:
     services.metrics.read(*metrics.readings(services))
     # Not include_router: FastAPI would match every request twice.
     for module in (*ROUTERS, *PAGES):
-        guarded = access.with_authentication(
-            module.router.routes, services.keyring, pages=module in PAGES
-        )
+        routes, is_page = module.router.routes, module in PAGES
+        guarded = access.with_authentication(routes, services.keyring, pages=is_page)
         app.router.routes.extend(refuse_repeated(guarded))
     for public in PUBLIC:
         app.router.routes.extend(public.routes)

@@ -126,9 +126,7 @@ class GateFixture:
         except Refusal as refusal:
             pytest.fail(refusal.why, pytrace=False)
 
-    def _update(
-        self, baseline: Given | None, given: Mapping[str, Any], evaluation: str | None
-    ) -> bool:
+    def _update(self, baseline: Given | None, given: Mapping[str, Any], stored: str | None) -> bool:
         """Write the file of the baseline, or move its alias; return whether there is one."""
         if isinstance(baseline, str | Path):
             from rprime.client.request import body
@@ -142,7 +140,7 @@ class GateFixture:
         from rprime.commands.promote import point
 
         with self._client() as client:
-            point(client, given["project"], baseline["alias"], str(evaluation), if_absent=False)
+            point(client, given["project"], baseline["alias"], str(stored), if_absent=False)
         return True
 
     def _client(self) -> "Client":
@@ -163,9 +161,7 @@ class GateFixture:
         found = {"rprime_verdict": report.verdict, **{f"rprime_{k}": v for k, v in values.items()}}
         self._item.user_properties += [(key, value) for key, value in found.items() if value]
 
-    def _needed(
-        self, given: Mapping[str, Any], gate: "Gate", comparison: "Differences | None"
-    ) -> str:
+    def _needed(self, given: Mapping[str, Any], gate: "Gate", found: "Differences | None") -> str:
         """Say what an inconclusive gate needs."""
         if any(result.verdict == "no_baseline" for result in gate.results):
             return "It needs a baseline: `pytest --rprime-update` makes this evaluation one."
@@ -174,9 +170,7 @@ class GateFixture:
         from rprime.client.errors import ProblemError
         from rprime.client.in_process import plan
 
-        pairing, flips = (
-            (None, None) if comparison is None else (comparison.pairing, comparison.flips)
-        )
+        pairing, flips = (None, None) if found is None else (found.pairing, found.flips)
         changed = 0.0 if flips is None else flips.right_to_wrong + flips.wrong_to_right
         asked: dict[str, Any] = {
             "pairing": pairing,
@@ -191,9 +185,7 @@ class GateFixture:
 def _evidence(given: Mapping[str, Any]) -> dict[str, Any]:
     from rprime.client.request import ModelFields
 
-    return {
-        name: given[name] for name in ModelFields.__annotations__ if given.get(name) is not None
-    }
+    return {key: given[key] for key in ModelFields.__annotations__ if given.get(key) is not None}
 
 
 def _read(path: Path) -> object:

@@ -46,9 +46,8 @@ def scorer(index: str, *, class_name: object = None, **options: Any) -> "_Scorer
         how = "give class_name" if scope == "overall" else f"leave class_name out, or use {near}"
         raise ValueError(f"{index!r} is no {scope} index: {how}")
     sign = -1 if entry.higher_is_better is False else 1
-    return _Scorer(
-        key, None if class_name is None else str(class_name), sign, entry.scored, options
-    )
+    name = None if class_name is None else str(class_name)
+    return _Scorer(key, name, sign, entry.scored, options)
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,7 @@ _MATRICES = {
     "y_pred": f"; {_ONE_HOT}, and scores or probabilities of the classes are `y_score=...`",
 }
 _ITEMS = {"y_true", "y_pred", "sample_weight", "inclusion_probability", "groups"}
+_NO_LISTS = (str, bytes, Mapping, AbstractSet)
 _LABELS = {"labels", "indices", "families", "tags", "unclassified", "spurious"}
 
 
@@ -154,9 +155,7 @@ def _listed(values: object, name: str) -> list[Any]:
         found = convert()
     elif any(hasattr(values, method) for method in _ARROW):
         found = _through_arrow(values, name)
-    elif isinstance(values, Iterable) and not isinstance(
-        values, str | bytes | Mapping | AbstractSet
-    ):
+    elif isinstance(values, Iterable) and not isinstance(values, _NO_LISTS):
         found = list(values)
     # An array without dimensions returns a number.
     if not isinstance(found, list):

@@ -2,26 +2,23 @@
 
 import math
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from rprime.client.values import ClassValues, Values
+from rprime.schemas.report import Value
 
-    from rprime.client.values import ClassValues, Values
-    from rprime.schemas.report import Value
-
-    Columns = dict[str, list[Any]]
-    Classes = Mapping[str, ClassValues]
-
+Columns = dict[str, list[Any]]
+Classes = Mapping[str, ClassValues]
 LIBRARIES = ("pandas", "polars")
 _CONTENTS = ("per_class", "overall", "values")
 
 
 def frame(
-    overall: "Values[Value]", per_class: "Classes", library: str | ModuleType | None, of: str
+    overall: Values[Value], per_class: Classes, library: str | ModuleType | None, of: str
 ) -> Any:  # noqa: ANN401 (a frame of the library)
     """Return values of a report as a data frame, as `Report.to_frame` describes it."""
     if of not in _CONTENTS:
@@ -57,7 +54,7 @@ def _library(wanted: str | ModuleType | None) -> ModuleType:
     )
 
 
-def _per_class(per_class: "Classes") -> "Columns":
+def _per_class(per_class: Classes) -> Columns:
     classes = per_class.values()
     counts = ("support", "predicted", "correct")
     return {
@@ -67,7 +64,7 @@ def _per_class(per_class: "Classes") -> "Columns":
     }
 
 
-def _values(overall: "Values[Value]", per_class: "Classes") -> "Columns":
+def _values(overall: Values[Value], per_class: Classes) -> Columns:
     names = ("class", "index", "value", "low", "high", "reason")
     rows = [
         (label, key, found.value, *(found.interval or (None, None)), found.reason)

@@ -184,11 +184,8 @@ class Report(Judged[ReportModel]):
         return Classes({label: ClassValues(values) for label, values in found})
 
     def _near(self, name: str) -> list[str]:
-        places = {
-            "overall": self.overall,
-            "per_class[...]": next(iter(self.per_class.values()), ()),
-        }
-        found = [f"{place}[{name!r}]" for place, values in places.items() if name in values]
+        parts = {"overall": self.overall, "per_class[...]": next(iter(self.per_class.values()), ())}
+        found = [f"{part}[{name!r}]" for part, values in parts.items() if name in values]
         return found or super()._near(name)
 
     def to_frame(
@@ -259,14 +256,10 @@ class Report(Judged[ReportModel]):
         ValueError
             If a service gave the report without its table.
         """
-        from rprime.application.report_subject import (  # noqa: PLC0415 - few reports are drawn
-            evaluated,
-            request_of_report,
-            subject_of_report,
-        )
+        from rprime.application import report_subject as made  # noqa: PLC0415 - few are drawn
 
-        request = self._evaluated or request_of_report(self.model)
-        return subject_of_report(self.model, evaluated(request, indices))
+        request = self._evaluated or made.request_of_report(self.model)
+        return made.subject_of_report(self.model, made.evaluated(request, indices))
 
     def __rich__(self) -> "ConsoleRenderable":
         from rich.text import Text  # noqa: PLC0415 - rich takes a while

@@ -105,9 +105,8 @@ class Classes(_Named[Member]):
         if name in self._values:
             return self._values[name]
         near = get_close_matches(name, self._values, n=3) or list(islice(self._values, _SHOWN))
-        raise KeyError(
-            f"there is no class {label!r} here; did you mean {' or '.join(map(repr, near))}?"
-        )
+        meant = " or ".join(map(repr, near))
+        raise KeyError(f"there is no class {label!r} here; did you mean {meant}?")
 
     def __repr__(self) -> str:
         more = ", ..." if len(self) > _SHOWN else ""

@@ -29,12 +29,7 @@ _CONNECT_SECONDS = 10.0
 _WORKER_SECONDS = 30.0
 _EVERY_SECONDS = 0.2
 _LONGEST = 400
-_SUFFIXES: Mapping[str, Format] = {
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-}
+_CSV, _PARQUET = (".csv", ".csv.gz"), (".parquet", ".pq")
 
 
 class UnreachableEngineError(TallyError):
@@ -135,10 +130,9 @@ def _reported(share: Callable[[], float]) -> Iterator[None]:
 
 def _format(path: str) -> Format:
     name = path.rstrip("/").rpartition("/")[2].lower()
-    suffix = next((suffix for suffix in _SUFFIXES if name.endswith(suffix)), None)
-    if suffix is not None:
-        return _SUFFIXES[suffix]
-    if path.endswith("/") or Path(path).is_dir():
+    if name.endswith(_CSV):
+        return "csv"
+    if name.endswith(_PARQUET) or path.endswith("/") or Path(path).is_dir():
         return "parquet"
     raise TallyError(f"{path}: an engine reads .parquet, .csv and .csv.gz, or a folder of Parquet")
 
@@ -174,9 +168,7 @@ def _relation(connection: Any, files: Files) -> Any:  # noqa: ANN401 (duckdb's o
     if files.format == "parquet":
         # A folder stands for its files at any depth.
         paths = [
-            path
-            if path.lower().endswith((".parquet", ".pq"))
-            else f"{path.rstrip('/')}/**/*.parquet"
+            path if path.lower().endswith(_PARQUET) else f"{path.rstrip('/')}/**/*.parquet"
             for path in files.paths
         ]
         return connection.read_parquet(paths, union_by_name=True)

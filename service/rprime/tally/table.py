@@ -14,6 +14,7 @@ from rprime.core.slices.slices import SliceColumn, Slices
 Array = NDArray[Any]
 Label = str | None
 
+_LABELS = "a label is a text or an integer"
 _MOST_NAMED = 5
 _MISSING = {"NAType", "NaTType"}
 
@@ -125,9 +126,7 @@ def _table(cells: Array, labels: tuple[str, ...], counts: Array, *, weighted: bo
 
 def typed(columns: dict[str, list[Any]], labels: Sequence[str] | None) -> dict[str, list[Any]]:
     """Return columns of a format without types as what their texts mean."""
-    texts = sorted(
-        {text for column in columns.values() for text in column if isinstance(text, str)}
-    )
+    texts = sorted({one for column in columns.values() for one in column if isinstance(one, str)})
     classes, numeric = read_texts(texts, labels)
     meant: dict[str, Any] = dict(zip(texts, classes, strict=True))
     if numeric and labels is None:
@@ -163,9 +162,7 @@ def _encoded(column: Sequence[Any], name: str, kinds: set[type]) -> tuple[list[L
     try:
         places = np.array([codes.setdefault(value, len(codes)) for value in column])
     except TypeError:
-        raise TallyError(
-            f"the column {name} holds lists; a label is a text or an integer"
-        ) from None
+        raise TallyError(f"the column {name} holds lists; {_LABELS}") from None
     labels = [_label(value, name) for value in codes]
     kinds |= {type(label) for label in labels if label is not None}
     return [None if label is None else str(label) for label in labels], places
@@ -182,6 +179,4 @@ def _label(value: Any, name: str) -> str | int | None:  # noqa: ANN401 (of any l
         return int(value)
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return int(value)
-    raise TallyError(
-        f"the column {name} holds a {type(value).__name__}; a label is a text or an integer"
-    )
+    raise TallyError(f"the column {name} holds a {type(value).__name__}; {_LABELS}")
