@@ -73,25 +73,18 @@ def tally(
     items = np.array(found[_COUNT].to_list(), np.float64)
     missing = np.array(list(map(is_missing, columns[TRUE])))
     if missing.any():
-        raise TallyError(
-            f"{plural(items[missing].sum(), 'item', 'have')} no {TRUE}; each needs a class"
-        )
+        without = plural(items[missing].sum(), "item", "have")
+        raise TallyError(f"{without} no {TRUE}; each needs a class")
     if scores:
         classes = [name.removeprefix(SCORE) for name in scores]
         columns[PREDICTED] = _predicted(columns, classes, items)
         labels = classes if labels is None else labels
     weights = _weights(found) if WEIGHT in names else None
     counts = items if weights is None else weights
+    sliced = {n: _sliced(v, n, cuts.get(n), untyped=untyped) for n, v in divided.items()}
+    crossed, weighted = list(map(tuple, crossings)), weights is not None
     candidate, *baseline = tables(
-        columns,
-        counts,
-        weighted=weights is not None,
-        labels=labels,
-        slices={
-            name: _sliced(values, name, cuts.get(name), untyped=untyped)
-            for name, values in divided.items()
-        },
-        crossings=list(map(tuple, crossings)),
+        columns, counts, weighted=weighted, labels=labels, slices=sliced, crossings=crossed
     )
     return Tallies(candidate, baseline[0] if baseline else None)
 
@@ -250,10 +243,8 @@ def _weights(found: "nw.DataFrame[Any]") -> Array | None:
         for name in (_COUNT, _PRESENT, _SUM, _LEAST, _LARGEST)
     )
     if (present < count).any():
-        missing = (count - present).sum()
-        raise TallyError(
-            f"{plural(missing, 'item', 'have')} no {WEIGHT}; each needs one, or none has"
-        )
+        without = plural((count - present).sum(), "item", "have")
+        raise TallyError(f"{without} no {WEIGHT}; each needs one, or none has")
     if not isfinite(total.sum()) or (least < 0).any():
         raise TallyError(f"{WEIGHT} must hold finite, non-negative numbers")
     return None if (least == 1).all() and (largest == 1).all() else total
