@@ -17,7 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import rprime as library
-from rprime.tally import Engine, Files, Tally, TallyError, opened, tally
+from rprime.tally.counting import tally
+from rprime.tally.engines import Engine, Files, opened
+from rprime.tally.table import Tally, TallyError
 from tests.command import Run
 from tests.failing_service import Step, flaky
 

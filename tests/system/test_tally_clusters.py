@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from rprime.core.progress import WATCH
-from rprime.tally import Engine, Files, TallyError, opened, tally
+from rprime.tally.counting import tally
+from rprime.tally.engines import Engine, Files, opened
+from rprime.tally.table import TallyError
 from tests.command import Run
 from tests.services import RPRIME, environment
 

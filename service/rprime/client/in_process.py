@@ -3,14 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
-from rprime.application import (
-    EvaluationRequest,
-    compare_request,
-    lint_request,
-    plan_request,
-    read_request,
-    search_request,
-)
+from rprime import application
 from rprime.client.calls import Call
 from rprime.client.errors import ProblemError
 from rprime.client.methods import Methods
@@ -18,7 +11,7 @@ from rprime.client.report import Report
 from rprime.client.request import RequestFields, SideFields
 from rprime.problems.problem import Problem
 from rprime.settings import Limits
-from rprime.tally import tally
+from rprime.tally.counting import tally
 
 Result = TypeVar("Result")
 
@@ -48,8 +41,8 @@ class InProcess(Methods):
         return found
 
 
-def _read(body: bytes, limits: Limits) -> EvaluationRequest:
-    evaluation_request = read_request(body, limits)
+def _read(body: bytes, limits: Limits) -> application.EvaluationRequest:
+    evaluation_request = application.read_request(body, limits)
     if evaluation_request.store_request is not None:
         raise Problem(
             "no_store", "Nothing is kept in the process; a `rprime.Client` asks a service."
@@ -58,10 +51,10 @@ def _read(body: bytes, limits: Limits) -> EvaluationRequest:
 
 
 _ANSWERS: Mapping[str, Callable[[bytes, Limits], bytes]] = {
-    "/v1/compare": lambda body, limits: compare_request(body, limits)[0],
-    "/v1/gates/lint": lint_request,
-    "/v1/gates/plan": plan_request,
-    "/v1/studies/slices": search_request,
+    "/v1/compare": lambda body, limits: application.compare_request(body, limits)[0],
+    "/v1/gates/lint": application.lint_request,
+    "/v1/gates/plan": application.plan_request,
+    "/v1/studies/slices": application.search_request,
 }
 _HERE = InProcess(Limits())
 evaluate, compare, lint, plan = _HERE.evaluate, _HERE.compare, _HERE.lint, _HERE.plan

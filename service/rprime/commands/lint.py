@@ -131,7 +131,7 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     from rprime.application.assessment import side_of
     from rprime.commands.payload import spelled_side
     from rprime.core.cells import DenseCells
-    from rprime.tally import slice_tables
+    from rprime.tally.table import slice_tables
 
     evidence = evaluation_request.evidence
     cells = evidence.table.cells

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
+from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -19,12 +20,13 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.evidence import FORMATS, Evidence
 from rprime.evidence.reader import MEMBERS, OF_SCORES
-from rprime.tally import slice_tables
+from rprime.tally.table import slice_tables
 
 Json = dict[str, Any]
 
 MOST_ITEMS = 10_000_000
 """Up to here the items go along, so that comparisons are paired."""
+_BY_ITEM = attrgetter("true", "weights", "groups")
 _SMALL = 1024 * 1024
 """Bytes up to which JSON goes as it is."""
 _MOST_JSON = 32 * 1024 * 1024
@@ -123,10 +125,7 @@ def same_items(evidence: Evidence, baseline: Side) -> bool:
         return False
     return (
         baseline.labels == evidence.labels
-        and all(
-            np.array_equal(getattr(mine, name), getattr(theirs, name))
-            for name in ("true", "weights", "groups")
-        )
+        and all(map(np.array_equal, _BY_ITEM(mine), _BY_ITEM(theirs)))
         and baseline.fingerprint == evidence.fingerprint
     )
 

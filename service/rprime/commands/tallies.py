@@ -10,7 +10,9 @@ from rprime.commands.exit_status import Status, refuse, say, working
 from rprime.core.aliases import canonical
 from rprime.core.catalog import SCORE_KEYS
 from rprime.evidence.reader import OF_LABELS
-from rprime.tally import Engine, Files, Tallies, TallyError, UnreachableEngineError, opened, tally
+from rprime.tally.counting import Tallies, tally
+from rprime.tally.engines import Engine, Files, UnreachableEngineError, opened
+from rprime.tally.table import TallyError
 
 Json = dict[str, Any]
 
