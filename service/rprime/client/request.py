@@ -6,17 +6,7 @@ from typing import Any, Literal, TypedDict
 import orjson
 from pydantic import BaseModel
 
-from rprime.client.columns import (
-    column,
-    frame_labels,
-    kind_of,
-    labels,
-    refuse_others,
-    rows,
-    score_labels,
-    scores,
-    weights,
-)
+from rprime.client import columns
 
 Json = dict[str, Any]
 
@@ -194,11 +184,11 @@ def document(given: Mapping[str, Any], candidate: Json | None = None) -> Json:
             content[name] = value if convert is None else convert(value, name)
     true = content.get("y_true", (candidate or {}).get("y_true"))
     brought = {
-        "confusion_matrix": frame_labels(given.get("confusion_matrix"), "confusion_matrix"),
-        "y_score": score_labels(given.get("y_score"), "y_score", true),
+        "confusion_matrix": columns.frame_labels(given.get("confusion_matrix"), "confusion_matrix"),
+        "y_score": columns.score_labels(given.get("y_score"), "y_score", true),
     }
     if brought["y_score"] is not None and true is not None:
-        refuse_others(content["y_score"], brought["y_score"], true)
+        columns.refuse_others(content["y_score"], brought["y_score"], true)
     for name, found in brought.items():
         if found is not None and content.setdefault("labels", found) != found:
             raise ValueError(f"`labels` are not the columns of `{name}`; remove them")
@@ -238,7 +228,7 @@ def _plain(value: object, name: str) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     hint = _MAPPINGS.get(name, "")
-    raise TypeError(f"`{name}` is {kind_of(value)}; it must be a mapping{hint}")
+    raise TypeError(f"`{name}` is {columns.kind_of(value)}; it must be a mapping{hint}")
 
 
 _MAPPINGS = {
@@ -255,7 +245,7 @@ def _evidence(value: object, name: str, candidate: Json | None = None) -> Json:
     if isinstance(value, Mapping):
         return document(value, candidate)
     hint = _MAPPINGS.get(name, "")
-    raise TypeError(f"`{name}` is {kind_of(value)}; it must be a mapping{hint}")
+    raise TypeError(f"`{name}` is {columns.kind_of(value)}; it must be a mapping{hint}")
 
 
 def _or_text(convert: Callable[[object, str], object]) -> Callable[[object, str], object]:
@@ -263,7 +253,7 @@ def _or_text(convert: Callable[[object, str], object]) -> Callable[[object, str]
 
 
 def _keys(value: object, name: str) -> object:
-    return [value] if isinstance(value, str) else labels(value, name)
+    return [value] if isinstance(value, str) else columns.labels(value, name)
 
 
 def _slices(value: object, name: str) -> object:
@@ -273,28 +263,28 @@ def _slices(value: object, name: str) -> object:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_evidence(table, f"{name}/{place}") for place, table in enumerate(value)]
     hint = 'such as {"region": ["EU", "US", ...]}'
-    raise TypeError(f"`{name}` is {kind_of(value)}; it must be a mapping by name {hint}")
+    raise TypeError(f"`{name}` is {columns.kind_of(value)}; it must be a mapping by name {hint}")
 
 
 def _slice_values(values: object, name: str) -> object:
     if isinstance(values, Mapping):
         return {value: _evidence(table, name) for value, table in values.items()}
-    items = column(values, name)
+    items = columns.column(values, name)
     # Numbers are cut, or refused by the reader.
     numbers = set(map(type, items)) <= {int, float, type(None)}
-    return items if numbers else labels(items, name)
+    return items if numbers else columns.labels(items, name)
 
 
 _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
-    **dict.fromkeys(("y_true", "y_pred", "labels", "groups", "tags"), labels),
-    **dict.fromkeys(("sample_weight", "inclusion_probability"), weights),
-    **dict.fromkeys(("unclassified", "spurious"), weights),
-    **dict.fromkeys(("confusion_matrix", "cells", "cost", "cell_weights"), rows),
+    **dict.fromkeys(("y_true", "y_pred", "labels", "groups", "tags"), columns.labels),
+    **dict.fromkeys(("sample_weight", "inclusion_probability"), columns.weights),
+    **dict.fromkeys(("unclassified", "spurious"), columns.weights),
+    **dict.fromkeys(("confusion_matrix", "cells", "cost", "cell_weights"), columns.rows),
     **dict.fromkeys(("candidate", "options", "population"), _evidence),
     **dict.fromkeys(("gates", "slice", "test_set"), _plain),
     **dict.fromkeys(("indices", "families"), _keys),
-    "y_score": scores,
+    "y_score": columns.scores,
     "slices": _slices,
-    "strata": _or_text(labels),
-    "kappa_weights": _or_text(rows),
+    "strata": _or_text(columns.labels),
+    "kappa_weights": _or_text(columns.rows),
 }

@@ -9,22 +9,13 @@ from typer import Argument, Option
 
 from rprime.commands.exit_status import attempting, defects, refuse, refusing
 from rprime.commands.history_source import HistorySource, with_history
-from rprime.report.figures.sheet import (
-    MEDIA_TYPES,
-    Canvas,
-    EvaluationFigure,
-    Form,
-    NoFiguresError,
-    NothingToDrawError,
-    TooMuchToDrawError,
-    form_of,
-)
+from rprime.report.figures import sheet
 
 _filter = partial(Option, rich_help_panel="Of a history")
 
 
 _HistoryFigure = Literal["trend", "lines", "boxes"]
-_Figure = Literal[EvaluationFigure, _HistoryFigure]
+_Figure = Literal[sheet.EvaluationFigure, _HistoryFigure]
 
 
 @with_history
@@ -81,13 +72,13 @@ def plot(
     elif Path(source).exists():
         from rprime.commands.drawn_files import drawn_file
 
-        sheet = Canvas(form, width, scale)
-        write_image(output, lambda: drawn_file(source, baseline, figure, keys)(sheet))
+        canvas = sheet.Canvas(form, width, scale)
+        write_image(output, lambda: drawn_file(source, baseline, figure, keys)(canvas))
         return
     else:
         place = ("evaluations", source)
     place = (*place, "figures", f"{figure}.{form}")
-    write_image(output, lambda: _of_history(history, place, query, MEDIA_TYPES[form]))
+    write_image(output, lambda: _of_history(history, place, query, sheet.MEDIA_TYPES[form]))
 
 
 def _of_history(
@@ -100,14 +91,14 @@ def _of_history(
         return client.ask(Call("GET", path, lambda content, _: content, headers=headers))
 
 
-def known_form(output: Path) -> Form:
+def known_form(output: Path) -> sheet.Form:
     """Return the image format that the name of a file asks for, or end."""
     with refusing(ValueError):
-        return form_of(output)
+        return sheet.form_of(output)
 
 
 def write_image(output: Path, draw: Callable[[], bytes]) -> None:
     """Draw into a file, or end and say why not."""
-    undrawn = refusing(NoFiguresError, NothingToDrawError, TooMuchToDrawError)
+    undrawn = refusing(sheet.NoFiguresError, sheet.NothingToDrawError, sheet.TooMuchToDrawError)
     with undrawn, attempting(f"write {output}"):
         output.write_bytes(draw())

@@ -45,19 +45,14 @@ def discrimination(
     ] = None,
 ) -> None:
     """Show where an index cannot tell two kinds of classifier apart."""
-    from rprime.application.discrimination import (
-        FIGURES,
-        PrintedFigure,
-        discrimination_document,
-        discrimination_lines,
-    )
+    from rprime.application import discrimination as studies
 
-    plan = PrintedFigure("", "condition", {}) if figure is None else FIGURES[figure]
+    plan = studies.PrintedFigure("", "condition", {}) if figure is None else studies.FIGURES[figure]
     given = {"indices": [_entry(name) for name in indices or ()], "k": k, "p": p}
     asked = {**plan.request, **{n: v for n, v in given.items() if v}, "resolution": resolution}
     if "indices" not in asked:
         refuse("name an index, or a figure by --figure 1 to --figure 5")
-    lines = _studied(discrimination_lines, orjson.dumps(asked))
+    lines = _studied(studies.discrimination_lines, orjson.dumps(asked))
     if output is not None or figure is not None:
         from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
 
@@ -66,7 +61,7 @@ def discrimination(
         columns = 1 if plan.title else COLUMNS
         write_image(output, lambda: draw_discrimination(lines, columns=columns, **look))
     else:
-        put(discrimination_document(lines) + b"\n")
+        put(studies.discrimination_document(lines) + b"\n")
 
 
 @app.command()
