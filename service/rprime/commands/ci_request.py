@@ -3,9 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -26,8 +25,7 @@ _SLICE = re.compile(r"(?:([^=(),]+)=)?\s*(?:cut\(([^(),]+),([^()]+)\)|([^=(),]+)
 _REFERENCE = re.compile(r"(?:(alias|version|branch|evaluation)=(.+?)|(latest))(?:,model=([^,=]+))?")
 
 
-@dataclass(frozen=True)
-class JsonRequest:
+class JsonRequest(NamedTuple):
     """A request as the service takes it."""
 
     body: bytes
@@ -43,8 +41,7 @@ class JsonRequest:
         return {name: value for name, value in content.items() if name not in MEMBERS}
 
 
-@dataclass(frozen=True)
-class ColumnFileRequest:
+class ColumnFileRequest(NamedTuple):
     """A request whose items are columns of files."""
 
     candidate: ColumnFile
@@ -75,8 +72,7 @@ class ColumnFileRequest:
         return [file for file in (self.candidate, self.baseline) if file is not None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class CiRequest:
+class CiRequest(NamedTuple):
     """A request, and what only a service with a history can answer in it."""
 
     request: JsonRequest | ColumnFileRequest

@@ -5,11 +5,10 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -28,8 +27,7 @@ _LARGE = 16 * 1024 * 1024
 """Bytes of a file from which on its reading is shown."""
 
 
-@dataclass(frozen=True)
-class ColumnFile:
+class ColumnFile(NamedTuple):
     """A file of columns, by its path; or the bytes of standard input."""
 
     name: str

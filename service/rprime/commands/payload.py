@@ -1,10 +1,9 @@
 """What travels to a service: a request as it is, the codes of its items, or its table alone."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from io import BytesIO
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -35,8 +34,7 @@ _MOST_QUERY = 6 * 1024
 """Bytes of what stands in the address: proxies take 8 KiB of it."""
 
 
-@dataclass(frozen=True)
-class Payload:
+class Payload(NamedTuple):
     """The body of a request; beside columns stands the rest of the request, JSON."""
 
     content: bytes

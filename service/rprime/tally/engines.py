@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event, Thread
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import parse_qsl
 
 from rprime.core.progress import WATCH
@@ -36,8 +35,7 @@ class UnreachableEngineError(TallyError):
     """No cluster answers at the address."""
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(NamedTuple):
     """An engine with its own settings: `duckdb`, `dask` or `spark`."""
 
     name: str
@@ -61,8 +59,7 @@ class Engine:
         return cls(found["name"], None, settings)
 
 
-@dataclass(frozen=True)
-class Files:
+class Files(NamedTuple):
     """The files with the predictions: paths, globs, folders or URIs of one format."""
 
     paths: tuple[str, ...]
