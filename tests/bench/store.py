@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from rprime.core.table import ConfusionTable
-from rprime.store import BaselineQuery, Filters, NewEvaluation, Store, open_store
+from rprime.store import BaselineQuery, Candidate, Filters, NewEvaluation, Store, open_store
 
 CLIENTS = 16
 MEASURED = 10_000
@@ -119,7 +119,7 @@ def read(store: Store) -> None:
     say("ms to get one", best(lambda: store.get(identifier)))
     say("ms to list the projects", best(store.projects))
     branch = BaselineQuery("branch", "main")
-    say("ms to find a baseline", best(lambda: store.baseline("bench", branch, model="m0")))
+    say("ms to find a baseline", best(lambda: store.baseline(Candidate("bench", "m0"), branch)))
     for newest in (10_000, None):
         say(f"ms for the tables of {newest or 'all'}", best(lambda: tables(store, newest)))  # noqa: B023 - run at once
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from rprime.store import Baseline, BaselineNotFoundError, BaselineQuery, Expected, Run, Store
+from rprime.store import Baseline, BaselineNotFoundError, BaselineQuery, Candidate, Expected, Store
 from tests.store import samples
 
 MISSING = "01k9d3hv5gw2zj4t8x6c7m1n0p"
@@ -16,7 +16,7 @@ def stored(store: Store, **given: Any) -> str:
 def resolve(
     store: Store, by: Any, name: str, *, model: str | None = None, named: str | None = None
 ) -> Baseline:
-    return store.baseline("animals", BaselineQuery(by, name, named), model=model)
+    return store.baseline(Candidate("animals", model), BaselineQuery(by, name, named))
 
 
 def resolved(store: Store, by: Any, name: str, **given: Any) -> str | None:
@@ -241,25 +241,25 @@ def test_other_runs_of_the_candidate_are_skipped(store: Store) -> None:
     digest = store.get(again).input_digest
     for query in (BaselineQuery("branch", "main"), BaselineQuery("latest", "")):
 
-        def of(run: Run, query: BaselineQuery = query) -> Baseline:
-            return store.baseline("animals", query, model=None, run=run)
+        def of(query: BaselineQuery = query, **run: str) -> Baseline:
+            return store.baseline(Candidate("animals", **run), query)
 
-        found = of(Run(commit="b" * 7))
+        found = of(commit="b" * 7)
         assert found.evaluation is not None
         assert found.evaluation.id == first
         assert "it is of the same commit" in found.why
-        assert of(Run(id=again)).evaluation == store.get(first)
+        assert of(id=again).evaluation == store.get(first)
         # The same predictions: no undecided run of them, but one that passed.
-        assert "its gate was inconclusive" in of(Run(input_digest=digest)).why
-        assert of(Run(commit="c" * 7)).evaluation == store.get(again)
+        assert "its gate was inconclusive" in of(input_digest=digest).why
+        assert of(commit="c" * 7).evaluation == store.get(again)
     other = stored(store, model="svc", commit="b" * 7)
     query = BaselineQuery("latest", "", "svc")
-    found = store.baseline("animals", query, model=None, run=Run(commit="b" * 7))
+    found = store.baseline(Candidate("animals", commit="b" * 7), query)
     assert found.evaluation == store.get(other)  # of another model
 
 
 def test_an_unchanged_model_that_passed_is_a_baseline(store: Store) -> None:
     one = stored(store, verdict="pass")
-    run = Run(input_digest=store.get(one).input_digest)
-    found = store.baseline("animals", BaselineQuery("latest", ""), model=None, run=run)
+    candidate = Candidate("animals", input_digest=store.get(one).input_digest)
+    found = store.baseline(candidate, BaselineQuery("latest", ""))
     assert found.evaluation == store.get(one)

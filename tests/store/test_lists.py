@@ -7,6 +7,7 @@ import pytest
 
 from rprime.store import (
     BaselineQuery,
+    Candidate,
     EvaluationMissingError,
     EvaluationSummary,
     Filters,
@@ -166,7 +167,9 @@ def test_names_that_cannot_be_stored_find_nothing(store: Store, name: str) -> No
         lambda: store.page("animals", Filters(tag=name, model=name)).items,
         lambda: list(store.tables(name)),
         lambda: store.aliases(name),
-        lambda: store.baseline("animals", BaselineQuery("branch", name), model=name).evaluation,
+        lambda: (
+            store.baseline(Candidate("animals", name), BaselineQuery("branch", name)).evaluation
+        ),
         lambda: store.looks(name, name),
         lambda: store.get(name),
         lambda: store.delete_project(name),

@@ -19,7 +19,14 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rprime.store import BaselineQuery, StoreDamagedError, StoreFullError, open_store, sqlite
+from rprime.store import (
+    BaselineQuery,
+    Candidate,
+    StoreDamagedError,
+    StoreFullError,
+    open_store,
+    sqlite,
+)
 from rprime.store.errors import StoreEmptyError
 from tests.command import Run
 from tests.history_service import labels, matrix
@@ -451,7 +458,7 @@ def test_a_row_that_a_list_finds_for_another_id_is_damage(path: Path) -> None:
     uses: tuple[Callable[[], object], ...] = (
         lambda: store.page("animals"),
         lambda: list(store.tables("animals")),
-        lambda: store.baseline("animals", latest, model=None),
+        lambda: store.baseline(Candidate("animals"), latest),
     )
     for use in uses:
         with pytest.raises(StoreDamagedError):

@@ -16,11 +16,7 @@ from rprime.application.request import (
     notes_of,
     reference_of,
 )
-from rprime.application.stored_options import (
-    CandidateOrigin,
-    comparison_options,
-    stored_prevalence_of,
-)
+from rprime.application.stored_options import comparison_options, stored_prevalence_of
 from rprime.core.comparison.alignment import Side, comparability
 from rprime.core.gates.sliced import Slice, side_of_slice, sides_of_slice
 from rprime.core.populations.population import Population
@@ -36,7 +32,7 @@ from rprime.settings import Limits
 if TYPE_CHECKING:
     # Who compares in-process has no history, and needs no database for it.
     from rprime.application.stored_sides import VisibleHistory
-    from rprime.store import BaselineQuery, StoredEvaluation
+    from rprime.store import StoredEvaluation
 
 PARTS = ("candidate", "baseline", "options")
 SLICES_APART = Warning(
@@ -118,8 +114,8 @@ def assess(
             from rprime.application.stored_sides import with_side  # noqa: PLC0415 (see above)
 
             history, anchor = _opened(history), place != "/baseline"
-            origin = _origin(history, candidate, query, place)
-            assessment = with_side(assessment, history.open(), origin, query, anchor=anchor)
+            sought_for = history.candidate_of(candidate.stored, query, place)
+            assessment = with_side(assessment, history.open(), sought_for, query, anchor=anchor)
     if wanted.slice:
         assessment = _at_slice(assessment, wanted.slice)
     if wanted.prevalence is not None:
@@ -202,26 +198,6 @@ def _other_side(
     if candidate.evidence is None:
         return evidence.read(other, limits)
     return evidence.read_baseline(other, source, candidate.evidence, limits)
-
-
-def _origin(
-    history: "VisibleHistory", candidate: CandidateSide, query: "BaselineQuery", place: str
-) -> CandidateOrigin:
-    """Return where to look a query up: in the project of an id, or in that of the candidate."""
-    if query.by == "evaluation":
-        named = history.find(query.name)
-        if named is None:
-            # The same for an evaluation that the caller may not see.
-            detail = "You have no evaluation with this id."
-            violation = Violation(f"{place}/evaluation", "baseline_not_found", detail)
-            raise Problem("baseline_not_found", detail, errors=[violation])
-        return CandidateOrigin(named.project)
-    stored = candidate.stored
-    if stored is None:
-        detail = "A name is looked up in the project of a stored candidate; else give an id."
-        raise refuse(place, "needs_project", detail)
-    run = stored.id, stored.commit, stored.input_digest
-    return CandidateOrigin(stored.project, stored.model, *run)
 
 
 def _opened(history: "VisibleHistory | None") -> "VisibleHistory":

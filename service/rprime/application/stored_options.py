@@ -57,21 +57,6 @@ class StoreRequest:
     large: bool = True
 
 
-@dataclass(frozen=True)
-class CandidateOrigin:
-    """What the meaning of a stored baseline depends on.
-
-    Without a model the candidate is compared with evaluations without one.
-    """
-
-    project: str
-    model: str | None = None
-    id: str | None = None
-    """To name the candidate in a command; None if it is not stored."""
-    commit: str | None = None
-    input_digest: str | None = None
-
-
 def write_options(options: Options, gates: Gates | None) -> bytes:
     """Write options and gates as JSON, the same bytes for the same request."""
     document: dict[str, Any] = {"options": _changed(options)}

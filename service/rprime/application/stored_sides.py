@@ -7,15 +7,15 @@ from typing import Any
 import orjson
 
 from rprime.application.assessment import Assessment, BaselineSide
-from rprime.application.stored_options import CandidateOrigin, stored_prevalence_of
+from rprime.application.stored_options import stored_prevalence_of
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates.sliced import Slice
-from rprime.problems.problem import Problem, Violation, pointer
+from rprime.problems.problem import Problem, Violation, pointer, refuse
 from rprime.store import (
     BaselineNotFoundError,
     BaselineQuery,
+    Candidate,
     EvaluationMissingError,
-    Run,
     Store,
     StoredEvaluation,
     is_id,
@@ -41,11 +41,29 @@ class VisibleHistory:
             return None
         return stored if stored is not None and self.may_use(stored.project) else None
 
+    def candidate_of(
+        self, stored: StoredEvaluation | None, query: BaselineQuery, place: str
+    ) -> Candidate:
+        """Return what to look a query up for: its project is that of an id, or of a candidate."""
+        if query.by == "evaluation":
+            named = self.find(query.name)
+            if named is None:
+                # The same for an evaluation that the caller may not see.
+                detail = "You have no evaluation with this id."
+                violation = Violation(f"{place}/evaluation", "baseline_not_found", detail)
+                raise Problem("baseline_not_found", detail, errors=[violation])
+            return Candidate(named.project)
+        if stored is None:
+            detail = "A name is looked up in the project of a stored candidate; else give an id."
+            raise refuse(place, "needs_project", detail)
+        run = stored.id, stored.commit, stored.input_digest
+        return Candidate(stored.project, stored.model, *run)
+
 
 def with_side(
     assessment: Assessment,
     store: Store,
-    origin: CandidateOrigin,
+    candidate: Candidate,
     query: BaselineQuery,
     *,
     anchor: bool = False,
@@ -55,8 +73,7 @@ def with_side(
     Problem 404 if it does not exist.
     """
     try:
-        run = Run(origin.id, origin.commit, origin.input_digest)
-        found = store.baseline(origin.project, query, model=origin.model, run=run)
+        found = store.baseline(candidate, query)
     except BaselineNotFoundError as error:
         place = pointer(*(("gates", "anchor") if anchor else ("baseline",)), query.by)
         detail = "This names no stored evaluation."
@@ -65,7 +82,7 @@ def with_side(
     stored = found.evaluation
     if stored is None:
         mend = "" if found.command is None else f" To set one: `{found.command}`."
-        why = found.why + mend.replace("{id}", origin.id or "ID")
+        why = found.why + mend.replace("{id}", candidate.id or "ID")
         if anchor:
             return replace(assessment, missing_anchor=why)
         return replace(assessment, missing=why)

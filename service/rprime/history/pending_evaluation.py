@@ -12,12 +12,7 @@ from rprime import __version__
 from rprime.application.assessment import Assessment
 from rprime.application.population import stored_prevalence
 from rprime.application.request import EvaluationRequest
-from rprime.application.stored_options import (
-    CandidateOrigin,
-    StoreRequest,
-    stored_prevalence_of,
-    with_options,
-)
+from rprime.application.stored_options import StoreRequest, stored_prevalence_of, with_options
 from rprime.application.stored_sides import with_side
 from rprime.core.evaluate import Evaluation
 from rprime.core.scores.summary import ScoreSummary
@@ -28,6 +23,7 @@ from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS
 from rprime.report.subject import ORIGIN, ReportSubject
 from rprime.store import EvaluationMissingError, NewEvaluation, Store, StoredEvaluation, ids, new_id
+from rprime.store.baselines import Candidate
 from rprime.store.packing import fits
 
 SCORES_NOT_KEPT = Warning(
@@ -88,14 +84,14 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
         store_request, id=new_id(), is_first=store.is_empty(project), keeps_slices=keeps
     )
     own, digest = evaluation_request.given, evaluation_request.evidence.input_digest
-    origin = CandidateOrigin(project, own.model, store_request.id, own.commit, digest)
+    candidate = Candidate(project, own.model, store_request.id, own.commit, digest)
     evaluation_request = replace(evaluation_request, store_request=store_request)
     if store_request.prevalence_of is not None:
         evaluation_request = _with_prevalence(evaluation_request, store, store_request)
         assessment = evaluation_request.assessment
     for query, anchor in ((store_request.reference, False), (store_request.anchor, True)):
         if assessment is not None and query is not None:
-            assessment = with_side(assessment, store, origin, query, anchor=anchor)
+            assessment = with_side(assessment, store, candidate, query, anchor=anchor)
     if assessment is not None and _counts(assessment):
         fingerprint = assessment.candidate.fingerprint or ""
         assessment = replace(assessment, look=store.looks(project, fingerprint) + 1)

@@ -11,7 +11,7 @@ from rprime.store.aliases import (
     AliasPut,
     Expected,
 )
-from rprime.store.baselines import Baseline, BaselineNotFoundError, BaselineQuery, Run
+from rprime.store.baselines import Baseline, BaselineNotFoundError, BaselineQuery, Candidate
 from rprime.store.database import STATES, DatabaseOptions, StoreHealth
 from rprime.store.errors import (
     StoreDamagedError,

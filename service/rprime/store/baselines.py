@@ -56,9 +56,14 @@ class Baseline:
 
 
 @dataclass(frozen=True)
-class Run:
-    """What other runs of a candidate share with it; None where it is unknown."""
+class Candidate:
+    """What a baseline is sought for, and what its other runs share with it; None: unknown.
 
+    Without a model it is compared with evaluations without one.
+    """
+
+    project: str
+    model: str | None = None
     id: str | None = None
     commit: str | None = None
     input_digest: str | None = None
@@ -73,14 +78,14 @@ class _Scope:
     """Where a baseline is sought: the evaluations of one model of a project.
 
     The model is None for those without one, and own if it is that of the candidate.
-    `branch` and `latest` skip other runs of the candidate.
+    `branch` and `latest` skip other runs of the candidate, which shares nothing with other models.
     """
 
     connection: Connection
     project: str
     model: str | None
     is_own: bool
-    run: Run
+    candidate: Candidate
 
     @property
     def fits(self) -> tuple[ColumnElement[bool], ...]:
@@ -123,22 +128,16 @@ class _Scope:
         return f"rprime evaluate FILE --project {quote(self.project)}{model}{more}"
 
 
-def resolve(
-    connection: Connection,
-    project: str,
-    query: BaselineQuery,
-    *,
-    model: str | None,
-    run: Run = Run(),
-) -> Baseline:
-    """Find the evaluation that a candidate of a model has as its baseline, with the reason.
+def resolve(connection: Connection, candidate: Candidate, query: BaselineQuery) -> Baseline:
+    """Find the evaluation that a candidate has as its baseline, with the reason.
 
     `BaselineNotFoundError` if there is no such id, version, alias or model. An alias of a model
     that has no alias yet, and any evaluation of a model that has none yet, are no errors.
     """
-    named = model if query.model is None else query.model
-    is_own = named == model
-    scope = _Scope(connection, project, named, is_own=is_own, run=run if is_own else Run())
+    project, own = candidate.project, candidate.model
+    model = own if query.model is None else query.model
+    sought_for = candidate if model == own else Candidate(project)
+    scope = _Scope(connection, project, model, is_own=model == own, candidate=sought_for)
     return _RESOLVERS[query.by](scope, query.name)
 
 
@@ -204,7 +203,7 @@ def _newest_not_skipped(scope: _Scope, where: str, *fits: ColumnElement[bool]) -
     while rows:
         for row in rows:
             check(row)
-            reason = _of_candidate(row, scope.run) or _skipped(row)
+            reason = _of_candidate(row, scope.candidate) or _skipped(row)
             if reason is None:
                 why = f"It is the newest evaluation {where} that is not skipped; "
                 why += f"skipped newer ones: {listed(skipped)}." if skipped else _NONE_SKIPPED
@@ -216,16 +215,17 @@ def _newest_not_skipped(scope: _Scope, where: str, *fits: ColumnElement[bool]) -
     return Baseline(None, f"Every evaluation {where} is skipped: {listed(skipped)}.")
 
 
-def _of_candidate(row: Row[Any], run: Run) -> str | None:
+def _of_candidate(row: Row[Any], candidate: Candidate) -> str | None:
     """Return why an evaluation is another run of the candidate, or else None.
 
     An undecided gate that is run again must not pass because it is compared with its first run.
     """
-    if row.id == run.id:
+    if row.id == candidate.id:
         return "it is the candidate"
-    if row.commit is not None and row.commit == run.commit:
+    if row.commit is not None and row.commit == candidate.commit:
         return "it is of the same commit"
-    if row.verdict == "inconclusive" and digest_text(row.input_digest) == run.input_digest:
+    same = digest_text(row.input_digest) == candidate.input_digest
+    if same and row.verdict == "inconclusive":
         return "it has the same predictions, and its gate was inconclusive"
     return None
 
