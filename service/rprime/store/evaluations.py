@@ -86,6 +86,7 @@ def get(connection: Connection, identifier: str) -> StoredEvaluation:
 def evaluation_of(row: Row[Any]) -> StoredEvaluation:
     """Turn a row of `whole` into an evaluation."""
     labels = labels_of(row.labels_content)
+    documents: dict[str, Any] = {name: expand(getattr(row, name)) for name in JSON_COLUMNS}
     return StoredEvaluation(
         **_shown(row),
         labels=labels,
@@ -93,10 +94,7 @@ def evaluation_of(row: Row[Any]) -> StoredEvaluation:
         input_digest=digest_text(row.input_digest),
         engine_version=row.engine_version,
         options=present(row.options_content),
-        source=expand(row.source),
-        gate=expand(row.gate),
-        comparison=expand(row.comparison),
-        extras=expand(row.extras),
+        **documents,
     )
 
 

@@ -6,20 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from rprime.store import ids, project_sizes
+from rprime.store import ids, project_sizes, schema
 from rprime.store.dialects import insert, quiesce
 from rprime.store.evaluations import SUMMARY, check
 from rprime.store.records import ModelSummary, Project, check_names
-from rprime.store.schema import (
-    alias_changes,
-    aliases,
-    evaluations,
-    looks,
-    projects,
-    replays,
-    shared,
-)
-from rprime.store.schema import project_sizes as sizes
 
 MOST_IN_A_STEP = 500
 """Evaluations deleted in one transaction; bounds the wait of other writers."""
@@ -27,7 +17,8 @@ MOST_IN_A_STEP = 500
 SETTINGS = {"badge_public": False, "keeps_slices": True}
 """The settings of a project, and what they are unless they are set."""
 
-_of = evaluations.c
+_of = schema.evaluations.c
+_settings = schema.projects.c
 
 
 class ProjectMissingError(Exception):
@@ -59,18 +50,15 @@ def read_all(connection: Connection) -> tuple[Project, ...]:
     """List every project that has an evaluation or a setting, by name, with their counts."""
     grouped = select(_of.project, func.count(), func.max(_of.id)).group_by(_of.project)
     found = {row[0]: (row[1], row[2]) for row in connection.execute(grouped)}
-    stored = {row.project: row.bytes for row in connection.execute(select(sizes))}
-    chosen = {row.name: row for row in connection.execute(select(projects))}
-    return tuple(
-        Project(
-            name=name,
-            evaluations=found.get(name, (0, None))[0],
-            newest=found.get(name, (0, None))[1],
-            bytes=stored.get(name, 0),
-            **{s: getattr(chosen[name], s) if name in chosen else d for s, d in SETTINGS.items()},
-        )
-        for name in sorted(found.keys() | chosen.keys())
-    )
+    stored = {row.project: row.bytes for row in connection.execute(select(schema.project_sizes))}
+    chosen = {row.name: row for row in connection.execute(select(schema.projects))}
+    projects = []
+    for name in sorted(found.keys() | chosen.keys()):
+        number, newest = found.get(name, (0, None))
+        own = {s: getattr(chosen.get(name), s, unset) for s, unset in SETTINGS.items()}
+        size = stored.get(name, 0)
+        projects.append(Project(name=name, evaluations=number, newest=newest, bytes=size, **own))
+    return tuple(projects)
 
 
 def models(connection: Connection, name: str) -> tuple[ModelSummary, ...]:
@@ -94,7 +82,7 @@ def has_evaluation(connection: Connection, name: str) -> bool:
 
 def setting(connection: Connection, name: str, column: str) -> bool:
     """Return a setting of a project, one of `SETTINGS`."""
-    found = connection.scalar(select(projects.c[column]).where(projects.c.name == name))
+    found = connection.scalar(select(_settings[column]).where(_settings.name == name))
     return SETTINGS[column] if found is None else found
 
 
@@ -102,14 +90,14 @@ def put_settings(connection: Connection, name: str, /, **given: bool) -> None:
     """Change settings of a project; those that are not given stay as they are."""
     check_names(name)
     row = {"name": name, **given}
-    put = insert(projects).values(row)
+    put = insert(schema.projects).values(row)
     connection.execute(put.on_conflict_do_update(index_elements=["name"], set_=row))
 
 
 def delete(connection: Connection, name: str) -> int:
     """Delete everything of a project; return how many evaluations it had."""
     quiesce(connection)
-    is_set = select(projects.c.name).where(projects.c.name == name)
+    is_set = select(_settings.name).where(_settings.name == name)
     if not has_evaluation(connection, name) and connection.scalar(is_set) is None:
         raise ProjectMissingError
     return clear(connection, name)
@@ -118,10 +106,10 @@ def delete(connection: Connection, name: str) -> int:
 def clear(connection: Connection, name: str) -> int:
     """Delete what a project has, if anything; return how many evaluations."""
     quiesce(connection)
-    for table in (aliases, alias_changes, looks, replays):
+    for table in (schema.aliases, schema.alias_changes, schema.looks, schema.replays):
         connection.execute(table.delete().where(table.c.project == name))
-    connection.execute(projects.delete().where(projects.c.name == name))
-    deleted = connection.execute(evaluations.delete().where(_of.project == name)).rowcount
+    connection.execute(schema.projects.delete().where(_settings.name == name))
+    deleted = connection.execute(schema.evaluations.delete().where(_of.project == name)).rowcount
     drop_unused(connection)
     project_sizes.clear(connection, name)
     return deleted
@@ -129,18 +117,14 @@ def clear(connection: Connection, name: str) -> int:
 
 def unwanted(connection: Connection, name: str, keep: Retention) -> tuple[list[str], Purged]:
     """Find what a purge deletes: the ids, oldest first, and the counts."""
-    total = select(func.count()).select_from(evaluations).where(_of.project == name)
+    counted = select(func.count()).select_from(schema.evaluations)
     outdated = [_of.project == name, *_outdated(name, keep)]
-    pointed = select(aliases.c.evaluation)
-    found = connection.scalars(
-        select(_of.id).where(*outdated, _of.id.not_in(pointed)).order_by(_of.id)
-    ).all()
-    aliased = select(func.count()).select_from(evaluations).where(*outdated, _of.id.in_(pointed))
-    return list(found), Purged(
-        deleted=len(found),
-        kept=(connection.scalar(total) or 0) - len(found),
-        aliased=connection.scalar(aliased) or 0,
-    )
+    pointed = select(schema.aliases.c.evaluation)
+    doomed = select(_of.id).where(*outdated, _of.id.not_in(pointed)).order_by(_of.id)
+    found = list(connection.scalars(doomed))
+    total = connection.scalar(counted.where(_of.project == name)) or 0
+    aliased = connection.scalar(counted.where(*outdated, _of.id.in_(pointed))) or 0
+    return found, Purged(deleted=len(found), kept=total - len(found), aliased=aliased)
 
 
 def delete_unaliased(connection: Connection, identifiers: Sequence[str]) -> int:
@@ -149,8 +133,8 @@ def delete_unaliased(connection: Connection, identifiers: Sequence[str]) -> int:
     rows = connection.execute(chosen).all()
     for row in rows:
         check(row)
-    found, pointed = {row.id: row for row in rows}, select(aliases.c.evaluation)
-    doomed = evaluations.delete().where(_of.id.in_(found), _of.id.not_in(pointed))
+    found, pointed = {row.id: row for row in rows}, select(schema.aliases.c.evaluation)
+    doomed = schema.evaluations.delete().where(_of.id.in_(found), _of.id.not_in(pointed))
     deleted = connection.scalars(doomed.returning(_of.id)).all()
     freed = (found[identifier] for identifier in deleted)
     project_sizes.change(connection, ((row.project, -row.bytes) for row in freed))
@@ -161,7 +145,7 @@ def drop_unused(connection: Connection) -> None:
     """Delete class names and options that no evaluation uses."""
     quiesce(connection)
     used = select(_of.labels).union(select(_of.options))
-    connection.execute(shared.delete().where(shared.c.key.not_in(used)))
+    connection.execute(schema.shared.delete().where(schema.shared.c.key.not_in(used)))
 
 
 def _outdated(name: str, keep: Retention) -> list[ColumnElement[bool]]:

@@ -2,104 +2,93 @@
 
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-)
+import sqlalchemy as sa
 
 # Sort by code point on PostgreSQL, too: identifiers by time, names the same everywhere.
-Name = Text().with_variant(Text(collation="C"), "postgresql")
+Name = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 
-def _table(name: str, *columns: Column[Any], comment: str | None = None) -> Table:
+def _table(name: str, *columns: sa.Column[Any], comment: str | None = None) -> sa.Table:
     """Declare a table whose key leads to its row itself.
 
     Not by a number, as SQLite does by default, that a flipped bit turns into that of another row.
     For large rows this is slow, so those of `evaluations` have a checksum instead.
     """
-    return Table(name, metadata, *columns, comment=comment, sqlite_with_rowid=False)
+    return sa.Table(name, metadata, *columns, comment=comment, sqlite_with_rowid=False)
 
 
-def _key(name: str, kind: Text | type[LargeBinary] = Name) -> Column[Any]:
-    return Column(name, kind, primary_key=True)
+def _key(name: str, kind: sa.Text | type[sa.LargeBinary] = Name) -> sa.Column[Any]:
+    return sa.Column(name, kind, primary_key=True)
 
 
-def _of_evaluation() -> Column[Any]:
-    return Column(
-        "evaluation", Name, ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True
+def _of_evaluation() -> sa.Column[Any]:
+    return sa.Column(
+        "evaluation", Name, sa.ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True
     )
 
 
 shared = _table(
     "shared",
-    _key("key", LargeBinary),
-    Column("content", LargeBinary, nullable=False),
+    _key("key", sa.LargeBinary),
+    sa.Column("content", sa.LargeBinary, nullable=False),
     comment="Class names and options, each once: most evaluations of a project have the same.",
 )
 
-evaluations = Table(
+evaluations = sa.Table(
     "evaluations",
     metadata,
     _key("id"),
-    Column("project", Name, nullable=False),
-    *(Column(name, Name) for name in ("model", "version", "branch", "commit")),
-    Column("tags", Text, nullable=False),
-    Column("test_set", Name),
-    Column("fingerprint", LargeBinary),
-    Column("verdict", Name),
-    Column("waived", Boolean, nullable=False),
-    Column("keeps_items", Boolean, nullable=False),
-    Column("engine_version", Text, nullable=False),
-    Column("input_digest", LargeBinary, nullable=False),
-    Column("submission", LargeBinary),
-    *(Column(name, LargeBinary, nullable=False) for name in ("labels", "options", "cells")),
-    *(Column(name, LargeBinary) for name in ("source", "gate", "comparison", "extras")),
-    Column("bytes", BigInteger, nullable=False),
-    Column("checksum", BigInteger, nullable=False),
+    sa.Column("project", Name, nullable=False),
+    *(sa.Column(name, Name) for name in ("model", "version", "branch", "commit")),
+    sa.Column("tags", sa.Text, nullable=False),
+    sa.Column("test_set", Name),
+    sa.Column("fingerprint", sa.LargeBinary),
+    sa.Column("verdict", Name),
+    sa.Column("waived", sa.Boolean, nullable=False),
+    sa.Column("keeps_items", sa.Boolean, nullable=False),
+    sa.Column("engine_version", sa.Text, nullable=False),
+    sa.Column("input_digest", sa.LargeBinary, nullable=False),
+    sa.Column("submission", sa.LargeBinary),
+    *(sa.Column(name, sa.LargeBinary, nullable=False) for name in ("labels", "options", "cells")),
+    *(sa.Column(name, sa.LargeBinary) for name in ("source", "gate", "comparison", "extras")),
+    sa.Column("bytes", sa.BigInteger, nullable=False),
+    sa.Column("checksum", sa.BigInteger, nullable=False),
     comment="Blobs have checksums of their own; `checksum` covers the other columns that are read.",
 )
 
 _of = evaluations.c
-Index("evaluations_submission", _of.submission)
-Index("evaluations_version", _of.project, _of.version, _of.id)
-Index("evaluations_branch", _of.project, _of.branch, _of.id)
+sa.Index("evaluations_submission", _of.submission)
+sa.Index("evaluations_version", _of.project, _of.version, _of.id)
+sa.Index("evaluations_branch", _of.project, _of.branch, _of.id)
 # SQLite tests every filter on this index alone, before it touches a row.
-Index(
+sa.Index(
     "evaluations_filters",
     *(_of[name] for name in ("project", "id", "model", "version", "branch")),
     *(_of[name] for name in ("test_set", "verdict", "tags")),
 ).ddl_if(dialect="sqlite")
 # PostgreSQL limits an entry to a third of a page, which long names and tags would exceed.
-Index("evaluations_project", _of.project, _of.id).ddl_if(dialect="postgresql")
+sa.Index("evaluations_project", _of.project, _of.id).ddl_if(dialect="postgresql")
 for _name in ("model", "test_set", "verdict"):
-    Index(f"evaluations_{_name}", _of.project, _of[_name], _of.id).ddl_if(dialect="postgresql")
+    sa.Index(f"evaluations_{_name}", _of.project, _of[_name], _of.id).ddl_if(dialect="postgresql")
 
-items = _table("items", _of_evaluation(), Column("content", LargeBinary, nullable=False))
+items = _table("items", _of_evaluation(), sa.Column("content", sa.LargeBinary, nullable=False))
 
 scores = _table(
     "scores",
     _of_evaluation(),
-    Column("content", LargeBinary, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
     comment="What is drawn of scores: thinned curves and bins.",
 )
 
 slices = _table(
     "slices",
     _of_evaluation(),
-    _key("key", LargeBinary),
-    Column("place", Integer, nullable=False),
-    Column("name", LargeBinary, nullable=False),
-    Column("content", LargeBinary, nullable=False),
+    _key("key", sa.LargeBinary),
+    sa.Column("place", sa.Integer, nullable=False),
+    sa.Column("name", sa.LargeBinary, nullable=False),
+    sa.Column("content", sa.LargeBinary, nullable=False),
     comment="A row for each slice: the history of one slice reads no others.",
 )
 
@@ -107,60 +96,60 @@ aliases = _table(
     "aliases",
     _key("project"),
     _key("name"),
-    Column("evaluation", Name, ForeignKey(evaluations.c.id), nullable=False, index=True),
-    Column("etag", Text, nullable=False),
-    Column("updated", BigInteger, nullable=False),
+    sa.Column("evaluation", Name, sa.ForeignKey(evaluations.c.id), nullable=False, index=True),
+    sa.Column("etag", sa.Text, nullable=False),
+    sa.Column("updated", sa.BigInteger, nullable=False),
 )
 
 alias_changes = _table(
     "alias_changes",
     _key("project"),
     _key("name"),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), index=True),
-    Column("changed", BigInteger, nullable=False),
-    Column("by", Name),
+    sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("evaluation", Name, sa.ForeignKey(evaluations.c.id, ondelete="CASCADE"), index=True),
+    sa.Column("changed", sa.BigInteger, nullable=False),
+    sa.Column("by", Name),
     comment="What each alias pointed at, from 1; nothing once it was deleted.",
 )
 
 looks = _table(
     "looks",
     _key("project"),
-    _key("fingerprint", LargeBinary),
-    Column("looks", Integer, nullable=False),
+    _key("fingerprint", sa.LargeBinary),
+    sa.Column("looks", sa.Integer, nullable=False),
 )
 
 replays = _table(
     "replays",
-    _key("key", LargeBinary),
-    Column("payload", LargeBinary, nullable=False),
-    Column("status", Integer, nullable=False),
-    Column("body", LargeBinary, nullable=False),
-    Column("evaluation", Name, nullable=False),
-    Column("project", Name, nullable=False),
-    Column("expires", BigInteger, nullable=False, index=True),
+    _key("key", sa.LargeBinary),
+    sa.Column("payload", sa.LargeBinary, nullable=False),
+    sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
+    sa.Column("evaluation", Name, nullable=False),
+    sa.Column("project", Name, nullable=False),
+    sa.Column("expires", sa.BigInteger, nullable=False, index=True),
     comment="What was answered to an Idempotency-Key.",
 )
 
 projects = _table(
     "projects",
     _key("name"),
-    Column("badge_public", Boolean, nullable=False, default=False),
-    Column("keeps_slices", Boolean, nullable=False, default=True),
+    sa.Column("badge_public", sa.Boolean, nullable=False, default=False),
+    sa.Column("keeps_slices", sa.Boolean, nullable=False, default=True),
     comment="Settings of the projects that have some.",
 )
 
 project_sizes = _table(
     "project_sizes",
     _key("project"),
-    Column("bytes", BigInteger, nullable=False),
+    sa.Column("bytes", sa.BigInteger, nullable=False),
     comment="The sum of `bytes` over the evaluations of each project.",
 )
 
-revoked_sessions = Table(
+revoked_sessions = sa.Table(
     "revoked_sessions",
     metadata,
     _key("id"),
-    Column("expires", BigInteger, nullable=False),
+    sa.Column("expires", sa.BigInteger, nullable=False),
     comment="Sessions of browsers that ended before they expired.",
 )

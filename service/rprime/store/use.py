@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from threading import Lock
 from time import monotonic
 
 
@@ -20,35 +19,24 @@ current_use: ContextVar[StoreUse | None] = ContextVar("store_use", default=None)
 """Of the request that is answered in this context, in its threads, too."""
 
 
-class _Waits:
-    """How many calls of this process wait for the store now."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._lock = Lock()
-
-    def change(self, by: int) -> None:
-        with self._lock:
-            self.count += by
-
-
-_waits = _Waits()
+_waits: set[object] = set()
+"""One for each call of this process that waits for the store now."""
 
 
 def is_waiting() -> bool:
     """Whether something in this process waits for the store, as for a disk that hangs."""
-    return _waits.count > 0
+    return bool(_waits)
 
 
 @contextmanager
 def waiting() -> Iterator[None]:
     """Count the time within as waiting for the store."""
-    use, since = current_use.get(), monotonic()
-    _waits.change(1)
+    use, since, call = current_use.get(), monotonic(), object()
+    _waits.add(call)
     try:
         yield
     finally:
-        _waits.change(-1)
+        _waits.remove(call)
         if use is not None:
             use.seconds += monotonic() - since
 

@@ -16,28 +16,17 @@ from alembic import op
 from rprime.core.gates.gate import JUDGED_VERDICTS
 from rprime.core.gates.result import Result
 from rprime.core.gates.sentences import gate_sentence
+from rprime.store import schema
 from rprime.store.compression import content_key, inflate, sealed, squeeze
 from rprime.store.dialects import Row
 from rprime.store.errors import decoding
 from rprime.store.evaluations import checked_row
-from rprime.store.schema import (
-    alias_changes,
-    aliases,
-    evaluations,
-    items,
-    looks,
-    metadata,
-    project_sizes,
-    projects,
-    replays,
-    shared,
-)
 
 revision = "2"
 down_revision = "1"
 
-_COPIED = (items, aliases, looks, projects)
-_TABLES = (shared, evaluations, replays, *_COPIED)
+_COPIED = (schema.items, schema.aliases, schema.looks, schema.projects)
+_TABLES = (schema.shared, schema.evaluations, schema.replays, *_COPIED)
 _ADDED = {"bytes", "checksum", "keeps_slices"}
 _ROWS = 500
 _FRAME = b"\x28\xb5\x2f\xfd"
@@ -52,22 +41,23 @@ def upgrade() -> None:
     for one in reversed(_TABLES):
         # Not renamed: indexes and constraints would keep the names that the new ones have.
         op.execute(f"CREATE TABLE v1_{one.name} AS SELECT * FROM {one.name}")  # noqa: S608 (ours)
-    for one in reversed(metadata.sorted_tables):
+    for one in reversed(schema.metadata.sorted_tables):
         one.drop(connection, checkfirst=True)
-    metadata.create_all(connection)
-    contents = {row["key"]: _content(row["content"]) for row in _rows(connection, _old(shared))}
-    _fill(connection, shared, {row["key"]: row for row in contents.values()}.values())
+    schema.metadata.create_all(connection)
+    shared = _rows(connection, _old(schema.shared))
+    contents = {row["key"]: _content(row["content"]) for row in shared}
+    _fill(connection, schema.shared, {row["key"]: row for row in contents.values()}.values())
     sizes: Counter[str] = Counter()
-    _fill(connection, evaluations, _evaluations(connection, contents, sizes))
-    _fill(connection, project_sizes, ({"project": p, "bytes": n} for p, n in sizes.items()))
-    answers = _rows(connection, _old(replays))
-    _fill(connection, replays, ({**row, "body": _squeezed(row["body"])} for row in answers))
+    _fill(connection, schema.evaluations, _evaluations(connection, contents, sizes))
+    _fill(connection, schema.project_sizes, ({"project": p, "bytes": n} for p, n in sizes.items()))
+    answers = _rows(connection, _old(schema.replays))
+    _fill(connection, schema.replays, ({**row, "body": _squeezed(row["body"])} for row in answers))
     for one in _COPIED:
         _fill(connection, one, map(dict, _rows(connection, _old(one))))
     # 0.1.0 did not keep the changes before the last one.
-    old, first = _old(aliases).c, sa.literal(1).label("number")
+    old, first = _old(schema.aliases).c, sa.literal(1).label("number")
     last = sa.select(old.project, old.name, old.evaluation, old.updated.label("changed"), first)
-    _fill(connection, alias_changes, map(dict, _rows(connection, last)))
+    _fill(connection, schema.alias_changes, map(dict, _rows(connection, last)))
     for one in _TABLES:
         op.drop_table(f"v1_{one.name}")
 
@@ -94,7 +84,7 @@ def _fill(connection: sa.Connection, target: sa.Table, rows: Iterable[Row]) -> N
 def _evaluations(
     connection: sa.Connection, contents: dict[bytes, Row], sizes: Counter[str]
 ) -> Iterator[Row]:
-    old, kept = _old(evaluations), _old(items)
+    old, kept = _old(schema.evaluations), _old(schema.items)
     joined = old.outerjoin(kept, kept.c.evaluation == old.c.id)
     query = sa.select(old, kept.c.content.label("kept")).select_from(joined)
     for found in _rows(connection, query):
