@@ -4,10 +4,8 @@ from typing import Any
 
 from rprime.evidence import MEDIA_TYPES
 from rprime.problems.problem import responses
-from rprime.routes.examples import CSV
+from rprime.routes.examples import CSV, Json
 from rprime.routes.negotiation import JSON, RENDERINGS
-
-Json = dict[str, Any]
 
 PROBLEMS = ("no_store", "invalid_request", "internal_error", "store_unavailable")
 """Problems of all routes that read the store."""

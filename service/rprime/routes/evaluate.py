@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
@@ -33,7 +32,7 @@ from rprime.routes.descriptions import (
     json_body,
     json_content,
 )
-from rprime.routes.examples import EXAMPLES
+from rprime.routes.examples import EXAMPLES, Json
 from rprime.routes.negotiation import JSON, rendered, wanted_format
 from rprime.routes.request_route import RequestRoute, check_repeated
 from rprime.routes.services import Services, get_services, get_store
@@ -98,7 +97,7 @@ _KEY = {
     "repetition gets the same answer anyway.",
     "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY},
 }
-_EVALUATE: dict[str, Any] = {
+_EVALUATE: Json = {
     "summary": "Evaluate a classifier",
     "description": _DESCRIPTION,
     "responses": {
@@ -190,6 +189,12 @@ async def _evaluated_apart(
     return await run_in_threadpool(evaluate_body, body, options)
 
 
+_REQUESTS: Json = {"type": "array", "description": "Each is what `POST /v1/evaluate` takes."}
+_REQUESTS |= {"minItems": 1, "maxItems": 100, "items": one_of(EVALUATE_REQUESTS)}
+_BATCH: Json = {"type": "object", "additionalProperties": False}
+_BATCH |= {"required": ["requests"], "properties": {"requests": _REQUESTS}}
+
+
 @router.post(
     "/v1/evaluate/batch",
     summary="Evaluate many classifiers at once",
@@ -203,21 +208,7 @@ async def _evaluated_apart(
     openapi_extra={
         "parameters": [_INCLUDE, _KEY],
         **json_body(
-            {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["requests"],
-                "properties": {
-                    "requests": {
-                        "type": "array",
-                        "description": "Each is what `POST /v1/evaluate` takes.",
-                        "minItems": 1,
-                        "maxItems": 100,
-                        "items": one_of(EVALUATE_REQUESTS),
-                    }
-                },
-            },
-            example={"requests": [sample["value"] for sample in EXAMPLES.values()]},
+            _BATCH, example={"requests": [sample["value"] for sample in EXAMPLES.values()]}
         ),
     },
 )

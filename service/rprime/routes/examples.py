@@ -10,87 +10,73 @@ from rprime.application import read_request
 from rprime.application.reproduction import printed_table
 from rprime.settings import Limits
 
+Json = dict[str, Any]
 
-def _matrix(name: str) -> dict[str, Any]:
+
+def _matrix(name: str) -> Json:
     """Return a table of the R' paper as evidence."""
     _, table = printed_table(name)
     return {"confusion_matrix": table.cells.counts.astype(int).tolist()}
 
 
+def _example(summary: str, value: str | Json) -> Json:
+    return {"summary": summary, "value": value}
+
+
 MNIST = _matrix("table4_mnist_lenet5")
 MNIST_BEFORE = _matrix("table7_mnist_before")
 MNIST_AFTER = _matrix("table7_mnist_after")
-GATES: dict[str, Any] = {"rules": [{"index": "r_prime", "classes": "all", "max_drop": 0.05}]}
+GATES: Json = {"rules": [{"index": "r_prime", "classes": "all", "max_drop": 0.05}]}
 SHORT = {
     "indices": ["accuracy", "r_prime", "weighted_kappa", "macro_f1", "precision"],
     "kappa_weights": "linear",
 }
-LABELS: dict[str, Any] = {
+LABELS: Json = {
     "y_true": ["cat", "cat", "dog", "dog", "dog", "horse"],
     "y_pred": ["cat", "dog", "dog", "dog", None, "horse"],
 }
+_PETS = {"labels": ["cat", "dog"]}
+_CELLS = [[0, 0, 50], [1, 1, 30], [1, 2, 4], [2, 2, 9]]
+_SCORES = [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4], [0.8, 0.2]]
+_OTHER_LABELS = {"y_pred": ["cat", "cat", "dog", "cat", "dog", "horse"]}
+_OTHER_TABLE = {**_PETS, "confusion_matrix": [[460, 40], [20, 480]]}
+_REGIONS = {"region": ["EU", "EU", "EU", "US", "US", "US"]}
 
-EXAMPLES: dict[str, Any] = {
-    "confusion_matrix": {
-        "summary": "LeNet-5 on MNIST: table 4 of Zhang, Su, Dou 2021, some of the indices",
-        "value": {**MNIST, **SHORT},
-    },
-    "labels": {"summary": "The labels of six items, one of them unclassified", "value": LABELS},
-    "cells": {
-        "summary": "The nonzero cells of a table",
-        "value": {
-            "labels": ["a", "b", "c"],
-            "cells": [[0, 0, 50], [1, 1, 30], [1, 2, 4], [2, 2, 9]],
-        },
-    },
-    "scores": {
-        "summary": "The scores of four items for each class, and all curves",
-        "value": {
-            "labels": ["cat", "dog"],
-            "y_true": ["cat", "dog", "dog", "cat"],
-            "y_score": [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4], [0.8, 0.2]],
-            "curves": True,
-        },
-    },
-    "baseline": {
-        "summary": "Two models on the same items",
-        "value": {**LABELS, "baseline": {"y_pred": ["cat", "cat", "dog", "cat", "dog", "horse"]}},
-    },
-    "gate": {
-        "summary": "May a class have lost 0.05 of its R'?",
-        "value": {
-            "labels": ["cat", "dog"],
-            "confusion_matrix": [[450, 50], [90, 410]],
-            "baseline": {"labels": ["cat", "dog"], "confusion_matrix": [[460, 40], [20, 480]]},
-            "gates": GATES,
-        },
-    },
-    "slices": {
-        "summary": "The same labels by region",
-        "value": {**LABELS, "slices": {"region": ["EU", "EU", "EU", "US", "US", "US"]}},
-    },
-    "population": {
-        "summary": "Where nine of ten items are cats",
-        "value": {
-            "labels": ["cat", "dog"],
-            "confusion_matrix": [[80, 20], [10, 90]],
-            "population": {"prevalence": {"cat": 0.9, "dog": 0.1}},
-        },
-    },
+EXAMPLES: Json = {
+    "confusion_matrix": _example(
+        "LeNet-5 on MNIST: table 4 of Zhang, Su, Dou 2021, some of the indices", {**MNIST, **SHORT}
+    ),
+    "labels": _example("The labels of six items, one of them unclassified", LABELS),
+    "cells": _example("The nonzero cells of a table", {"labels": ["a", "b", "c"], "cells": _CELLS}),
+    "scores": _example(
+        "The scores of four items for each class, and all curves",
+        {**_PETS, "y_true": ["cat", "dog", "dog", "cat"], "y_score": _SCORES, "curves": True},
+    ),
+    "baseline": _example("Two models on the same items", {**LABELS, "baseline": _OTHER_LABELS}),
+    "gate": _example(
+        "May a class have lost 0.05 of its R'?",
+        {**_PETS, "confusion_matrix": [[450, 50], [90, 410]]}
+        | {"baseline": _OTHER_TABLE, "gates": GATES},
+    ),
+    "slices": _example("The same labels by region", {**LABELS, "slices": _REGIONS}),
+    "population": _example(
+        "Where nine of ten items are cats",
+        {**_PETS, "confusion_matrix": [[80, 20], [10, 90]]}
+        | {"population": {"prevalence": {"cat": 0.9, "dog": 0.1}}},
+    ),
 }
 CSV = {
-    "labels": {
-        "summary": "Labels; the last item is unclassified",
-        "value": "y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\ndog,\n",
-    },
-    "scores": {
-        "summary": "Scores of each class",
-        "value": "y_true,score:cat,score:dog\ncat,0.9,0.1\ndog,0.3,0.7\ndog,0.6,0.4\n",
-    },
-    "baseline": {
-        "summary": "Two models on the same items, and a slice",
-        "value": "y_true,y_pred,y_pred_baseline,slice:region\ncat,cat,dog,EU\ndog,dog,dog,US\n",
-    },
+    "labels": _example(
+        "Labels; the last item is unclassified", "y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\ndog,\n"
+    ),
+    "scores": _example(
+        "Scores of each class",
+        "y_true,score:cat,score:dog\ncat,0.9,0.1\ndog,0.3,0.7\ndog,0.6,0.4\n",
+    ),
+    "baseline": _example(
+        "Two models on the same items, and a slice",
+        "y_true,y_pred,y_pred_baseline,slice:region\ncat,cat,dog,EU\ndog,dog,dog,US\n",
+    ),
 }
 EVALUATION = "01k9d3hv5gw2zj4t8x6c7m1n0p"
 _CHAMPION = "01k9d3hv5gw2zj4t8x6c7m1n0q"
@@ -111,25 +97,15 @@ _PARAMETERS: dict[str, tuple[str, object]] = {
 _FIGURES = {"getEvaluationFigure": "confusion", "getProjectFigure": "trend"}
 
 
-def _stored(evaluation: str, version: str, counts: list[list[int]]) -> dict[str, Any]:
+def _stored(evaluation: str, version: str, counts: list[list[int]]) -> Json:
     """Return an evaluation as a line of an export."""
-    given = {
-        "id": evaluation,
-        "project": "digits",
-        "model": "svc",
-        "version": version,
-        "branch": "main",
-        "test_set": "digits-1",
-        "engine_version": __version__,
-        "waived": False,
-        "tags": [],
-        "input_digest": f"sha256:{version * 64}",
-        "options": {"options": {}},
-        "labels": ["cat", "dog"],
-        "table": {"weighted": False, "counts": counts},
-    }
+    names = {"id": evaluation, "project": "digits", "model": "svc", "version": version}
+    names |= {"branch": "main", "test_set": "digits-1", "engine_version": __version__}
+    content: Json = {"waived": False, "tags": [], "input_digest": f"sha256:{version * 64}"}
+    content |= {"options": {"options": {}}, "labels": ["cat", "dog"]}
+    content |= {"table": {"weighted": False, "counts": counts}}
     absent = "commit verdict fingerprint submission source gate comparison extras items"
-    return {"evaluation": given | dict.fromkeys(absent.split())}
+    return {"evaluation": names | content | dict.fromkeys(absent.split())}
 
 
 HISTORY = "\n".join(
@@ -144,7 +120,7 @@ HISTORY = "\n".join(
 """An export that has what the other examples name, so that all succeed after its import."""
 
 
-def add_examples(document: dict[str, Any]) -> None:
+def add_examples(document: Json) -> None:
     """Add examples and descriptions of parameters, and a report, to an OpenAPI document.
 
     Computed only for the document, so that the service starts without it.

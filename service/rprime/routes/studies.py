@@ -48,25 +48,15 @@ _CSV = "y_true,y_pred,slice:device,slice:age\n" + "".join(
     for i in range(150)
 )
 _MULTICLASS = ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]
+_POSTED = {
+    "r_prime": [0.3165, 0.6898, 0.8741, 0.8689, 0.9662],
+    "kappa": [0.2384, 0.6551, 0.8601, 0.8543, 0.9624],
+    "macro_precision": [0.2731, 0.8007, 0.886, 0.897, 0.9658],
+}
+_STORED = {"project": "digits", "branch": "main", "indices": list(_POSTED)}
 _AGREEMENTS = {
-    "posted": {
-        "summary": "Values of five models",
-        "value": {
-            "values": {
-                "r_prime": [0.3165, 0.6898, 0.8741, 0.8689, 0.9662],
-                "kappa": [0.2384, 0.6551, 0.8601, 0.8543, 0.9624],
-                "macro_precision": [0.2731, 0.8007, 0.886, 0.897, 0.9658],
-            }
-        },
-    },
-    "stored": {
-        "summary": "The evaluations of a project",
-        "value": {
-            "project": "digits",
-            "branch": "main",
-            "indices": ["r_prime", "kappa", "macro_precision"],
-        },
-    },
+    "posted": {"summary": "Values of five models", "value": {"values": _POSTED}},
+    "stored": {"summary": "The evaluations of a project", "value": _STORED},
 }
 _SEARCHED = {
     "index": "accuracy",
