@@ -168,15 +168,9 @@ class Assessment:
         """The verdict of the gate, where there is one."""
         if self.gate is None:
             return None
-        today = datetime.now(UTC).date()
+        sides, today = (self.candidate, self.comparison), datetime.now(UTC).date()
         return run_gate(
-            self.gate,
-            self.candidate,
-            self.comparison,
-            self.compared,
-            today=today,
-            look=self.look,
-            anchor=self.anchor,
+            self.gate, *sides, self.compared, today=today, look=self.look, anchor=self.anchor
         )
 
     @property

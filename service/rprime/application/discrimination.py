@@ -22,14 +22,10 @@ MOST_WORK = 30_000_000
 
 _P = [0.0, 0.25, 0.5, 0.75, 1.0]
 _OF_CLASS = (
-    "recall",
-    "precision",
-    "specificity",
-    "negative_predictive_value",
-    "f1",
-    "jaccard",
-    "icsi",
+    *("recall", "precision", "specificity", "negative_predictive_value"),
+    *("f1", "jaccard", "icsi"),
 )
+_OVERALL = ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -52,11 +48,7 @@ FIGURES = {
         "class",
         {"indices": _of_classes(1, 2, keys=_OF_CLASS)},
     ),
-    2: PrintedFigure(
-        "Overall indices, three balanced classes",
-        "condition",
-        {"indices": ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]},
-    ),
+    2: PrintedFigure("Overall indices, three balanced classes", "condition", {"indices": _OVERALL}),
     3: PrintedFigure(
         "F1 of classes 1 and 3 for several imbalances p",
         "index",

@@ -171,10 +171,7 @@ class PendingEvaluation:
         return NewEvaluation(
             id=self.id,
             project=self.store_request.project,
-            model=given.model,
-            version=given.version,
-            branch=given.branch,
-            commit=given.commit,
+            **{name: getattr(given, name) for name in ("model", "version", "branch", "commit")},
             tags=tuple(given.tags or ()),
             test_set=declared.id if declared else None,
             fingerprint=evidence.fingerprint or (declared.fingerprint if declared else None),

@@ -77,11 +77,12 @@ def _unfit(selection: Selection, stacks: list[Stack]) -> Iterator[Violation]:
 
 def _models(found: StoredValues) -> Models:
     """Return stored evaluations as the models of a study, oldest first."""
-    named = {
-        identifier: (model, version)
+    members = ("evaluation", "model", "version", "created_at")
+    rows = sorted(
+        (one, model, version, ids.created_at(one))
         for stack in found.stacks
-        for identifier, model, version in zip(stack.ids, stack.models, stack.versions, strict=True)
-    }
+        for one, model, version in zip(stack.ids, stack.models, stack.versions, strict=True)
+    )
     keys = [entry.key for entry in found.selection.per_class]
     column = {label: i for i, label in enumerate(found.labels)}
     return Models(
@@ -92,15 +93,5 @@ def _models(found: StoredValues) -> Models:
             for label in sorted(column)
             if keys
         },
-        {
-            "evaluations": [
-                {
-                    "evaluation": one,
-                    "model": named[one][0],
-                    "version": named[one][1],
-                    "created_at": ids.created_at(one),
-                }
-                for one in found.ids
-            ]
-        },
+        {"evaluations": [dict(zip(members, row, strict=True)) for row in rows]},
     )

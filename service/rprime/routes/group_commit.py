@@ -5,22 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rprime.store import Outcome, Packed, Store, Stored
+from rprime.store.writer import resolve
 
 Waiting = tuple[Packed, "asyncio.Future[Stored]"]
 Known = tuple["asyncio.Future[Stored]", Outcome]
 
 LONGEST_WAIT = 0.004
 """Seconds that an answer waits for the others of its group: about one commit."""
-
-
-def resolve(future: "asyncio.Future[Stored]", outcome: Outcome) -> None:
-    """Set the result or the exception of a future that somebody may still wait for."""
-    if future.done():
-        return
-    if isinstance(outcome, Exception):
-        future.set_exception(outcome)
-    else:
-        future.set_result(outcome)
 
 
 class GroupCommit:

@@ -31,14 +31,8 @@ from rprime.store import (
     ProjectMissingError,
     ProjectQuotaError,
     Store,
-    StoreDamagedError,
-    StoreError,
-    StoreFullError,
     StoreHealth,
-    StoreLockedError,
-    StoreMovedError,
-    StoreTimeoutError,
-    StoreUnavailableError,
+    errors,
     open_store,
 )
 from rprime.store.ids import created_at
@@ -78,7 +72,9 @@ class StoreHandle:
         self._options = options
         self.group_commit = GroupCommit()
         self._store: Store | None = None
-        self._failure: StoreError = StoreUnavailableError(text="The store is not open.")
+        self._failure: errors.StoreError = errors.StoreUnavailableError(
+            text="The store is not open."
+        )
         self._opening: asyncio.Task[None] | None = None
         # Own threads: requests that wait for the store may occupy all others.
         self._checks = CapacityLimiter(1)
@@ -128,11 +124,11 @@ class StoreHandle:
             return
         try:
             await self._open()
-        except (StoreUnavailableError, StoreFullError) as exc:
+        except (errors.StoreUnavailableError, errors.StoreFullError) as exc:
             self._report(exc)
             self._opening = asyncio.create_task(self._keep_opening())
 
-    def _report(self, exc: StoreError) -> None:
+    def _report(self, exc: errors.StoreError) -> None:
         self._failure = exc
         log.warning("store_unavailable", detail=str(exc), error=exc.code)
 
@@ -140,7 +136,7 @@ class StoreHandle:
         store = await run_in_threadpool(open_store, self.url, options=self._options)
         store.database.health.observe_commit = self._observe_commit
         self._store = store
-        with suppress(StoreError, ValueError, OverflowError):
+        with suppress(errors.StoreError, ValueError, OverflowError):
             newest = await run_in_threadpool(store.newest)
             if newest is not None and created_at(newest) > datetime.now(UTC) + _CLOCK_SKEW:
                 log.warning("clock_behind", evaluation=newest, created_at=created_at(newest))
@@ -150,7 +146,7 @@ class StoreHandle:
             await asyncio.sleep(RETRY_SECONDS)
             try:
                 await self._open()
-            except StoreError as exc:
+            except errors.StoreError as exc:
                 self._report(exc)
         log.info("store_opened")
 
@@ -177,16 +173,16 @@ class StoreHandle:
         # One check at a time: if a disk hangs for ever, so do the threads that read from it.
         done, _ = await asyncio.wait({self._check}, timeout=CHECK_SECONDS)
         if not done:
-            is_locked = store.database.health.state == StoreLockedError.cause
-            kind = StoreLockedError if is_locked else StoreTimeoutError
+            is_locked = store.database.health.state == errors.StoreLockedError.cause
+            kind = errors.StoreLockedError if is_locked else errors.StoreTimeoutError
             raise kind(text="The store does not answer.")
         try:
             return self._check.result()
-        except StoreDamagedError as exc:
+        except errors.StoreDamagedError as exc:
             raise _unavailable(exc) from None
 
 
-def _unavailable(exc: StoreError) -> Problem:
+def _unavailable(exc: errors.StoreError) -> Problem:
     """Return the problem with the state and the text; the message may name a path or a host."""
     detail = f"State of the store: `{exc.cause}`. {exc.text}" if exc.text else None
     return Problem("store_unavailable", detail, headers={"Retry-After": str(exc.retry_after)})
@@ -196,14 +192,14 @@ def _unavailable(exc: StoreError) -> Problem:
 def _as_problem() -> Iterator[None]:
     try:
         yield
-    except StoreError as exc:
+    except errors.StoreError as exc:
         raise (problem_of(exc) or exc) from exc
 
 
 _KINDS: dict[type[Exception], str | Callable[[Any], Problem]] = {
-    StoreError: _unavailable,
-    StoreFullError: "store_full",
-    StoreDamagedError: "store_damaged",
+    errors.StoreError: _unavailable,
+    errors.StoreFullError: "store_full",
+    errors.StoreDamagedError: "store_damaged",
     EvaluationMissingError: "not_found",
     AliasMissingError: "not_found",
     ProjectMissingError: "not_found",
@@ -238,7 +234,7 @@ def problem_of(exc: Exception) -> Problem | None:
 
 async def _on_store_exception(request: Request, exc: Any) -> Response:  # noqa: ANN401 (of `_KINDS`)
     # The store itself has already logged that its file was moved.
-    if isinstance(exc, StoreError) and not isinstance(exc, StoreMovedError):
+    if isinstance(exc, errors.StoreError) and not isinstance(exc, errors.StoreMovedError):
         log.warning("store_failed", detail=str(exc), error=exc.code)
     return respond(problem_of(exc) or Problem("internal_error"), request_id_of(request))
 

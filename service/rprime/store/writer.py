@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
@@ -18,6 +18,9 @@ from rprime.store.database import Database
 from rprime.store.errors import translated
 from rprime.store.insertion import EvaluationExistsError, Outcome, Packed, put_all
 from rprime.store.project_sizes import counting
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -93,7 +96,7 @@ class Writer:
         """
         future: Future[T] = _promise()
         since = time.monotonic() - (0 if waits else self._database.lock_seconds)
-        self._enqueue([_Change(work, partial(_resolve, future), since)])
+        self._enqueue([_Change(work, partial(resolve, future), since)])
         return future
 
     def close(self) -> None:
@@ -222,7 +225,10 @@ def _promise() -> "Future[Any]":
     return future
 
 
-def _resolve(future: "Future[Any]", outcome: object) -> None:
+def resolve(future: "Future[Any] | asyncio.Future[Any]", outcome: object) -> None:
+    """Set the result or the exception of a future that somebody may still wait for."""
+    if future.done():
+        return
     if isinstance(outcome, Exception):
         future.set_exception(outcome)
     else:
