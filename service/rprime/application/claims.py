@@ -25,6 +25,11 @@ IMBALANCES = (0.0, 0.5, 1.0)
 CLOSE = 1e-9
 """Largest distance of two crossings that are the same."""
 
+Found = tuple[str, bool, str]
+"""The text of a claim, whether it holds, and the numbers."""
+Improved = Sequence[tuple[Any, Any]]
+"""Counts before and after an improvement."""
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -36,22 +41,17 @@ class Claim:
     numbers: str
 
 
-def check_claims(
-    models: Mapping[str, Any], improved: Sequence[tuple[Any, Any]]
-) -> tuple[Claim, ...]:
+def check_claims(models: Mapping[str, Any], improved: Improved) -> tuple[Claim, ...]:
     """Check every claim.
 
-    Given are the values of ten models by index, as the R' paper prints them, and tables of counts
-    before and after an improvement.
+    Given are the values of ten models by index, as the R' paper prints them, and tables.
     """
     claims = {ZHANG: _of_zhang(models, improved), LABATUT: _of_labatut()}
     return tuple(Claim(source, *found) for source, all_ in claims.items() for found in all_)
 
 
-def _of_zhang(
-    models: Mapping[str, Any], improved: Sequence[tuple[Any, Any]]
-) -> Iterator[tuple[str, bool, str]]:
-    """Yield claims about R': text, whether it holds, and the numbers."""
+def _of_zhang(models: Mapping[str, Any], improved: Improved) -> Iterator[Found]:
+    """Yield claims about R'."""
     others = list(models["agreement_with_r_prime"]["correlation"])
     values = np.array([models[name] for name in ("r_prime", *others)])
     pairs = [pair for pair in agreements(values) if pair.a == 0]
@@ -59,9 +59,7 @@ def _of_zhang(
     text = "Over ten models R' is close to AP, P, R, F-1 and kappa: table 6"
     numbers = f"correlations from {pearson:.4f}, root mean squared differences up to {rmse:.4f}"
     yield text, pearson > HIGH and rmse < FAR, numbers
-    opposed = {
-        found.b: found for found in disagreements(values, [1] * len(values), 0) if not found.a
-    }
+    opposed = {one.b: one for one in disagreements(values, [1] * len(values), 0) if not one.a}
     text = "R' orders the models as macro recall and kappa do"
     count = [opposed[b].count if b in opposed else 0 for b in range(1, len(values))]
     found = dict(zip(others, count, strict=True))
@@ -84,22 +82,18 @@ def _of_zhang(
     before, after = (np.concatenate(side) for side in zip(*weak, strict=True))
     text = "Classes with an R' below the overall one show what to improve: each of them rises"
     numbers = f"{(after > before).sum()} of {before.size} rise in {len(improved)} improvements"
-    yield (
-        text,
-        bool((after > before).all()),
-        f"{numbers}, by {(after - before).mean():.3f} in the mean",
-    )
+    numbers += f", by {(after - before).mean():.3f} in the mean"
+    yield text, bool((after > before).all()), numbers
 
 
-def _of_labatut() -> Iterator[tuple[str, bool, str]]:
-    """Yield the text of each claim, whether it holds, and the numbers."""
+def _of_labatut() -> Iterator[Found]:
     yield from _about_overall_indices()
     yield from _about_lines_of_classes()
     yield from _about_crossings_of_classes()
     yield _about_the_number_of_classes()
 
 
-def _about_overall_indices() -> Iterator[tuple[str, bool, str]]:
+def _about_overall_indices() -> Iterator[Found]:
     overall = ("accuracy", "kappa", "scott_pi_true_margin", "maxwell_re")
     found = {key: [_crossing(key, p=p) for p in IMBALANCES] for key in (*overall, "csi")}
     first = [found[key][0] for key in overall]
@@ -115,7 +109,7 @@ def _about_overall_indices() -> Iterator[tuple[str, bool, str]]:
     yield text, holds, numbers
 
 
-def _about_lines_of_classes() -> Iterator[tuple[str, bool, str]]:
+def _about_lines_of_classes() -> Iterator[Found]:
     f1, jaccard = (_line(key, 1).points for key in ("f1", "jaccard"))
     distance = float(abs(f1 - jaccard).max())
     text = "F1 and Jaccard of a class order classifiers alike"
@@ -130,13 +124,12 @@ def _about_lines_of_classes() -> Iterator[tuple[str, bool, str]]:
     yield text, set(prefers) == {"y"}, f"{prefers.count('y')} of {len(prefers)} prefer y"
 
 
-def _about_crossings_of_classes() -> Iterator[tuple[str, bool, str]]:
+def _about_crossings_of_classes() -> Iterator[Found]:
+    of_first = (("recall", 1), ("negative_predictive_value", 1))
+    of_second = (("specificity", 2), ("precision", 2))
     kept, changed = (
         [[_crossing(key, c, p=p) for p in IMBALANCES] for key, c in keys]
-        for keys in (
-            (("recall", 1), ("negative_predictive_value", 1)),
-            (("specificity", 2), ("precision", 2)),
-        )
+        for keys in (of_first, of_second)
     )
     strict = [_crossing("icsi", 1), _crossing("icsi", 2)]
     ends = [_crossing("recall", 1), _crossing("precision", 2)]
@@ -150,7 +143,7 @@ def _about_crossings_of_classes() -> Iterator[tuple[str, bool, str]]:
     yield text, holds, f"p = 0, 0.5, 1: {numbers}"
 
 
-def _about_the_number_of_classes() -> tuple[str, bool, str]:
+def _about_the_number_of_classes() -> Found:
     equal, unequal = ([_crossing("accuracy", p=p, k=k) for k in (3, 10)] for p in (0.0, 1.0))
     text = "The number of classes has a stronger effect when the classes are unbalanced"
     numbers = f"c_x of accuracy for k = 3, 10: {_shown(equal)} at p = 0, {_shown(unequal)} at p = 1"

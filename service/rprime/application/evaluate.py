@@ -62,11 +62,8 @@ Answer = RenderedReport | EvaluationRequest
 """A request whose evaluation must be stored before the answer has a `store_request`."""
 
 
-def answered(
-    evaluation_request: EvaluationRequest, payload: bytes, options: ResponseOptions
-) -> Answer:
+def answered(found: EvaluationRequest, payload: bytes, options: ResponseOptions) -> Answer:
     """Evaluate and render a request, or leave it to be stored first."""
-    found = evaluation_request
     if found.store_request is not None:
         return replace(found, store_request=replace(found.store_request, payload=payload))
     content = found.report(found.evaluate(), options.form, with_table=options.with_table)

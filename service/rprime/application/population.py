@@ -23,9 +23,7 @@ CLOSE = 1e-6
 """By how much shares may miss a sum of 1, because they are rounded."""
 
 
-def population_of(
-    asked: PopulationAsked, read: Evidence, gates: Gates | None = None
-) -> Population | None:
+def population_of(asked: PopulationAsked, read: Evidence, gates: Gates | None) -> Population | None:
     """Return the population that a request names; None if the store knows it."""
     refuse_evidence(read, weighed="cell_weights" in read.matrices)
     if asked.stored is not None:

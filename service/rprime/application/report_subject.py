@@ -54,14 +54,12 @@ def request_of_report(report: Report) -> EvaluationRequest:
     return read_request(orjson.dumps(body), Limits())
 
 
-def evaluated(
-    evaluation_request: EvaluationRequest, indices: Sequence[str] | None = None
-) -> Evaluation:
+def evaluated(given: EvaluationRequest, indices: Sequence[str] | None = None) -> Evaluation:
     """Evaluate a request with other indices; None: with its own."""
     if indices is None:
-        return evaluation_request.evaluate()
-    options = replace(evaluation_request.options, indices=tuple(indices))
-    return replace(evaluation_request, options=options).evaluate()
+        return given.evaluate()
+    options = replace(given.options, indices=tuple(indices))
+    return replace(given, options=options).evaluate()
 
 
 def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:

@@ -57,9 +57,7 @@ class Sessions:
     def read(self, cookie: str) -> Session | None:
         """Return the session of a cookie; None if it has expired or is not from this service."""
         try:
-            content, begun = self._cookies.unsign(
-                cookie, max_age=LASTS_SECONDS, return_timestamp=True
-            )
+            content, begun = self._cookies.unsign(cookie, LASTS_SECONDS, return_timestamp=True)
         except BadSignature:
             return None
         key, identifier = content.decode().split(".")

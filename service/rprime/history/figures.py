@@ -108,12 +108,12 @@ class HistoryFigure:
         if label is not None and not any(known):
             known = [label] * len(known)
         measured = [Measured.of(key, of) for key, of in zip(self.indices, known, strict=True)]
-        series = [
-            one.points(store, self.project, self.filters, self.query.limit) for one in measured
-        ]
-        for one, found in zip(measured, series, strict=True):
+        series = []
+        for one in measured:
+            found = one.points(store, self.project, self.filters, self.query.limit)
             if not found:
                 one.refuse_unknown(store, self.project, self.filters)
+            series.append(found)
         steps = _Steps(
             _Found(point.evaluation, point.model, point.version, point.verdict)
             for found in series
@@ -213,9 +213,7 @@ def _boxes_of_classes(history: ClassHistory) -> ClassHistory:
     )
 
 
-def _panels_of_classes(
-    histories: Sequence[ClassHistory], names: Sequence[str]
-) -> list[ClassHistory]:
+def _panels_of_classes(histories: list[ClassHistory], names: list[str]) -> list[ClassHistory]:
     """Return a panel for each class, with all indices; of many classes, for the worst ones."""
     first = histories[0]
     columns = sorted(first.weakest[:MOST_PANELS])

@@ -224,10 +224,9 @@ def _why(best: Point, held: list[Comparison], adjusted: Array, apart: Array) -> 
     parts = []
     if tied.size:
         closest = np.nanmin(tied) if np.isfinite(tied).any() else None
-        number = "no test exists" if closest is None else f"smallest p {closest:.3g}"
-        parts.append(
-            f"{plural(tied.size, 'version')} without a clear difference to {name} ({number})"
-        )
+        by = "no test exists" if closest is None else f"smallest p {closest:.3g}"
+        number = plural(tied.size, "version")
+        parts.append(f"{number} without a clear difference to {name} ({by})")
     if worse.size:
         number = plural(worse.size, "version")
         parts.append(f"{number} shown to be worse than {name} (largest p {worse.max():.3g})")

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -138,9 +138,7 @@ class PendingEvaluation:
     id: str
 
     @classmethod
-    def of(
-        cls, evaluation_request: EvaluationRequest, evaluation: Evaluation
-    ) -> "PendingEvaluation":
+    def of(cls, evaluation_request: EvaluationRequest, evaluation: Evaluation) -> Self:
         """Make the evaluation to be stored, with a new id if it has none."""
         store_request, evidence = evaluation_request.store_request, evaluation_request.evidence
         assert store_request is not None  # noqa: S101 (callers check it)
@@ -153,7 +151,7 @@ class PendingEvaluation:
         evaluation = replace(evaluation, warnings=evaluation.warnings + added)
         return cls(evaluation_request, store_request, evaluation, store_request.id or new_id())
 
-    def at_look(self, look: int) -> "PendingEvaluation":
+    def at_look(self, look: int) -> Self:
         """Return the evaluation with another number of its look."""
         found = self.evaluation_request
         if found.assessment is None:

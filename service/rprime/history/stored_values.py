@@ -1,6 +1,6 @@
 """Compute indices over the stored tables of a project, each at its population."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -59,9 +59,7 @@ def extras_of(stack: Stack) -> list[dict[str, Any]]:
     return [{} if given is None else orjson.loads(given) for given in stack.extras]
 
 
-def kinds_of(
-    stack: Stack, extras: Sequence[Mapping[str, Any]], *, uniform: bool
-) -> Iterator[OneKind]:
+def kinds_of(stack: Stack, extras: Sequence[dict[str, Any]], *, uniform: bool) -> Iterator[OneKind]:
     """Divide evaluations by their options and populations, or at equal shares of the classes."""
     shaping = list(map(shaping_options, stack.options))
     if uniform:
@@ -132,9 +130,7 @@ class StoredValues:
         Shape (reported, evaluation, class); NaN for undefined values.
     """
 
-    def __init__(
-        self, stacks: Sequence[Stack], selection: Selection, *, uniform: bool = False
-    ) -> None:
+    def __init__(self, stacks: list[Stack], selection: Selection, *, uniform: bool = False) -> None:
         self.stacks = stacks
         self.selection = selection
         self.ids = sorted(identifier for stack in stacks for identifier in stack.ids)

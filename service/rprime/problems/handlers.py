@@ -77,6 +77,5 @@ def request_id_of(request: Request) -> str | None:
 
 
 def _response(document: dict[str, Any], headers: Mapping[str, str] | None) -> Response:
-    return Response(
-        orjson.dumps(document), document["status"], dict(headers or {}), media_type=MEDIA_TYPE
-    )
+    content, status = orjson.dumps(document), document["status"]
+    return Response(content, status, dict(headers or {}), media_type=MEDIA_TYPE)

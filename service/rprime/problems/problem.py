@@ -167,10 +167,8 @@ def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:
     """Turn the `errors()` of an exception of Pydantic into a problem, without the input."""
     if any(error["type"] == "json_invalid" for error in found):
         return Problem("unreadable_body", "The body is not valid JSON.")
-    first = islice(found, MOST_VIOLATIONS)
-    return Problem(
-        "invalid_request", _count(len(found)), errors=[_violation(error) for error in first]
-    )
+    errors = [_violation(error) for error in islice(found, MOST_VIOLATIONS)]
+    return Problem("invalid_request", _count(len(found)), errors=errors)
 
 
 class ProblemDocument(BaseModel):

@@ -34,9 +34,8 @@ router = APIRouter(tags=["Comparison"], default_response_class=Response)
 async def compare(request: Request) -> Response:
     """Return the comparison and, if the request has gates, the verdict."""
     body, limits = await read_json(request), get_services(request).limits
-    report, verdict = await run_in_threadpool(
-        compare_request, body, limits, visible_history(request)
-    )
+    history = visible_history(request)
+    report, verdict = await run_in_threadpool(compare_request, body, limits, history)
     return Response(report, media_type=JSON, headers=verdict_header(verdict))
 
 

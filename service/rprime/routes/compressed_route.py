@@ -64,11 +64,8 @@ def _revalidated(request: Request, response: Response) -> Response:
 async def _compressed(request: Request, response: Response) -> Response:
     body = bytes(response.body)
     kind = response.headers.get("Content-Type", "")
-    if (
-        len(body) < SMALLEST
-        or "Content-Encoding" in response.headers
-        or not kind.startswith(_COMPRESSIBLE)
-    ):
+    fits = len(body) >= SMALLEST and kind.startswith(_COMPRESSIBLE)
+    if not fits or "Content-Encoding" in response.headers:
         return response
     response.headers.add_vary_header("Accept-Encoding")
     # RFC 9110, 12.5.3.

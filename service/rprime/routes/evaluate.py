@@ -207,9 +207,7 @@ _BATCH |= {"required": ["requests"], "properties": {"requests": _REQUESTS}}
     },
     openapi_extra={
         "parameters": [_INCLUDE, _KEY],
-        **json_body(
-            _BATCH, example={"requests": [sample["value"] for sample in EXAMPLES.values()]}
-        ),
+        **json_body(_BATCH, example={"requests": [one["value"] for one in EXAMPLES.values()]}),
     },
 )
 @requires("evaluate")
@@ -246,10 +244,9 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     }
     answers |= _earlier_answers(request, keys)
     requests = {i: one for i, one in requests.items() if i not in answers}
-    for i, evaluation in _evaluated_together(requests).items():
-        answers[i] = _reported(
-            request, requests[i], evaluation, with_table=with_table, key=keys.get(i)
-        )
+    for i, found in _evaluated_together(requests).items():
+        one, key = requests[i], keys.get(i)
+        answers[i] = _reported(request, one, found, with_table=with_table, key=key)
     results: list[bytes] = []
     status = HTTPStatus.OK
     for _, answer in sorted(answers.items()):

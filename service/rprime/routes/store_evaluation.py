@@ -209,9 +209,8 @@ def idempotency_key_of(
     if len(name) > 1 and name[0] == name[-1] == '"':
         name = name[1:-1]
     if len(given) > 1 or not 0 < len(name) <= LONGEST_KEY:
-        raise Problem(
-            "bad_request", f"A request has one Idempotency-Key of 1 to {LONGEST_KEY} characters."
-        )
+        detail = f"A request has one Idempotency-Key of 1 to {LONGEST_KEY} characters."
+        raise Problem("bad_request", detail)
     digest = hashlib.sha256()
     for part in (request.scope["query_string"], (form.name if form else "json").encode(), body):
         digest.update(len(part).to_bytes(8, "big") + part)

@@ -144,9 +144,7 @@ _OUT_OF_TIME = (
     "or a confusion matrix or `cells` instead."
 )
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)
-_ENDS: dict[int | None, tuple[str, str]] = {
-    -number: ("unreadable_body", _CRASHED) for number in _CRASHES
-}
+_ENDS: dict[int | None, tuple[str, str]] = {-n: ("unreadable_body", _CRASHED) for n in _CRASHES}
 _ENDS[-signal.SIGXCPU] = ("body_too_large", _OUT_OF_TIME)
 """The problem of a request, by the status of the worker that it has ended."""
 

@@ -19,6 +19,7 @@ MOST_CHANGES = 1000
 
 _of = aliases.c
 _was = alias_changes.c
+_target = evaluations.c
 
 
 class AliasMissingError(Exception):
@@ -107,17 +108,15 @@ def changes(
 
     The newest 1,000 changes are kept, without those to evaluations that were deleted.
     """
-    target = evaluations.c
     query = (
-        select(_was.evaluation, target.model, target.version, _was.changed, _was.by)
-        .outerjoin_from(alias_changes, evaluations, target.id == _was.evaluation)
+        select(_was.evaluation, _target.model, _target.version, _was.changed, _was.by)
+        .outerjoin_from(alias_changes, evaluations, _target.id == _was.evaluation)
         .where(_was.project == project, _was.name == name)
         .order_by(_was.number.desc())
         .limit(limit)
     )
-    return tuple(
-        AliasChange(*row[:3], moment_of(row.changed), row.by) for row in connection.execute(query)
-    )
+    rows = connection.execute(query)
+    return tuple(AliasChange(*row[:3], moment_of(row.changed), row.by) for row in rows)
 
 
 def put(
@@ -133,9 +132,7 @@ def put(
     check_names(project, name)
     current = _locked(connection, project, name)
     expected.check(current)
-    there = select(evaluations.c.id).where(
-        evaluations.c.id == evaluation, evaluations.c.project == project
-    )
+    there = select(_target.id).where(_target.id == evaluation, _target.project == project)
     # Locked until the end of the transaction, so that nothing deletes it meanwhile.
     if connection.scalar(there.with_for_update(key_share=True, read=True)) is None:
         raise EvaluationMissingError
@@ -168,8 +165,8 @@ def restore(
     _locked(connection, project, name)
     if not given or changes(connection, project, name, limit=1):
         return
-    there = evaluations.c.id.in_([one["evaluation"] for one in given])
-    named = select(evaluations.c.id).where(there, evaluations.c.project == project)
+    there = _target.id.in_([one["evaluation"] for one in given])
+    named = select(_target.id).where(there, _target.project == project)
     present = named.with_for_update(key_share=True, read=True)
     known = {None, *connection.scalars(present)}
     kept = [one for one in given if one["evaluation"] in known][-MOST_CHANGES:]

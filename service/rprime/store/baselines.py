@@ -169,9 +169,8 @@ def _by_version(scope: _Scope, name: str) -> Baseline:
     every = _models(scope.connection, scope.project)
     if scope.model is None and every and not models:
         others = f" `model` may name {_listed('', every)}."
-    others += (
-        ' The newest evaluation of any version is {"latest": true}.' if name == "latest" else ""
-    )
+    if name == "latest":
+        others += ' The newest evaluation of any version is {"latest": true}.'
     text = f"There is no evaluation of version `{name}` {scope}. {near}{others}"
     raise BaselineNotFoundError(text)
 

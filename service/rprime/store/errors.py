@@ -155,9 +155,8 @@ def translated() -> Iterator[None]:
             else _of_postgresql(cause, failed=failed)
         )
         if known is not None:
-            known.code = getattr(cause, "sqlite_errorname", None) or getattr(
-                cause, "sqlstate", None
-            )
+            name = getattr(cause, "sqlite_errorname", None)
+            known.code = name or getattr(cause, "sqlstate", None)
             raise known from exc
         if isinstance(exc, DataError):
             raise InvalidRecordError(_UNSTORABLE) from exc

@@ -145,10 +145,9 @@ def slice_names(
     """
     fits = conditions(project, replace(filters, slice=()))
     recent = select(_of.id).where(*fits).order_by(_of.id.desc()).limit(_RECENT).subquery()
-    newest = select(func.max(slices.c.evaluation)).where(
-        slices.c.evaluation.in_(select(recent.c.id))
-    )
-    found = select(slices.c.name).where(slices.c.evaluation == newest.scalar_subquery())
+    owner = slices.c.evaluation
+    newest = select(func.max(owner)).where(owner.in_(select(recent.c.id)))
+    found = select(slices.c.name).where(owner == newest.scalar_subquery())
     with decoding():
         names = connection.scalars(found.order_by(slices.c.place))
         return tuple(orjson.loads(name) for name in names)

@@ -21,6 +21,7 @@ from rprime.store.schema import project_sizes as sizes
 REPLAY_MILLISECONDS = 24 * 60 * 60 * 1000
 """How long the answer to a key is stored."""
 
+_of = evaluations.c
 _SUBMISSION_BYTES = 16
 _AS_GIVEN = ("id", "project", *NAMES, "waived", "engine_version")
 
@@ -220,7 +221,7 @@ def find_replay(connection: Connection, key: bytes, payload: bytes, now: int) ->
         return None
     if row["payload"] != payload:
         raise KeyReusedError
-    stored = select(evaluations.c.id).where(evaluations.c.id == row["evaluation"])
+    stored = select(_of.id).where(_of.id == row["evaluation"])
     if connection.scalar(stored) is None:
         raise EvaluationDeletedError
     return _replay(row)
@@ -334,11 +335,9 @@ def _read_known(
 # Built once: SQLAlchemy takes longer to build a statement than the database to run it.
 _WANTED: BindParameter[Any] = bindparam("wanted", expanding=True)
 _REPLAYS = select(replays).where(replays.c.key.in_(_WANTED), replays.c.expires > bindparam("now"))
-_SUBMISSIONS = select(evaluations.c.submission, evaluations.c.id).where(
-    evaluations.c.submission.in_(_WANTED)
-)
+_SUBMISSIONS = select(_of.submission, _of.id).where(_of.submission.in_(_WANTED))
 _LOOKS = select(looks).where(tuple_(looks.c.project, looks.c.fingerprint).in_(_WANTED))
-_IDS = select(evaluations.c.id).where(evaluations.c.id.in_(_WANTED))
+_IDS = select(_of.id).where(_of.id.in_(_WANTED))
 # Of one project: a group has seldom more, and lists are rendered at each execution.
 _SIZE = select(sizes.c.bytes).where(sizes.c.project == bindparam("project"))
 

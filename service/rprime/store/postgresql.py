@@ -66,9 +66,8 @@ class PostgresqlDatabase(Database):
     def __init__(self, engine: Engine, breaker: CircuitBreaker, options: DatabaseOptions) -> None:
         super().__init__(engine, options.lock_seconds)
         self._breaker = breaker
-        self._write_seconds = (
-            options.connect_seconds + options.lock_seconds + options.statement_seconds
-        )
+        waits = (options.connect_seconds, options.lock_seconds, options.statement_seconds)
+        self._write_seconds = sum(waits)
 
     @contextmanager
     def writing(self, waited: float = 0.0) -> Iterator[Connection]:

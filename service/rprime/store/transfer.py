@@ -42,8 +42,12 @@ PAGE = 200
 MOST_IN_A_STEP = 200
 
 _of = evaluations.c
-_AS_STORED = ("project", *NAMES, "waived", "engine_version")
+_AS_STORED = (
+    *("id", "created_at", "project", *NAMES, "waived", "engine_version"),
+    *("tags", "fingerprint", "input_digest"),
+)
 _NUMPY = orjson.OPT_SERIALIZE_NUMPY
+Json = dict[str, Any]
 
 
 class InvalidExportError(ValueError):
@@ -101,9 +105,7 @@ def _lines(database: Database, project: str | None) -> Iterator[bytes]:
 
 
 @decoding()
-def _beside(
-    connection: Connection, project: str | None
-) -> tuple[list[bytes], list[dict[str, Any]]]:
+def _beside(connection: Connection, project: str | None) -> tuple[list[bytes], list[Json]]:
     """Read settings and looks as lines, and the aliases with their changes."""
     counted, set_for = select(looks), select(projects)
     if project is not None:
@@ -121,7 +123,7 @@ def _beside(
     return lines, list(_aliases(connection, project))
 
 
-def _aliases(connection: Connection, project: str | None) -> Iterator[dict[str, Any]]:
+def _aliases(connection: Connection, project: str | None) -> Iterator[Json]:
     """Describe every alias; those that were deleted point at nothing."""
     named = {(a.project, a.name): a.evaluation for a in aliases.read_all(connection, project)}
     changes = select(alias_changes).order_by(*alias_changes.primary_key)
@@ -149,17 +151,12 @@ def _page(
 
 
 @decoding()
-def _evaluation(database: Database, row: Row[Any]) -> dict[str, Any]:
+def _evaluation(database: Database, row: Row[Any]) -> Json:
     stored = evaluation_of(row)
     content = select(items.c.content).where(items.c.evaluation == row.id)
     kept = database.read(lambda c: c.scalar(content)) if row.keeps_items else None
     document = {
-        "id": stored.id,
-        "created_at": stored.created_at,
         **{name: getattr(stored, name) for name in _AS_STORED},
-        "tags": stored.tags,
-        "fingerprint": stored.fingerprint,
-        "input_digest": stored.input_digest,
         "submission": _optional(bytes.hex, row.submission),
         "options": orjson.Fragment(stored.options),
         **{name: _optional(orjson.Fragment, getattr(stored, name)) for name in JSON_COLUMNS},
@@ -179,9 +176,9 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def _table(table: ConfusionTable) -> dict[str, Any]:
+def _table(table: ConfusionTable) -> Json:
     cells = table.cells
-    document: dict[str, Any] = {"weighted": table.weighted}
+    document: Json = {"weighted": table.weighted}
     if isinstance(cells, SparseCells):
         rows, columns, counts = cells.coordinates()
         document["cells"] = list(zip(rows.tolist(), columns.tolist(), _whole(counts), strict=True))
@@ -204,7 +201,7 @@ def _optional(turn: Any, value: Any) -> Any:  # noqa: ANN401 - any value
     return None if value is None else turn(value)
 
 
-def _line(document: dict[str, Any]) -> bytes:
+def _line(document: Json) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE | _NUMPY)
 
 
@@ -269,7 +266,7 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
         raise InvalidExportError(number, "The export ends without its last line: it was cut.")
 
 
-def _version(document: dict[str, Any]) -> int:
+def _version(document: Json) -> int:
     version = document.get("rprime_export")
     if not isinstance(version, int) or version < 1:
         raise InvalidRecordError("The first line does not say that this is an export of rprime.")
@@ -278,7 +275,7 @@ def _version(document: dict[str, Any]) -> int:
     return version
 
 
-def _read_evaluation(given: dict[str, Any]) -> Packed:
+def _read_evaluation(given: Json) -> Packed:
     labels = given["labels"]
     if not isinstance(labels, list) or len(set(labels)) != len(labels) or not labels:
         raise InvalidRecordError("`labels` is not a list of distinct class names.")
@@ -319,7 +316,7 @@ def _read_evaluation(given: dict[str, Any]) -> Packed:
     )
 
 
-def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
+def _read_table(given: Json, k: int) -> ConfusionTable:
     vectors = {
         name: np.array(given[name], dtype=np.float64).reshape(k)
         for name in ("unclassified", "spurious")
@@ -341,7 +338,7 @@ def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
     return table
 
 
-def _read_slices(given: list[dict[str, Any]], whole: ConfusionTable) -> Slices:
+def _read_slices(given: list[Json], whole: ConfusionTable) -> Slices:
     names = tuple(dict(one["slice"]) for one in given)
     check_names(*(text for name in names for pair in name.items() for text in pair))
     found = Slices(names, ConfusionTable.stack([_read_table(one, whole.k) for one in given]))
@@ -377,7 +374,7 @@ def _check_columns(given: Slices, found: Items, k: int) -> None:
         raise InvalidRecordError("The slices are not those of the items.")
 
 
-def _read_alias(given: dict[str, Any]) -> dict[str, Any]:
+def _read_alias(given: Json) -> Json:
     changes = [
         {"evaluation": one["evaluation"], "changed": int(one["changed"]), "by": one["by"]}
         for one in given.get("changes", ())
@@ -391,19 +388,19 @@ def _read_alias(given: dict[str, Any]) -> dict[str, Any]:
     return {**given, "changes": changes}
 
 
-def _read_looks(given: dict[str, Any]) -> dict[str, Any]:
+def _read_looks(given: Json) -> Json:
     check_names(given["project"])
     row = {"project": given["project"], "fingerprint": digest_bytes(given["fingerprint"])}
     return {**row, "looks": int(given["looks"])}
 
 
-def _read_settings(given: dict[str, Any]) -> dict[str, Any]:
+def _read_settings(given: Json) -> Json:
     check_names(given["project"])
     chosen = {name: given.get(name, unset) is True for name, unset in SETTINGS.items()}
     return {"name": given["project"], **chosen}
 
 
-_READERS: dict[str, Callable[[dict[str, Any]], Any]] = {
+_READERS: dict[str, Callable[[Json], Any]] = {
     "evaluation": _read_evaluation,
     "alias": _read_alias,
     "looks": _read_looks,
@@ -435,7 +432,7 @@ _RAISED_LOOKS = _LOOKS.on_conflict_do_update(
 )
 
 
-def _point(connection: Connection, given: dict[str, Any]) -> str:
+def _point(connection: Connection, given: Json) -> str:
     """Point a new alias; return which member of `Imported` counts it, if any."""
     project, name, absent = given["project"], given["name"], aliases.Expected(absent=True)
     aliases.restore(connection, project, name, given["changes"])

@@ -69,9 +69,7 @@ class Writer:
     returns the milliseconds since 1970.
     """
 
-    def __init__(
-        self, database: Database, clock: Callable[[], int], quota: int | None = None
-    ) -> None:
+    def __init__(self, database: Database, clock: Callable[[], int], quota: int | None) -> None:
         self._database = database
         self._quota = quota
         self._clock = clock
