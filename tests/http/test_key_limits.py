@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rprime.app import create_app
-from rprime.auth import keys, request_limits
-from rprime.auth.request_limits import RequestLimits
+from rprime.auth import keys
+from rprime.auth.keys import RequestLimits
 from rprime.settings import Settings
 from tests.history_service import ServeApp
 
@@ -31,7 +31,7 @@ def test_a_key_that_is_used_too_often_has_to_wait(serve_app: ServeApp, tmp_path:
 
 def test_a_bucket_refills_evenly(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(request_limits, "monotonic", lambda: now)
+    monkeypatch.setattr(keys, "monotonic", lambda: now)
     limits = RequestLimits(60)
     assert [limits.take("k") for _ in range(60)] == [0.0] * 60
     assert limits.take("k") == pytest.approx(1)

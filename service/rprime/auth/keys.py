@@ -20,8 +20,6 @@ from typing import Annotated, Literal, Self, get_args
 import structlog
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from rprime.auth.request_limits import RequestLimits
-
 Scope = Literal["evaluate", "read", "write", "admin"]
 State = Literal["active", "expired", "revoked"]
 Name = Annotated[str, Field(max_length=128, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
@@ -33,6 +31,7 @@ _IMPLIED: dict[Scope, tuple[Scope, ...]] = {"write": ("read",), "admin": SCOPES}
 _TOKEN = re.compile(rb"rp_([0-9a-f]{12})_[0-9a-f]{48}")
 _ID_BYTES, _SECRET_BYTES = 6, 24
 _RETRY_SECONDS = 1.0
+_MINUTE = 60.0
 # Compared if no key has the id, so that an unknown id takes as long as a wrong secret.
 _NO_DIGEST = "0" * 64
 
@@ -209,6 +208,29 @@ def revoke(path: Path, key_id: str) -> ApiKey | None:
         keys[key_id] = keys[key_id].model_copy(update={"revoked": now})
         _write(path, list(keys.values()))
     return keys[key_id]
+
+
+class RequestLimits:
+    """Counts the requests of each key in this process, as a bucket that refills evenly (GCRA).
+
+    Those of a minute may come all at once; None: as many as come.
+    """
+
+    def __init__(self, per_minute: int | None) -> None:
+        self._interval = 0.0 if per_minute is None else _MINUTE / per_minute
+        self._full_at: dict[str, float] = {}
+
+    def take(self, key: str) -> float:
+        """Count a request; return how many seconds too early it comes, 0 if it may pass."""
+        if not self._interval:
+            return 0.0
+        now = monotonic()
+        full_at = max(self._full_at.get(key, now), now) + self._interval
+        early = full_at - now - _MINUTE
+        if early > 0:
+            return early
+        self._full_at[key] = full_at
+        return 0.0
 
 
 class Keyring:

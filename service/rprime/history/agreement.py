@@ -43,7 +43,7 @@ class Models:
 
     names: list[str]
     values: Array
-    per_class: Mapping[str, Mapping[str, Array]]
+    per_class: dict[str, dict[str, Array]]
     described: Json = field(default_factory=dict)
 
 
@@ -65,24 +65,15 @@ def agreement_document(
         models = stored(document)
     names, values = models.names, models.values
     directions = [direction(find("overall", name) or find("class", name)) for name in names]
-    boxes = {WHOLE: dict(zip(names, values, strict=True)), **models.per_class}
-    return orjson.dumps(
-        {
-            **models.described,
-            "pairs": [_named(found, names) for found in agreements(values)],
-            "boxes": {
-                label: {
-                    name: asdict(summary)
-                    for name, values in by_index.items()
-                    if (summary := box(values)) is not None
-                }
-                for label, by_index in boxes.items()
-            },
-            "disagreements": [
-                _named(found, names) for found in disagreements(values, directions, MOST_NAMED)
-            ],
-        }
-    )
+    boxes: Json = {}
+    overall = {WHOLE: dict(zip(names, values, strict=True))}
+    for label, by_index in (overall | models.per_class).items():
+        drawn = {name: box(numbers) for name, numbers in by_index.items()}
+        boxes[label] = {name: asdict(one) for name, one in drawn.items() if one is not None}
+    pairs = [_named(found, names) for found in agreements(values)]
+    opposed = [_named(found, names) for found in disagreements(values, directions, MOST_NAMED)]
+    found = {"pairs": pairs, "boxes": boxes, "disagreements": opposed}
+    return orjson.dumps(models.described | found)
 
 
 def _posted(document: Document) -> Models:
@@ -99,13 +90,12 @@ def _uneven(asked: AgreementRequest) -> Iterator[Violation]:
     """Find lists of different lengths."""
     models = len(next(iter(asked.values.values())))
     if models * len(asked.values) > MOST_VALUES:
-        yield Violation(
-            "/values", "too_much", f"At most {MOST_VALUES:,} values are allowed in all."
-        )
+        detail = f"At most {MOST_VALUES:,} values are allowed in all."
+        yield Violation("/values", "too_much", detail)
     if WHOLE in asked.per_class:
         detail = f"`{WHOLE}` is the name of the boxes of `values`; rename the class."
         yield Violation("/per_class", "reserved_name", detail)
-    lists = [("/values", by_index) for by_index in (asked.values,)]
+    lists = [("/values", asked.values)]
     lists += [("/per_class", by_index) for by_index in asked.per_class.values()]
     for place, by_index in lists:
         if any(len(numbers) != models for numbers in by_index.values()):

@@ -51,25 +51,20 @@ def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) ->
     # Without a version each evaluation stands for itself.
     newest = {(p.model, p.version or f"\n{p.evaluation}"): p for p in points}
     ranking = TierRanking(store, measured, query.limit, query.slice, list(newest.values()))
-    tiers = ranking.tiers()
-    return orjson.dumps(
-        {
-            "index": measured.index.key,
-            "class": measured.label,
-            "slice": dict(query.slice) or None,
-            "prevalence": query.prevalence,
-            "test_set": filters.test_set or filters.fingerprint,
-            "tiers": [
-                {
-                    "tier": number,
-                    "versions": [{name: getattr(one, name) for name in _SHOWN} for one in points],
-                    "why": why,
-                }
-                for number, (points, why) in enumerate(tiers, start=1)
-            ],
-            "unranked": ranking.unranked,
-        }
-    )
+    tiers: list[Json] = []
+    for points, why in ranking.tiers():
+        versions = [{name: getattr(one, name) for name in _SHOWN} for one in points]
+        tiers.append({"tier": len(tiers) + 1, "versions": versions, "why": why})
+    document = {
+        "index": measured.index.key,
+        "class": measured.label,
+        "slice": dict(query.slice) or None,
+        "prevalence": query.prevalence,
+        "test_set": filters.test_set or filters.fingerprint,
+        "tiers": tiers,
+        "unranked": ranking.unranked,
+    }
+    return orjson.dumps(document)
 
 
 def _filters(store: Store, project: str, query: LeaderboardQuery) -> Filters:

@@ -190,12 +190,8 @@ def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[
     beside = zip(reasons, about, options, anchored, strict=True)
     for row, (reason, population, computed_with, anchor) in zip(shown, beside, strict=True):
         item: dict[str, Any] = dict(zip(_SHOWN, row, strict=True))
-        if reason:
-            item["reason"] = reason
-        if population:
-            item["population"] = population
-        if computed_with:
-            item["options"] = computed_with
+        said = {"reason": reason, "population": population, "options": computed_with}
+        item |= {name: text for name, text in said.items() if text}
         if anchor is not None:
             then, value = anchors.get(anchor), item["value"]
             item["since_anchor"] = None if value is None or then is None else value - then
