@@ -158,12 +158,8 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
     if wanted.curves or wanted.reject or wanted.thresholds:
         thresholds = wanted.thresholds or {}
         refuse_unknown_classes(thresholds, read.labels, "/thresholds")
-        options = replace(
-            options,
-            curves=wanted.curves,
-            reject=wanted.reject,
-            thresholds=tuple(thresholds.items()),
-        )
+        options = replace(options, curves=wanted.curves, reject=wanted.reject)
+        options = replace(options, thresholds=tuple(thresholds.items()))
     if wanted.population is not None:
         population = population_of(wanted.population, read, wanted.gates)
         options = replace(options, population=population)

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 from math import ceil
 from typing import Any, TypeVar
 
@@ -130,23 +131,15 @@ def with_authentication(
     return guarded
 
 
+@dataclass(frozen=True, eq=False)
 class _Guard:
     """ASGI middleware of a route: passes a request on or raises a problem."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        needed: Sequence[keys.Scope],
-        keyring: Keyring,
-        unless: Callable[[Request], Awaitable[bool]] | None,
-        *,
-        of_page: bool,
-    ) -> None:
-        self.app = app
-        self.needed = needed
-        self.keyring = keyring
-        self.unless = unless
-        self.of_page = of_page
+    app: ASGIApp
+    needed: Sequence[keys.Scope]
+    keyring: Keyring
+    unless: Callable[[Request], Awaitable[bool]] | None
+    of_page: bool
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)

@@ -1,6 +1,6 @@
 """Answer requests for the agreement between indices."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from copy import copy
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, get_origin
 
@@ -66,12 +67,12 @@ def _lists(route: APIRoute) -> Iterator[str]:
                 yield field.alias or name
 
 
+@dataclass(frozen=True, eq=False)
 class _Guard:
     """ASGI middleware of a route."""
 
-    def __init__(self, app: ASGIApp, lists: frozenset[str]) -> None:
-        self.app = app
-        self.lists = lists
+    app: ASGIApp
+    lists: frozenset[str]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["query_string"]:

@@ -3,23 +3,14 @@
 # mypy: implicit-reexport
 # ruff: noqa: F401 - its imports are what it exports
 
-from rprime.store.aliases import (
-    Alias,
-    AliasChange,
-    AliasChangedError,
-    AliasMissingError,
-    AliasPut,
-    Expected,
-)
+from rprime.store.aliases import Alias, AliasChangedError, AliasMissingError, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineNotFoundError, BaselineQuery, Candidate
 from rprime.store.database import STATES, DatabaseOptions, StoreHealth
 from rprime.store.errors import (
     StoreDamagedError,
     StoreError,
     StoreFullError,
-    StoreLockedError,
     StoreMissingError,
-    StoreMovedError,
     StoreTimeoutError,
     StoreUnavailableError,
 )

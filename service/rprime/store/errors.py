@@ -141,19 +141,15 @@ def translated() -> Iterator[None]:
     try:
         yield
     except (DBAPIError, sqlite3.Error) as exc:
-        cause: BaseException | None = exc
-        failed = False
-        if isinstance(exc, DBAPIError):
-            cause = exc.orig
+        cause: BaseException | None = exc.orig if isinstance(exc, DBAPIError) else exc
+        if isinstance(cause, sqlite3.Error):
+            known = _of_sqlite(cause)
+        else:
             # The server went away, is read-only, is starting and so on: not a fault of the request.
             # All other errors are defects in a statement.
             failed = isinstance(exc, OperationalError | InternalError | InterfaceError)
-            failed = failed or exc.connection_invalidated
-        known = (
-            _of_sqlite(cause)
-            if isinstance(cause, sqlite3.Error)
-            else _of_postgresql(cause, failed=failed)
-        )
+            failed = failed or getattr(exc, "connection_invalidated", False)
+            known = _of_postgresql(cause, failed=failed)
         if known is not None:
             name = getattr(cause, "sqlite_errorname", None)
             known.code = name or getattr(cause, "sqlstate", None)
