@@ -35,10 +35,7 @@ class HistorySource(NamedTuple):
 
     @contextmanager
     def client(self, *, read_only: bool = True) -> Iterator["Client"]:
-        """Return a client of the service, or of one that runs here, on the store.
-
-        What it refuses ends the command.
-        """
+        """Yield a client of the service, or of one on the store; its refusals end the command."""
         from rprime.client.errors import ProblemError
 
         if self.service is not None:

@@ -185,26 +185,20 @@ def show(found: "bytes | RenderableType") -> None:
 
 def _lint_overview(found: "GateLintReport") -> "RenderableType":
     said, *advice = found.advice
-    rows = (
-        (
-            *(rule.id, _name(rule.class_, rule.slice), percent(rule.false_fail_rate)),
-            *(percent(rule.inconclusive_rate), decimal(rule.detectable_drop)),
-        )
-        for rule in found.model.rules
-    )
+    rows = []
+    for rule in found.model.rules:
+        rates = (percent(rule.false_fail_rate), percent(rule.inconclusive_rate))
+        name = _name(rule.class_, rule.slice)
+        rows.append((rule.id, name, *rates, decimal(rule.detectable_drop)))
     about = "class, slice" if any(rule.slice for rule in found.model.rules) else "class"
     columns = ("rule", about, "fails", "inconclusive", "drop it can see")
-    return overview([said], columns, list(rows), advice)
+    return overview([said], columns, rows, advice)
 
 
 def _plan_overview(found: "GatePlanReport") -> "RenderableType":
-    rows = [
-        (name, f"{items:,}", "" if needed is None else f"{needed:,}")
-        for name, items, needed in (
-            *((_name(c.class_, None), c.items, c.needed) for c in found.model.classes),
-            *((_name(None, s.slice), s.items, s.needed) for s in found.model.slices),
-        )
-    ]
+    parts = [(_name(c.class_, None), c.items, c.needed) for c in found.model.classes]
+    parts += [(_name(None, s.slice), s.items, s.needed) for s in found.model.slices]
+    rows = [(name, f"{n:,}", "" if needed is None else f"{needed:,}") for name, n, needed in parts]
     columns = ("class, slice" if found.model.slices else "class", "items", "needed")
     return overview([], columns, rows, found.advice)
 

@@ -94,19 +94,13 @@ def _found(
 
 
 def _rows(found: "SliceSearch") -> list[tuple[str, ...]]:
-    return [
-        (
-            ", ".join(shown(f"{name}={text}") for name, text in one.slice.items()),
-            count(one.items),
-            decimal(one.value),
-            decimal(one.rest),
-            signed(one.difference),
-            span(*one.interval),
-            "" if one.p_adjusted is None else f"{one.p_adjusted:.2g}",
-        )
-        for one in found.slices
-        if one.weak
-    ]
+    rows: list[tuple[str, ...]] = []
+    for one in (one for one in found.slices if one.weak):
+        name = ", ".join(shown(f"{name}={text}") for name, text in one.slice.items())
+        numbers = (count(one.items), decimal(one.value), decimal(one.rest), signed(one.difference))
+        adjusted = "" if one.p_adjusted is None else f"{one.p_adjusted:.2g}"
+        rows.append((name, *numbers, span(*one.interval), adjusted))
+    return rows
 
 
 def _said(found: "SliceSearch") -> list[str]:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
@@ -132,21 +133,13 @@ def _document(found: "Reproduction") -> Iterator[str]:
 
 
 def _json(found: "Reproduction") -> bytes:
+    members = ("table", "index", "class", "published", "computed", "result")
+    values = attrgetter("table", "index", "class_", "published", "computed", "mark")
     document = {
         "source": found.source,
         "numbers": len(found.results),
         "reproduced": found.reproduced,
-        "results": [
-            {
-                "table": one.table,
-                "index": one.index,
-                "class": one.class_,
-                "published": one.published,
-                "computed": one.computed,
-                "result": one.mark,
-            }
-            for one in found.results
-        ],
+        "results": [dict(zip(members, values(one), strict=True)) for one in found.results],
         "errata": [{"table": where, "text": text} for where, text in found.errata],
         "claims": [asdict(claim) for claim in found.claims],
     }
