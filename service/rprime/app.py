@@ -191,15 +191,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
 
 
 def _middleware(settings: Settings, services: Services) -> list[Middleware]:
-    surround = [
-        *tracing(__version__),
-        Middleware(
-            RequestMiddleware,
-            services=services,
-            hosts=TrustedHosts(settings.known_hosts),
-            proxies=TrustedProxies(settings.trusted_proxies),
-        ),
-    ]
+    hosts, proxies = TrustedHosts(settings.known_hosts), TrustedProxies(settings.trusted_proxies)
+    requests = Middleware(RequestMiddleware, services=services, hosts=hosts, proxies=proxies)
+    surround = [*tracing(__version__), requests]
     if services.keyring is not None:
         surround.append(Middleware(SessionMiddleware))
     if settings.cors_origins:

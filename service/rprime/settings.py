@@ -14,7 +14,6 @@ from pydantic import (
     AliasChoices,
     BaseModel,
     ByteSize,
-    ConfigDict,
     DirectoryPath,
     Field,
     IPvAnyNetwork,
@@ -62,10 +61,8 @@ def available_memory(
     return min(limits)
 
 
-class Limits(BaseModel):
+class Limits(BaseModel, frozen=True, extra="forbid"):
     """The limits of a request; published at ``/version``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     json_body_bytes: PositiveInt = Field(
         32 * MIB, description="Largest JSON body, inflated, in bytes."
