@@ -115,12 +115,11 @@ def _publish(forge: Forge, body: str) -> None:
         refuse(f"there is no {forge.token}: set it to a token with {forge.needs}")
     headers = {**forge.headers, "Authorization": f"Bearer {token}"}
     try:
-        with httpx.Client(
-            base_url=forge.api, headers=headers, timeout=30, follow_redirects=True
-        ) as client:
-            mine = _mine(client, forge, body[: body.index("\n")])
+        http = httpx.Client(base_url=forge.api, headers=headers, timeout=30, follow_redirects=True)
+        with http:
+            mine = _mine(http, forge, body[: body.index("\n")])
             way = ("POST", forge.listed) if mine is None else (forge.edit, f"{forge.one}/{mine}")
-            done = client.request(*way, json={"body": body}).raise_for_status().json()["id"]
+            done = http.request(*way, json={"body": body}).raise_for_status().json()["id"]
     except httpx.HTTPStatusError as error:
         asked, status = error.request, error.response.status_code
         say(f"NO COMMENT: {asked.method} {asked.url} answers {status}")

@@ -42,13 +42,37 @@ class HistorySource(NamedTuple):
             with connected(self.service) as client:
                 yield client
             return
-        from rprime.commands.local_service import client_of
-
         try:
             with opened(self.store, read_only=read_only) as store:
-                yield client_of(store)
+                yield _client_of(store)
         except ProblemError as exc:
             refuse_problem(exc)
+
+
+def _client_of(store: "Store") -> "Client":
+    """Return a client of a service in this process: its routes answer without a connection."""
+    import asyncio
+
+    import httpx
+
+    from rprime.app import create_app
+    from rprime.client.clients import Client
+    from rprime.settings import Settings
+
+    app = create_app(Settings(store="none", keys_file=None, log_requests=False))
+    app.state.services.store.use(store)
+    routes = httpx.ASGITransport(app)
+
+    class Here(httpx.BaseTransport):
+        def handle_request(self, request: httpx.Request) -> httpx.Response:
+            return asyncio.run(self._answer(request))
+
+        async def _answer(self, request: httpx.Request) -> httpx.Response:
+            found = await routes.handle_async_request(request)
+            content = b"".join([part async for part in found.aiter_raw()])
+            return httpx.Response(found.status_code, headers=found.headers, content=content)
+
+    return Client("http://localhost", http=httpx.Client(transport=Here()))
 
 
 @contextmanager

@@ -167,14 +167,12 @@ with_output = expanded(
 
 def connection(otherwise: str) -> dict[str, tuple[Any, Any]]:
     """Return the options of a connection to a service; `otherwise`: what is done without one."""
-    server = _service(
-        "--server",
-        metavar="URL",
-        envvar="RPRIME_SERVER",
-        show_envvar=True,
-        help=f"Ask this service; default: {otherwise}.",
+    variable, asked = (
+        partial(_service, show_envvar=True),
+        f"Ask this service; default: {otherwise}.",
     )
-    key = _service(envvar="RPRIME_KEY", show_envvar=True, help="A key of `rprime keys create`.")
+    server = variable("--server", metavar="URL", envvar="RPRIME_SERVER", help=asked)
+    key = variable(envvar="RPRIME_KEY", help="A key of `rprime keys create`.")
     timeout = _service(min=0.001, help="Seconds to wait for an answer, each time.")
     again = "How often to ask again where the service is busy or out of reach."
     return {
