@@ -31,34 +31,23 @@ OPTIONAL_ARRAYS = frozenset(ARRAYS) - {"confusion_matrix", "cells", "y_true", "y
 
 @dataclass
 class Document:
-    """A JSON object and the large arrays that were taken out of it.
-
-    Parameters
-    ----------
-    rest
-        The object without its arrays; small.
-    arrays
-        As parsed and unchecked.
-    names
-        Of all its members, in their order.
-    pointer
-        JSON pointer to the object in the body.
-    inner
-        The objects in it with arrays of their own; they are not in ``rest`` either.
-    without_booleans
-        Whether the arrays are proven to hold no `true` or `false`, which Python would take for
-        1 and 0. If not, every element has to be checked.
-    warnings
-        What was not read, for the report.
-    """
+    """A JSON object and the large arrays that were taken out of it."""
 
     rest: dict[str, Any]
+    """The object without its arrays; small."""
     arrays: dict[str, Any] = field(default_factory=dict)
+    """As parsed and unchecked."""
     names: tuple[str, ...] = ()
+    """Of all its members, in their order."""
     pointer: str = ""
+    """JSON pointer to the object in the body."""
     inner: "dict[str, Document]" = field(default_factory=dict)
+    """The objects in it with arrays of their own; they are not in ``rest`` either."""
     without_booleans: bool = False
+    """Whether the arrays are proven to hold no `true` or `false`, which Python would take for 1
+    and 0. If not, every element has to be checked."""
     warnings: list[Any] = field(default_factory=list)
+    """What was not read, for the report."""
 
 
 def parse(

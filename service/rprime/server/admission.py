@@ -35,23 +35,17 @@ class AdmissionControl:
     the queue stays bounded under many times the load that can be answered. Requests that still lie
     in the sockets are not counted: to read them takes another iteration or two. Large requests
     have pools of their own.
-
-    Attributes
-    ----------
-    held
-        Bytes of the requests that have not ended.
-    queued
-        Requests that are complete and not answered yet; counted in the event loop only.
-    rejected
-        Requests, by the name of the limit.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.limit = limits.in_flight_bytes
         self.held = 0
+        """Bytes of the requests that have not ended."""
         self.queued = 0
+        """Requests that are complete and not answered yet; counted in the event loop only."""
         self.is_full = False
         self.rejected = Counter[str]()
+        """Requests, by the name of the limit."""
         self._limits = limits
         self._lock = Lock()
 

@@ -31,24 +31,17 @@ prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # u
 
 @dataclass
 class Reading:
-    """A metric whose values are read from elsewhere.
-
-    Parameters
-    ----------
-    read
-        Returns the values by label, or the one value; None or none if there is nothing to show.
-        It does not block.
-    label
-        Empty for one value without a label.
-    workers
-        How the values of several workers become one; "total" for values that only grow.
-    """
+    """A metric whose values are read from elsewhere."""
 
     name: str
     documentation: str
     read: Callable[[], Mapping[str, float] | float | None]
+    """Returns the values by label, or the one value; None or none if there is nothing to show.
+    It does not block."""
     label: str = ""
+    """Empty for one value without a label."""
     workers: Literal["livesum", "livemin", "max", "total"] = "livesum"
+    """How the values of several workers become one; "total" for values that only grow."""
     _last: dict[str, float] = field(default_factory=dict)
     _metric: Counter | Gauge | None = None
 
@@ -148,8 +141,6 @@ def ended_workers(registry: CollectorRegistry) -> Counter:
 
 
 class _Workers(MultiProcessCollector):
-    """The values of all workers."""
-
     def __init__(self, shared: str) -> None:
         super().__init__(None, shared)  # type: ignore[no-untyped-call] # untyped there
 

@@ -67,17 +67,7 @@ def pending_sockets(listener: socket.socket) -> Iterator[socket.socket]:
 
 
 class Deadlines:
-    """Measure what the client of one connection sends, and how long it has sent or read nothing.
-
-    Attributes
-    ----------
-    received
-        Bytes of the body of the current request.
-    head
-        Bytes of its head that the parser has reported.
-    unreported
-        Bytes that were read in this phase, of which the parser has reported nothing so far.
-    """
+    """Measure what the client of one connection sends, and how long it has sent or read nothing."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -90,8 +80,11 @@ class Deadlines:
         self.phase: Phase = phase
         self._waited = 0.0
         self.received = 0
+        """Bytes of the body of the current request."""
         self.head = 0
+        """Bytes of its head that the parser has reported."""
         self.unreported = 0
+        """Bytes that were read in this phase, of which the parser has reported nothing so far."""
 
     def is_read_overdue(self) -> bool:
         """Count one interval of waiting for the client; return whether that is too long."""

@@ -15,12 +15,10 @@ from rprime.server.draining import Draining
 from rprime.server.metrics import METHODS, OTHER
 from rprime.store.use import StoreUse
 
+# A browser that shows such a response loads and runs nothing.
+_POLICY = b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 DEFAULT_HEADERS = (
-    # A browser that shows such a response loads and runs nothing.
-    (
-        b"content-security-policy",
-        b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
+    (b"content-security-policy", _POLICY),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
@@ -41,25 +39,7 @@ _TRACEPARENT = re.compile(rb"00%b|(?!00|ff)[0-9a-f]{2}%b(?:-.*)?" % (_IDS, _IDS)
 
 
 class RequestRecord:
-    """Measures a request, and sends its response with the default headers.
-
-    Attributes
-    ----------
-    method
-        The method, if it is known: clients cannot create series.
-    request_id
-        The id that the client sent, or a new one.
-    trace_id
-        By W3C Trace Context; without a valid header `traceparent` a trace begins here.
-    since
-        When the request was complete, or began to be answered, by the monotonic clock.
-    queue_seconds, client_seconds
-        How long it waited for its turn, and for the client to send or to read.
-    received, sent
-        Bytes of the body, as they were sent, and of the content of the response.
-    status
-        Of the response; 0 before it has begun.
-    """
+    """Measures a request, and sends its response with the default headers."""
 
     def __init__(
         self, scope: Scope, send: Send, *, proxies: TrustedProxies, draining: Draining
@@ -69,7 +49,10 @@ class RequestRecord:
         self._proxies = proxies
         self._draining = draining
         self.method = scope["method"] if scope["method"] in METHODS else OTHER
+        """The method, if it is known: clients cannot create series."""
         self.request_id = self.trace_id = secrets.token_hex(16)
+        """The id that the client sent, or a new one; and that of W3C Trace Context: without a valid
+        header `traceparent` a trace begins here."""
         self.hosts: list[bytes] = []
         traceparents: list[bytes] = []
         for name, value in scope["headers"]:
@@ -87,9 +70,14 @@ class RequestRecord:
         now = monotonic()
         complete: float = state.get(COMPLETED_AT, now)
         self.since = complete if complete > -inf else now
+        """When the request was complete, or began to be answered, by the monotonic clock."""
         self.queue_seconds = now - self.since
+        """How long it waited for its turn."""
         self.client_seconds = 0.0
+        """How long it waited for the client to send or to read."""
         self.received = self.sent = self.status = 0
+        """Bytes of the body, as they were sent, and of the content of the response; and the status
+        of the response, 0 before it has begun."""
         self.store = StoreUse()
 
     async def __call__(self, message: Message) -> None:
