@@ -10,7 +10,7 @@ from threading import Event
 import httpx
 import pytest
 
-from rprime.evidence import FORMATS, BodyFormat
+from rprime.evidence.formats import FORMATS, BodyFormat
 from tests.services import Serve
 from tests.system.bombs import BOMBS, MIB, Bomb, at_once, forget_peak, most_together, resident, send
 

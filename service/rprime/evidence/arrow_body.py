@@ -221,8 +221,6 @@ def _numbers(column: Any) -> Array:
 
 
 class _Dictionary(Names):
-    """The distinct labels of a dictionary column."""
-
     def taken(self, positions: Array) -> Sequence[Any]:
         # Without `pa.array`, because it imports pandas (see `_numbers`).
         buffers = [None, pa.py_buffer(np.ascontiguousarray(positions, np.int64))]

@@ -56,10 +56,7 @@ class BaselineColumns(Columns):
             )
             raise refuse("/item_id", "not_with_this_evidence", detail)
         slices = {name: _values(column) for name, column in arrays.pop("slices", {}).items()}
-        found = {
-            name: _values(array) if isinstance(array, CodedColumn) else array
-            for name, array in arrays.items()
-        }
+        found = {n: _values(a) if isinstance(a, CodedColumn) else a for n, a in arrays.items()}
         return {**found, "slices": slices} if slices else found
 
     def document(self) -> Document:

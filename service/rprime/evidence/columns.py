@@ -86,8 +86,6 @@ def missing(name: str, columns: list[str]) -> str:
 
 
 class _Weights(Growing):
-    """Weights of the items."""
-
     def add(self, piece: Piece, row: int) -> None:
         where = Where("/sample_weight", row, null=False)
         if piece.missing is not None:
@@ -100,8 +98,6 @@ class _Weights(Growing):
 
 
 class _Groups(CodedColumn):
-    """Groups of the items."""
-
     def __init__(self) -> None:
         self._groups = Vocabulary(_MOST_GROUPS, "/group")
         super().__init__(self._groups, "/group", null=False)

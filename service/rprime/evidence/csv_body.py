@@ -11,6 +11,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
 
 from rprime.evidence.arrow_body import gather
 from rprime.evidence.columns import LABELS, LONGEST_LINE, Columns
@@ -119,21 +120,18 @@ class _Layout:
         names = [str(place) for place in range(self.width)]
         for name, place in self.wanted.items():
             names[place] = name
+        whole = len(block) + 1
+        reading = ReadOptions(use_threads=False, block_size=whole, column_names=names)
+        parsing = ParseOptions(delimiter=self.delimiter)
+        converting = ConvertOptions(
+            check_utf8=not block.isascii(),
+            column_types=self.types,
+            include_columns=list(self.wanted),
+            null_values=[""],
+            strings_can_be_null=True,
+        )
         try:
-            return pyarrow.csv.read_csv(
-                pa.BufferReader(block),
-                pyarrow.csv.ReadOptions(
-                    use_threads=False, block_size=len(block) + 1, column_names=names
-                ),
-                pyarrow.csv.ParseOptions(delimiter=self.delimiter),
-                pyarrow.csv.ConvertOptions(
-                    check_utf8=not block.isascii(),
-                    column_types=self.types,
-                    include_columns=list(self.wanted),
-                    null_values=[""],
-                    strings_can_be_null=True,
-                ),
-            )
+            return pyarrow.csv.read_csv(pa.BufferReader(block), reading, parsing, converting)
         except (pa.ArrowInvalid, pa.ArrowKeyError):
             fault = self._fault(block, line)
             raise unreadable(fault or "The body is not a valid CSV in UTF-8.") from None

@@ -127,14 +127,9 @@ def read_columns(
     """
     # Predictions alone share the labels of the first body.
     kinds = {kind} if baseline is None else {kind, baseline[0]}
-    columns = Columns(
-        _members(request, limits),
-        limits.sparse_classes,
-        hold,
-        untyped=not all(FORMATS[one].has_types for one in kinds),
-        matrix=FORMATS[kind].has_matrix,
-        measured=measured,
-    )
+    untyped, matrix = not all(FORMATS[one].has_types for one in kinds), FORMATS[kind].has_matrix
+    document, most = _members(request, limits), limits.sparse_classes
+    columns = Columns(document, most, hold, untyped=untyped, matrix=matrix, measured=measured)
     _read(kind, body, columns, limits)
     if baseline is None:
         return columns.document()

@@ -32,10 +32,8 @@ class Spellings:
         """Read the members of a request; what is malformed is refused with the other members."""
         given = members.get("aliases")
         aliases = given if isinstance(given, dict) else {}
-        return cls(
-            {plain(a): plain(b) for a, b in aliases.items() if isinstance(b, str)},
-            members.get("unknown_labels") == "unclassified",
-        )
+        known = {plain(a): plain(b) for a, b in aliases.items() if isinstance(b, str)}
+        return cls(known, members.get("unknown_labels") == "unclassified")
 
     def renamed(self, texts: Texts) -> list[str | None]:
         """Put classes in the place of their aliases."""

@@ -96,14 +96,10 @@ class Answer(BaseModel):
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Leave out what is absent, and count what is long, to be read at a glance."""
-        return (
-            (
-                name,
-                Counted(value) if isinstance(value, dict | list) and len(value) > _SHORT else value,
-            )
-            for name, value in super().__repr_args__()
-            if value is not None
-        )
+        for name, value in super().__repr_args__():
+            if value is not None:
+                is_long = isinstance(value, dict | list) and len(value) > _SHORT
+                yield name, Counted(value) if is_long else value
 
 
 class Counted:
@@ -116,45 +112,33 @@ class Counted:
         return f"<{len(self.collection)} of them>"
 
 
+_KEYS = frozenset(KEYS)
+
+
 def _known_key(name: str) -> str:
     if (key := canonical(name)) in _KEYS:
         return key
-    raise PydanticCustomError(
-        "unknown_index", "{text}", {"text": unknown_index(name), "name": name}
-    )
+    known = {"text": unknown_index(name), "name": name}
+    raise PydanticCustomError("unknown_index", "{text}", known)
 
 
-_KEYS = frozenset(KEYS)
-
+_KEY = {
+    "type": "string",
+    "enum": [*KEYS, *sorted(ALIASES)],
+    "description": "A key of GET /v1/indices, or one of its `aliases`: the name of another "
+    "library. Answers have the key.",
+}
 IndexKey = TypeAliasType(
-    "IndexKey",
-    Annotated[
-        str,
-        AfterValidator(_known_key),
-        WithJsonSchema(
-            {
-                "type": "string",
-                "enum": [*KEYS, *sorted(ALIASES)],
-                "description": "A key of GET /v1/indices, or one of its `aliases`: the name of "
-                "another library. Answers have the key.",
-            }
-        ),
-    ],
+    "IndexKey", Annotated[str, AfterValidator(_known_key), WithJsonSchema(_KEY)]
 )
-
-ClassName = TypeAliasType(
-    "ClassName",
-    Annotated[
-        str,
-        Field(
-            min_length=1,
-            max_length=LONGEST_NAME,
-            description="Normalised to Unicode NFC, without surrounding white space; "
-            "no control or bidirectional-override characters, no invisible ones but joiners.",
-            json_schema_extra={"pattern": rf"[^\s{JOINERS}]", "not": {"pattern": f"[{HIDDEN}]"}},
-        ),
-    ],
+_NAME = Field(
+    min_length=1,
+    max_length=LONGEST_NAME,
+    description="Normalised to Unicode NFC, without surrounding white space; "
+    "no control or bidirectional-override characters, no invisible ones but joiners.",
+    json_schema_extra={"pattern": rf"[^\s{JOINERS}]", "not": {"pattern": f"[{HIDDEN}]"}},
 )
+ClassName = TypeAliasType("ClassName", Annotated[str, _NAME])
 IntegerLabel = Annotated[int, Field(ge=-MOST, le=MOST)]
 AnyLabel = ClassName | IntegerLabel
 _AllClasses = Field(min_length=1, max_length=SPARSE_CLASSES)

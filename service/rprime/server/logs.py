@@ -6,6 +6,7 @@ from typing import TextIO
 
 import orjson
 import structlog
+from structlog.stdlib import ProcessorFormatter
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 from rprime.server.failures import traced
@@ -17,11 +18,8 @@ def configure() -> None:
 
     A terminal gets formatted lines; anything else gets JSON objects.
     """
-    shared: list[Processor] = [
-        add_request,
-        structlog.stdlib.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    shared: list[Processor] = [add_request, structlog.stdlib.add_log_level, stamp]
     if sys.stderr.isatty():
         # A path can have control characters; the terminal gets their escapes.
         console = structlog.dev.ConsoleRenderer(exception_formatter=_show, repr_native_str=True)
@@ -38,12 +36,8 @@ def configure() -> None:
         processors=[*shared, *rendering], logger_factory=structlog.WriteLoggerFactory(sys.stderr)
     )
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[_name, *shared],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
-        )
-    )
+    last = [ProcessorFormatter.remove_processors_meta, *rendering]
+    handler.setFormatter(ProcessorFormatter(foreign_pre_chain=[_name, *shared], processors=last))
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     # At INFO httpx logs each request, uvicorn what the command has printed already, and alembic
     # its plugins. Requests that uvicorn warns of are logged where they are rejected.

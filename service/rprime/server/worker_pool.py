@@ -246,7 +246,6 @@ class _Worker:
             self.is_free = True
 
     async def _answer(self, keep: Callable[[int], None]) -> bytes:
-        """Wait for the answer."""
         while True:
             kind, size = MESSAGE.unpack(await self._received(MESSAGE.size))
             if kind == ANSWER:
