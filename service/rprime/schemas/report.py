@@ -76,13 +76,12 @@ def _list(schema: dict[str, Any], entries: Iterable[Index]) -> dict[str, Any]:
         low, high = entry.range
         bounds = {"minimum": low, "maximum": high}
         finite = {name: bound for name, bound in bounds.items() if np.isfinite(bound)}
+        described = finite | {"description": f"In [{low:g}, {high:g}]; null if undefined."}
         schema.setdefault("properties", {})[entry.key] = {
             "allOf": [value],
             "title": entry.name,
             "description": entry.description,
-            "properties": {
-                "value": finite | {"description": f"In [{low:g}, {high:g}]; null if undefined."}
-            },
+            "properties": {"value": described},
         }
     schema["additionalProperties"] = False
     return value
@@ -414,20 +413,18 @@ def catalog() -> Catalog:
 def entry_of(index: Index) -> IndexEntry:
     """Describe an index for people and programs."""
     low, high = index.range
-    found = {name: getattr(index, name, None) for name in IndexEntry.model_fields}
-    return IndexEntry.model_validate(
-        found
-        | {
-            "aliases": names_of(index.key),
-            "range": (_finite(low), _finite(high)),
-            "best": _finite(index.best),
-            "undefined_when": index.undefined,
-            "interval": index.interval_name,
-            "scores": index.scored,
-            "average_of": index.of,
-            "properties": None if index.scored else asdict(properties_of(index)),
-        }
-    )
+    same = {name: getattr(index, name, None) for name in IndexEntry.model_fields}
+    others = {
+        "aliases": names_of(index.key),
+        "range": (_finite(low), _finite(high)),
+        "best": _finite(index.best),
+        "undefined_when": index.undefined,
+        "interval": index.interval_name,
+        "scores": index.scored,
+        "average_of": index.of,
+        "properties": None if index.scored else asdict(properties_of(index)),
+    }
+    return IndexEntry.model_validate(same | others)
 
 
 def _finite(number: float | None) -> float | None:

@@ -75,9 +75,7 @@ def validated(
         return None
 
 
-def _violations(
-    error: ValidationError, model: type[BaseModel], document: Document
-) -> Iterator[Violation]:
+def _violations(error: ValidationError, model: Model, document: Document) -> Iterator[Violation]:
     errors = error.errors(include_url=False, include_input=False)
     for found in errors[: MOST_VIOLATIONS + 1]:
         place = _without_union_tags(found, document)
@@ -85,9 +83,8 @@ def _violations(
         if found["type"] == "extra_forbidden":
             yield _unknown(place, model, document)
         elif found["type"] == "unknown_index":
-            yield UnknownMember(
-                pointer(*named), "unknown_index", found["msg"], found["ctx"]["name"]
-            )
+            name = found["ctx"]["name"]
+            yield UnknownMember(pointer(*named), "unknown_index", found["msg"], name)
         elif found["type"] != "none_required":
             name = member(named, within=len(named) < len(place))
             yield Violation(pointer(*named), found["type"], sentence(found, name))
@@ -111,9 +108,7 @@ def _named(location: tuple[int | str, ...]) -> list[int | str]:
     return list(takewhile(lambda part: isinstance(part, int) or part in known, location))
 
 
-def _unknown(
-    location: tuple[int | str, ...], model: type[BaseModel], document: Document
-) -> Violation:
+def _unknown(location: tuple[int | str, ...], model: Model, document: Document) -> Violation:
     """Say which member of an object is unknown, and what it may be."""
     *outer, name = location
     if len(outer) == 1 and outer[0] in document.inner:
