@@ -97,10 +97,8 @@ class SliceCells(Request):
 
 
 class _NamedSlice(Request):
-    slice: dict[ClassName, ClassName] = Field(
-        min_length=1,
-        max_length=3,
-        description='The value of each column: `{"region": "EU", "device": "ios"}`.',
+    slice: Annotated[dict[ClassName, ClassName], Field(min_length=1, max_length=3)] = Field(
+        description='The value of each column: `{"region": "EU", "device": "ios"}`.'
     )
 
 

@@ -193,10 +193,8 @@ class LookBudget(Request):
 class Gates(Request):
     """The rules that decide. Without any, the verdict is `no_rules`, never `pass`."""
 
-    alpha: float = Field(
+    alpha: Annotated[float, Field(gt=0, lt=0.5)] = Field(
         default=0.05,
-        gt=0,
-        lt=0.5,
         description="One-sided level: the probability of a false fail, over all rules together, "
         "and of a false pass, for each rule.",
     )

@@ -42,10 +42,8 @@ class Provenance(Request):
     branch: BranchName | None = optional("Of the repository.")
     commit: Name | None = optional("Of the repository.")
     tags: list[Tag] | None = optional("Labels for filters.", max_length=64)
-    source: str | None = optional(
-        "The address of the run, for people; the service never opens it.",
-        min_length=1,
-        max_length=2048,
+    source: Annotated[str, Field(min_length=1, max_length=2048)] | None = optional(
+        "The address of the run, for people; the service never opens it."
     )
     test_set: TestSet | None = None
     keep_items: bool | None = optional(

@@ -1,6 +1,6 @@
 """Models of the requests that simulate a gate, lint and plan, and of their answers."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, create_model
 
@@ -16,10 +16,8 @@ class _Simulation(Request):
     pairing: Literal["paired", "unpaired"] = Field(
         default="paired", description="Whether both models answer the same items."
     )
-    discordance: float = Field(
+    discordance: Annotated[float, Field(gt=0, le=1)] = Field(
         default=0.06,
-        gt=0,
-        le=1,
         description="Paired: share of the items that only one of the two models gets right, in "
         "each class as far as the class allows.",
     )
@@ -34,11 +32,9 @@ class _Lint(_Simulation):
 
 
 class _Plan(_Simulation):
-    drop: float | None = optional(
+    drop: Annotated[float, Field(gt=0, le=1)] | None = optional(
         "The drop to find, above the limit of each rule about a drop or rise; default: twice the "
-        "limit of a change or gap, and none for other rules.",
-        gt=0,
-        le=1,
+        "limit of a change or gap, and none for other rules."
     )
 
 

@@ -39,10 +39,8 @@ class _Options(Request):
     candidates: int = Field(
         default=20, ge=1, le=100, description="Most slices that the second half tests."
     )
-    confidence: float = Field(
+    confidence: Annotated[float, Field(ge=0.5, le=0.9999)] = Field(
         default=0.95,
-        ge=0.5,
-        le=0.9999,
         description="Of all tests together: 1 - the probability that any slice is called weak that "
         "is no worse than its rest. Of each interval.",
     )
@@ -54,10 +52,8 @@ class SearchRest(EvidenceRest, _Options):
 
 
 class _Search(_Options):
-    slices: dict[ClassName, ColumnValues] = Field(
-        min_length=1,
-        max_length=20,
-        description="By name, the value of each item; null: none. Columns of numbers are cut.",
+    slices: Annotated[dict[ClassName, ColumnValues], Field(min_length=1, max_length=20)] = Field(
+        description="By name, the value of each item; null: none. Columns of numbers are cut."
     )
     cost: Costs | Absent = None
 

@@ -40,10 +40,8 @@ Imbalances = Annotated[list[Imbalance], Field(min_length=1, max_length=101)]
 class DiscriminationRequest(Request):
     """A request for discrimination lines."""
 
-    indices: list[StudiedIndex] = Field(
-        min_length=1,
-        max_length=MOST_INDICES,
-        description="Keys of overall indices, or per-class ones with a class.",
+    indices: Annotated[list[StudiedIndex], Field(min_length=1, max_length=MOST_INDICES)] = Field(
+        description="Keys of overall indices, or per-class ones with a class."
     )
     k: Annotated[
         ClassCounts, BeforeValidator(_listed, json_schema_input_type=ClassCount | ClassCounts)
@@ -55,10 +53,8 @@ class DiscriminationRequest(Request):
         description="Imbalance, one or several: 0 makes the classes equally large, 1 halves them "
         "from class to class.",
     )
-    resolution: int = Field(
+    resolution: Annotated[int, Field(ge=3, le=501)] = Field(
         default=101,
-        ge=3,
-        le=501,
         description="Grid values of each rate; the points are those where the line crosses it.",
     )
 
@@ -121,18 +117,12 @@ class StoredAgreementRequest(Narrowed):
 
     project: Wanted = Field(description="The project of the evaluations.")
     slice: SliceNamed = Field(default_factory=tuple)
-    indices: list[IndexKey] = Field(
-        min_length=1,
-        max_length=MOST_INDICES,
+    indices: Annotated[list[IndexKey], Field(min_length=1, max_length=MOST_INDICES)] = Field(
         description="A key in both scopes is computed overall and for every class; a key only for "
-        "classes has only boxes.",
+        "classes has only boxes."
     )
-    limit: int = Field(
-        default=MOST_MODELS,
-        ge=2,
-        le=MOST_MODELS,
-        strict=True,
-        description="Most evaluations, from the newest.",
+    limit: Annotated[int, Field(ge=2, le=MOST_MODELS, strict=True)] = Field(
+        default=MOST_MODELS, description="Most evaluations, from the newest."
     )
 
 
