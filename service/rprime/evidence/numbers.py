@@ -14,6 +14,8 @@ from rprime.schemas.document import Document, kind_of
 
 MOST = 2**53 - 1
 """Largest integer that every JSON parser reads exactly."""
+FAULTS = ("not_a_number", "out_of_range")
+"""Codes of what may be wrong with one number."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +130,6 @@ def flat(parts: Sequence[list[Any]], quantity: Quantity, *, without_booleans: bo
             return None
         return found
     return None
-
-
-FAULTS = ("not_a_number", "out_of_range")
-"""Codes of what may be wrong with one number."""
 
 
 def _faults(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[Violation]:

@@ -14,6 +14,10 @@ _MOST_SHOWN = 5
 """Most texts that a warning names."""
 _LONGEST_SHOWN = 40
 _SOURCE = "docs/cli.md#labels"
+_DETAILS = {
+    "aliased_labels": "{} labels were read by `aliases`: ",
+    "unknown_labels": "{} predictions are no class of `labels` and count as unclassified: ",
+}
 
 Texts = Sequence[str | None]
 
@@ -56,12 +60,6 @@ class Spellings:
                 detail = _DETAILS[code].format(number) + _shown(sent, meant, which, counts)
                 found.append(Warning(code, "/labels", detail, _SOURCE))
         return tuple(found)
-
-
-_DETAILS = {
-    "aliased_labels": "{} labels were read by `aliases`: ",
-    "unknown_labels": "{} predictions are no class of `labels` and count as unclassified: ",
-}
 
 
 def _shown(sent: Texts, meant: Texts, which: Array, counts: Array) -> str:

@@ -20,6 +20,7 @@ from rprime.schemas.fields import (
 )
 from rprime.schemas.provenance import StoredBaseline, TestSet
 
+_SILENT = "k counts: items of each true class without a prediction."
 Axis = Literal["rows_are_true", "rows_are_predicted"]
 Score = Annotated[float, Field(ge=-MOST, le=MOST)]
 RejectBelow = Annotated[
@@ -48,8 +49,6 @@ Cuts = Annotated[
 ColumnValues = (
     list[ClassName | None] | list[IntegerLabel | None] | list[float | None] | list[bool | None]
 )
-
-_SILENT = "k counts: items of each true class without a prediction."
 
 
 class LabelOptions(Request):

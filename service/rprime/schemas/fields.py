@@ -27,6 +27,9 @@ MOST = 2**53 - 1
 """The largest integer that every JSON parser reads exactly."""
 DENSE_CLASSES = 1_000
 SPARSE_CLASSES = 100_000
+_KEYS = frozenset(KEYS)
+_SHORT = 3
+"""Members of a collection that a short representation shows."""
 
 
 def _leave_out_null_defaults(schema: dict[str, Any]) -> None:
@@ -85,10 +88,6 @@ Absent = SkipJsonSchema[None]
 """The type of a field that is absent if it does not apply."""
 
 
-_SHORT = 3
-"""Members of a collection that a short representation shows."""
-
-
 class Answer(BaseModel):
     """Base class of answers: fields with a default are absent if they do not apply."""
 
@@ -110,9 +109,6 @@ class Counted:
 
     def __repr__(self) -> str:
         return f"<{len(self.collection)} of them>"
-
-
-_KEYS = frozenset(KEYS)
 
 
 def _known_key(name: str) -> str:

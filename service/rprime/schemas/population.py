@@ -38,6 +38,10 @@ Prevalence = Annotated[
 ]
 _MOST_COLUMNS = 3
 """Columns of a crossing."""
+_SLICE_RULE = (
+    "Name a slice by the value of each of its columns, one to three of them: `region=EU`, or as an "
+    'object `{"region": "EU"}`'
+)
 
 
 def read_slice(given: object) -> Slice:
@@ -58,10 +62,6 @@ def read_slice(given: object) -> Slice:
     return tuple(sorted(named.items()))
 
 
-_SLICE_RULE = (
-    "Name a slice by the value of each of its columns, one to three of them: `region=EU`, or as an "
-    'object `{"region": "EU"}`'
-)
 _READ = BeforeValidator(read_slice)
 SliceWanted = Annotated[
     Slice,

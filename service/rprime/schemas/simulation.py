@@ -10,6 +10,11 @@ from rprime.schemas.gate import Gates
 from rprime.schemas.population import PopulationAsked
 from rprime.schemas.request import EvidenceRest
 
+_FAILING = "Share of runs that fail an unchanged model, 0 to 1."
+_OTHERS = "As other test sets of this size, drawn from the table, would say; null as above."
+_RATES = "On other test sets of this size, drawn from the table; null for rules about scores."
+_DISCORDANCE = "Share of the items that only one of the two models got right; null if unpaired."
+
 
 class _Simulation(Request):
     gates: Gates = Field(description="The gate to simulate.")
@@ -69,12 +74,6 @@ PLAN_REQUESTS = _of_each_evidence(
 """One of these is the body of POST /v1/gates/plan."""
 
 
-_OTHERS = "As other test sets of this size, drawn from the table, would say; null as above."
-_RATES = "On other test sets of this size, drawn from the table; null for rules about scores."
-
-_DISCORDANCE = "Share of the items that only one of the two models got right; null if unpaired."
-
-
 class RuleLint(Answer):
     """How a rule would judge an unchanged model."""
 
@@ -82,9 +81,7 @@ class RuleLint(Answer):
     class_: str | None = Field(alias="class", description="The class; null for an overall index.")
     slice: dict[str, str] | None = Field(description="Its slice; null: all items.")
     items: int = Field(description="Behind the value.")
-    false_fail_rate: float = Field(
-        description="Share of runs that fail an unchanged model, 0 to 1."
-    )
+    false_fail_rate: float = Field(description=_FAILING)
     inconclusive_rate: float = Field(description="Share of undecided runs, 0 to 1.")
     detectable_drop: float | None = Field(
         description="The drop that the rule detects with 80 % power; null if none."
@@ -139,9 +136,7 @@ class PlanReport(Answer):
 class LintReport(Answer):
     """How a gate would judge an unchanged model."""
 
-    false_fail_rate: float = Field(
-        description="Share of runs that fail an unchanged model, 0 to 1."
-    )
+    false_fail_rate: float = Field(description=_FAILING)
     inconclusive_rate: float = Field(description="Share of undecided runs, 0 to 1.")
     false_fail_interval: tuple[float, float] | None = Field(description=_RATES)
     inconclusive_interval: tuple[float, float] | None = Field(description=_RATES)

@@ -35,6 +35,15 @@ ClassCount = Annotated[int, Field(ge=2, le=MOST_CLASSES)]
 Imbalance = Annotated[float, Field(ge=0, le=1)]
 ClassCounts = Annotated[list[ClassCount], Field(min_length=1, max_length=MOST_CLASSES)]
 Imbalances = Annotated[list[Imbalance], Field(min_length=1, max_length=101)]
+ValueName = Annotated[str, Field(min_length=1, max_length=128)]
+ModelValues = Annotated[
+    list[float | None],
+    Field(
+        min_length=2,
+        max_length=MOST_MODELS,
+        description="A value for each model, in one order; null if undefined.",
+    ),
+]
 
 
 class DiscriminationRequest(Request):
@@ -85,17 +94,6 @@ class DiscriminationReport(Answer):
     """The answer of POST /v1/studies/discrimination."""
 
     lines: list[DiscriminationLine] = Field(description="By index, `k` and `p`, as asked.")
-
-
-ValueName = Annotated[str, Field(min_length=1, max_length=128)]
-ModelValues = Annotated[
-    list[float | None],
-    Field(
-        min_length=2,
-        max_length=MOST_MODELS,
-        description="A value for each model, in one order; null if undefined.",
-    ),
-]
 
 
 class AgreementRequest(Request):
