@@ -288,10 +288,8 @@ def _without_slice(slices: Slices, size: int) -> Iterator[Warning]:
     for name, column in slices.columns.items():
         missing = np.count_nonzero(column.codes >= len(column.values))
         if missing:
-            detail = (
-                f"{missing:,} of {size:,} items have no value of `{name}`, so they are in no slice "
-                "of it."
-            )
+            found = f"{missing:,} of {size:,} items have no value of `{name}`"
+            detail = f"{found}, so they are in no slice of it."
             yield Warning("items_without_slice", "/slices", detail, "docs/slices.md")
 
 
@@ -305,9 +303,8 @@ def _codes(document: Document, most: int) -> Coded:
     true = document.arrays["y_true"]
     predicted = document.arrays.get("y_pred", true)  # it may be missing if there are scores
     declared = None if document.arrays.get("labels") is None else labels_of(document, most)
-    spellings = (
-        AS_SENT if document.rest.keys().isdisjoint(OF_LABELS) else Spellings.of(document.rest)
-    )
+    is_plain = document.rest.keys().isdisjoint(OF_LABELS)
+    spellings = AS_SENT if is_plain else Spellings.of(document.rest)
     if spellings.unclassified and declared is None:
         detail = "`unknown_labels` needs `labels`, which say what is known."
         raise refuse(f"{document.pointer}/labels", "required", detail)

@@ -135,9 +135,8 @@ class PopulationAsked(Request):
 
     @model_validator(mode="after")
     def _is_one(self) -> "PopulationAsked":
-        if (self.strata is None) != (self.shares is None) or (
-            (self.prevalence is None) == (self.strata is None)
-        ):
+        given = [one is not None for one in (self.prevalence, self.strata, self.shares)]
+        if given not in ([True, False, False], [False, True, True]):
             text = "Give either `prevalence`, or `strata` with their `shares`"
             raise PydanticCustomError("one_population", text)
         return self
