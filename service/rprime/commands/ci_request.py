@@ -11,15 +11,13 @@ import orjson
 from rprime.application import EvaluationRequest, read_request
 from rprime.commands.evidence_files import STDIN, ColumnFile, read_evidence
 from rprime.commands.exit_status import refuse, refuse_here
-from rprime.commands.mappings import read_gates, read_mapping
+from rprime.commands.mappings import Json, read_gates, read_mapping
 from rprime.commands.options import settings
 from rprime.commands.tallies import COUNTED_BY, read_tables
 from rprime.evidence import read_columns, read_members
 from rprime.evidence.reader import MEMBERS
 from rprime.problems.problem import Problem
 from rprime.settings import Limits
-
-Json = dict[str, Any]
 
 _SLICE = re.compile(r"(?:([^=(),]+)=)?\s*(?:cut\(([^(),]+),([^()]+)\)|([^=(),]+))")
 _REFERENCE = re.compile(r"(?:(alias|version|branch|evaluation)=(.+?)|(latest))(?:,model=([^,=]+))?")

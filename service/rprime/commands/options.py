@@ -167,10 +167,8 @@ with_output = expanded(
 
 def connection(otherwise: str) -> dict[str, tuple[Any, Any]]:
     """Return the options of a connection to a service; `otherwise`: what is done without one."""
-    variable, asked = (
-        partial(_service, show_envvar=True),
-        f"Ask this service; default: {otherwise}.",
-    )
+    variable = partial(_service, show_envvar=True)
+    asked = f"Ask this service; default: {otherwise}."
     server = variable("--server", metavar="URL", envvar="RPRIME_SERVER", help=asked)
     key = variable(envvar="RPRIME_KEY", help="A key of `rprime keys create`.")
     timeout = _service(min=0.001, help="Seconds to wait for an answer, each time.")

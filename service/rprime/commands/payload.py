@@ -15,13 +15,12 @@ from rprime.application.assessment import side_of
 from rprime.client.calls import JSON
 from rprime.commands.ci_request import CiRequest, JsonRequest, splice, written
 from rprime.commands.exit_status import refuse, say
+from rprime.commands.mappings import Json
 from rprime.core.comparison.alignment import Side
 from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.evidence import FORMATS, Evidence
 from rprime.evidence.reader import MEMBERS, OF_SCORES
 from rprime.tally.table import slice_tables
-
-Json = dict[str, Any]
 
 MOST_ITEMS = 10_000_000
 """Up to here the items go along, so that comparisons are paired."""

@@ -82,8 +82,7 @@ class Files(NamedTuple):
         return cls(tuple(paths), formats.pop())
 
 
-@contextmanager
-def opened(engine: Engine, files: Files) -> Iterator[Any]:
+def opened(engine: Engine, files: Files) -> AbstractContextManager[Any]:
     """Open files as a frame of an engine, which reads them, and may fail, within the context.
 
     Raises
@@ -98,8 +97,7 @@ def opened(engine: Engine, files: Files) -> Iterator[Any]:
         raise TallyError(f"this engine needs an extra: pip install 'rprime[{engine.name}]'")
     if engine.address is not None:
         _check_reachable(engine.address)
-    with open_files(engine, files) as frame:
-        yield frame
+    return open_files(engine, files)
 
 
 @contextmanager
