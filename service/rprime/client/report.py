@@ -14,10 +14,9 @@ from pydantic import BaseModel
 from rprime.client.values import Classes, ClassValues, Differences, Values
 from rprime.core.quantities import plural
 from rprime.report.figures.sheet import Canvas, EvaluationFigure, form_of
-from rprime.schemas.report import CompareReport
-from rprime.schemas.report import Report as ReportModel
+from rprime.schemas import report as schema
 from rprime.schemas.simulation import LintReport, PlanReport
-from rprime.schemas.slice_search import SliceSearchReport
+from rprime.schemas.slice_search import Detectable, FoundSlice, SliceSearchReport
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,19 +26,9 @@ if TYPE_CHECKING:
     from rprime.application import EvaluationRequest
     from rprime.report.subject import ReportSubject
     from rprime.schemas.gate import Gate
-    from rprime.schemas.report import (
-        Confusion,
-        Counts,
-        Note,
-        OptionsUsed,
-        Table,
-        Value,
-        Warning,  # noqa: A004 (the name in the API)
-    )
-    from rprime.schemas.slice_search import Detectable, FoundSlice
 
 Model = TypeVar("Model", bound=BaseModel)
-JudgedModel = TypeVar("JudgedModel", ReportModel, CompareReport)
+JudgedModel = TypeVar("JudgedModel", schema.Report, schema.CompareReport)
 
 
 class Answer(Generic[Model]):
@@ -101,7 +90,7 @@ class Judged(Answer[JudgedModel]):
     """An answer with an optional verdict."""
 
     gate: "Gate | None"
-    warnings: "list[Warning]"
+    warnings: list[schema.Warning]
 
     @property
     def verdict(self) -> str | None:
@@ -148,18 +137,18 @@ class Figure:
         return self.svg
 
 
-class Report(Judged[ReportModel]):
+class Report(Judged[schema.Report]):
     """A report: `report.overall["r_prime"].value`, `report.per_class["cat"].recall.interval`."""
 
-    kind = ReportModel
+    kind = schema.Report
     engine_version: str
     input_digest: str
     labels: list[str]
-    counts: "Counts"
-    options: "OptionsUsed"
-    top_confusions: "list[Confusion]"
-    notes: "list[Note]"
-    table: "Table | None"
+    counts: schema.Counts
+    options: schema.OptionsUsed
+    top_confusions: list[schema.Confusion]
+    notes: list[schema.Note]
+    table: schema.Table | None
     id: str | None
     created_at: "datetime | None"
     links: dict[str, str] | None
@@ -173,7 +162,7 @@ class Report(Judged[ReportModel]):
         self._evaluated = without_items(evaluation_request)
 
     @cached_property
-    def overall(self) -> "Values[Value]":
+    def overall(self) -> Values[schema.Value]:
         """The overall values by key, including averages."""
         return Values(self.model.overall.root)
 
@@ -280,10 +269,10 @@ class Report(Judged[ReportModel]):
             return f"<p>{escape(repr(self))}: {error}</p>"
 
 
-class Comparison(Judged[CompareReport]):
+class Comparison(Judged[schema.CompareReport]):
     """A comparison: `report.comparison.overall["accuracy"].interval`, `report.verdict`."""
 
-    kind = CompareReport
+    kind = schema.CompareReport
     engine_version: str
 
     def __repr__(self) -> str:
@@ -316,5 +305,5 @@ class SliceSearch(Answer[SliceSearchReport]):
     """Which slices are weak: `[one.slice for one in found.slices if one.weak]`."""
 
     kind = SliceSearchReport
-    slices: "list[FoundSlice]"
-    detectable: "list[Detectable]"
+    slices: list[FoundSlice]
+    detectable: list[Detectable]

@@ -3,22 +3,19 @@
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from rprime.core.aliases import canonical
 from rprime.core.catalog import find
 from rprime.core.quantities import plural
 from rprime.core.suggestions import nearest_keys
 from rprime.report.decimals import decimal, span
-
-if TYPE_CHECKING:
-    from rprime.schemas.comparison import Comparison
-    from rprime.schemas.gate import Delta
-    from rprime.schemas.report import ClassReport, Value
-
+from rprime.schemas.comparison import Comparison
+from rprime.schemas.gate import Delta
+from rprime.schemas.report import ClassReport, Value
 
 Member = TypeVar("Member")
-Found = TypeVar("Found", bound="Value | Delta")
+Found = TypeVar("Found", bound=Value | Delta)
 _SHOWN = 5
 """Classes that a short text names."""
 _LINES = 20
@@ -87,10 +84,10 @@ class Values(_Named[Found]):
         return f"<{type(self).__name__}: {number}{''.join(lines)}>"
 
 
-class ClassValues(Values["Value"]):
+class ClassValues(Values[Value]):
     """The values of one class, and its counts: items, predictions, and correct predictions."""
 
-    def __init__(self, found: "ClassReport") -> None:
+    def __init__(self, found: ClassReport) -> None:
         super().__init__(found.model_extra or {})
         self.support = found.support
         self.predicted = found.predicted
@@ -117,7 +114,7 @@ class Classes(_Named[Member]):
 class Differences:
     """A comparison in an answer: `found.overall["accuracy"].interval`, `found.moves`."""
 
-    def __init__(self, model: "Comparison") -> None:
+    def __init__(self, model: Comparison) -> None:
         self.model = model
         self.overall = Values(model.overall)
         self.per_class = Classes({name: Values(found) for name, found in model.per_class.items()})
