@@ -15,7 +15,7 @@ from rprime.commands.options import ServiceOptions
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client
-    from rprime.commands.evaluation import EvaluationOutcome
+    from rprime.commands.evaluation import Outcome
     from rprime.report.subject import ReportSubject
 
 Json = dict[str, Any]
@@ -211,11 +211,11 @@ def _identified(client: "Client", project: str | None, reference: Json) -> str:
     return newest(client, project, names | {"model": reference.get("model")})
 
 
-def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome":
+def _stored(client: "Client", asked: Json, baseline: str) -> "Outcome":
     """Compare two stored evaluations; `baseline` is what the second one is called."""
     from rprime.application.report_subject import request_of_report, subject_of_report
     from rprime.client import calls
-    from rprime.commands.evaluation import EvaluationOutcome, answered
+    from rprime.commands.evaluation import Outcome, answered
 
     answer = client.ask(calls.comparison(orjson.dumps(asked)))
 
@@ -229,4 +229,4 @@ def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome"
         shown = replace(subject_of_report(report, evaluation), baseline=baseline)
         return answered(shown, evaluation, answer)
 
-    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject)
+    return Outcome(answer.content, answer.verdict, answer.judged, subject)

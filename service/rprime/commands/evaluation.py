@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EvaluationOutcome:
+class Outcome:
     """What came out: the answer, JSON, and the verdict of the gate, if there is one."""
 
     content: bytes
@@ -53,7 +53,7 @@ def run(
     compares: bool = False,
     table: bool = False,
     table_only: bool,
-) -> EvaluationOutcome:
+) -> Outcome:
     """Answer as POST /evaluate or, if it `compares`, as POST /compare: here, or by a service."""
     if service is not None:
         return _asked(ci_request, service, compares=compares, table=table, table_only=table_only)
@@ -69,7 +69,7 @@ def run(
             content = render_assessment(evaluation_request.assessment)
         else:
             content = evaluation_request.report(evaluation, with_table=table)
-    return EvaluationOutcome(
+    return Outcome(
         content,
         evaluation_request.verdict,
         evaluation_request.judged,
@@ -79,7 +79,7 @@ def run(
 
 def _asked(
     ci_request: CiRequest, service: ServiceOptions, *, compares: bool, table: bool, table_only: bool
-) -> EvaluationOutcome:
+) -> Outcome:
     """Ask a service; the values that renderings show are computed here, where one is asked for."""
     evaluation_request = read(ci_request.request, kept_there=True)
     # A service takes no columns to compare.
@@ -120,7 +120,7 @@ def _asked(
             link=link and f"{service.url.rstrip('/')}{link}",
         )
 
-    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject, notes)
+    return Outcome(answer.content, answer.verdict, answer.judged, subject, notes)
 
 
 def read(asked: JsonRequest | ColumnFileRequest, *, kept_there: bool = False) -> EvaluationRequest:
