@@ -20,11 +20,11 @@ MOST_LINES = 5_000
 MOST_WORK = 30_000_000
 """Most cells of the tables, or of the larger grid, for all lines: some seconds."""
 
-_P = [0.0, 0.25, 0.5, 0.75, 1.0]
 _OF_CLASS = (
     *("recall", "precision", "specificity", "negative_predictive_value"),
     *("f1", "jaccard", "icsi"),
 )
+_P = [0.0, 0.25, 0.5, 0.75, 1.0]
 _OVERALL = ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -42,22 +42,18 @@ def _of_classes(*classes: int, keys: Iterable[str]) -> list[dict[str, Any]]:
     return [{"index": key, "class": class_} for class_ in classes for key in keys]
 
 
+_OF_TWO = _of_classes(1, 2, keys=_OF_CLASS)
+_F1 = _of_classes(1, 3, keys=["f1"])
 FIGURES = {
     1: PrintedFigure(
-        "Class indices of classes 1 and 2, three balanced classes",
-        "class",
-        {"indices": _of_classes(1, 2, keys=_OF_CLASS)},
+        "Class indices of classes 1 and 2, three balanced classes", "class", {"indices": _OF_TWO}
     ),
     2: PrintedFigure("Overall indices, three balanced classes", "condition", {"indices": _OVERALL}),
     3: PrintedFigure(
-        "F1 of classes 1 and 3 for several imbalances p",
-        "index",
-        {"indices": _of_classes(1, 3, keys=["f1"]), "p": _P},
+        "F1 of classes 1 and 3 for several imbalances p", "index", {"indices": _F1, "p": _P}
     ),
     4: PrintedFigure(
-        "Accuracy and kappa for several imbalances p",
-        "index",
-        {"indices": ["accuracy", "kappa"], "p": _P},
+        "Accuracy and kappa for several imbalances p", "index", {"indices": _OVERALL[:2], "p": _P}
     ),
     5: PrintedFigure(
         "Accuracy of 3 to 10 classes, balanced and imbalanced",

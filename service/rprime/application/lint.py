@@ -21,6 +21,9 @@ from rprime.schemas.document import parse
 from rprime.schemas.simulation import LintRest, PlanRest
 from rprime.settings import Limits
 
+Rest = LintRest | PlanRest
+Simulate = Callable[..., GateLint | ItemPlan]
+
 
 def lint_request(body: bytes, limits: Limits) -> bytes:
     """Lint the gate of a request by simulation."""
@@ -32,12 +35,7 @@ def plan_request(body: bytes, limits: Limits) -> bytes:
     return _simulated(body, limits, PlanRest, plan_items)
 
 
-def _simulated(
-    body: bytes,
-    limits: Limits,
-    kind: type[LintRest | PlanRest],
-    simulate: Callable[..., GateLint | ItemPlan],
-) -> bytes:
+def _simulated(body: bytes, limits: Limits, kind: type[Rest], simulate: Simulate) -> bytes:
     """Read the evidence, the options and the gate of a request, and render the result as JSON."""
     document = parse(body, limits.json_depth)
     wanted, read = read_members(kind, document, lambda: evidence.read(document, limits))
@@ -55,7 +53,7 @@ def _simulated(
     )
 
 
-def _population(wanted: LintRest | PlanRest, read: Evidence) -> Population | None:
+def _population(wanted: Rest, read: Evidence) -> Population | None:
     """Return the population of a request; 422 unless it is given by the prevalence of classes."""
     if wanted.population is None:
         return None

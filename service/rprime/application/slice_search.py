@@ -24,6 +24,8 @@ from rprime.schemas.slice_search import SearchRest
 from rprime.settings import Limits
 
 MOST_COLUMNS = 20
+Measured = tuple[Index, Array, Array]
+"""The index, what it is the mean of, and which items count in it."""
 _NO_MEAN = (
     "The search needs an index that is a mean over items: accuracy, accuracy_on_answered, coverage,"
     " error_rate, expected_cost; recall or precision of a `class`; or one of scores, as log_loss."
@@ -69,10 +71,7 @@ def _evidence(document: Document, limits: Limits) -> Evidence:
 
 
 def _searched(
-    read: Evidence,
-    measured: tuple[Index, Array, Array],
-    columns: dict[str, SliceColumn],
-    wanted: SearchRest,
+    read: Evidence, measured: Measured, columns: dict[str, SliceColumn], wanted: SearchRest
 ) -> bytes:
     index, values, counted = measured
     values = values[counted].astype(np.float64)
@@ -121,8 +120,7 @@ def _searched(
     return orjson.dumps(content, option=NUMPY)
 
 
-def _values(read: Evidence, items: Items, wanted: SearchRest) -> tuple[Index, Array, Array]:
-    """Return the index, what it is the mean of, and which items count in it."""
+def _values(read: Evidence, items: Items, wanted: SearchRest) -> Measured:
     true, predicted, k = items.true, items.predicted, len(read.labels)
     right, everything = true == predicted, np.ones(true.size, bool)
     if wanted.class_ is not None:

@@ -15,15 +15,10 @@ from rprime.history.stored_report import NOTHING, StoredReport
 from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import Problem, refuse
 from rprime.report.class_charts import default_indices
+from rprime.report.figures import sheet
 from rprime.report.figures.evaluation import FIGURES as EVALUATION_FIGURES
 from rprime.report.figures.evaluation import shown_indices
 from rprime.report.figures.history import MOST_PANELS, draw_boxes, draw_lines, draw_trend
-from rprime.report.figures.sheet import (
-    Canvas,
-    NoFiguresError,
-    NothingToDrawError,
-    TooMuchToDrawError,
-)
 from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of, union
 from rprime.schemas.history import HistoryFigureQuery
 from rprime.store import Filters, Store, ids
@@ -37,15 +32,17 @@ def drawn(draw: Callable[[], bytes]) -> bytes:
     """Draw; problem 501 without matplotlib, 422 if the data do not fit a figure."""
     try:
         return draw()
-    except NoFiguresError as error:
+    except sheet.NoFiguresError as error:
         raise Problem("not_installed", str(error)) from None
-    except NothingToDrawError as error:
+    except sheet.NothingToDrawError as error:
         raise refuse("", "no_scores", str(error)) from None
-    except TooMuchToDrawError as error:
+    except sheet.TooMuchToDrawError as error:
         raise refuse("", "too_much", str(error)) from None
 
 
-def figure_of(name: str, report: StoredReport, indices: tuple[str, ...], canvas: Canvas) -> bytes:
+def figure_of(
+    name: str, report: StoredReport, indices: tuple[str, ...], canvas: sheet.Canvas
+) -> bytes:
     """Draw a figure of a stored evaluation; no indices means the default ones. Blocks."""
     figure_indices(indices, mixed=name == "radar")
     compared = report.stored.comparison not in {None, NOTHING}
@@ -87,7 +84,7 @@ class HistoryFigure:
         """The filters of the evaluations."""
         return filters_of(self.query)
 
-    def draw(self, store: Store, canvas: Canvas) -> bytes:
+    def draw(self, store: Store, canvas: sheet.Canvas) -> bytes:
         """Draw the figure; problem 404, 422 or 501. Blocks."""
         if self.name == TREND:
             trend = self._trend(store)

@@ -17,23 +17,17 @@ from rprime.core.gates.result import GateVerdict
 from rprime.core.items import Items, table_of
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable, coordinates
-from rprime.store import aliases, ids, packing
+from rprime.store import aliases, evaluations, ids, packing, schema
 from rprime.store.compression import digest_bytes, digest_text
 from rprime.store.database import Database
 from rprime.store.dialects import insert, serialise
 from rprime.store.errors import UNDECODABLE, decoding
-from rprime.store.evaluations import (
-    JSON_COLUMNS,
-    EvaluationMissingError,
-    evaluation_of,
-    kept_slices,
-    whole,
-)
+from rprime.store.evaluations import JSON_COLUMNS
 from rprime.store.insertion import Packed, add_all, rows_of
 from rprime.store.packing import Columns, fits
 from rprime.store.projects import SETTINGS
 from rprime.store.records import NAMES, InvalidRecordError, NewEvaluation, check_names
-from rprime.store.schema import alias_changes, evaluations, items, looks, projects, scores, slices
+from rprime.store.schema import alias_changes, items, looks, projects, scores, slices
 
 FORMAT = 2
 """Version of the format, named by the first line; from 2 on the last line counts the others."""
@@ -41,7 +35,7 @@ FORMAT = 2
 PAGE = 200
 MOST_IN_A_STEP = 200
 
-_of = evaluations.c
+_of = schema.evaluations.c
 _AS_STORED = (
     *("id", "created_at", "project", *NAMES, "waived", "engine_version"),
     *("tags", "fingerprint", "input_digest"),
@@ -141,7 +135,7 @@ def _aliases(connection: Connection, project: str | None) -> Iterator[Json]:
 def _page(
     connection: Connection, project: str | None, *, after: str, before: str
 ) -> list[Row[Any]]:
-    query = whole().where(_of.id > after, _of.id < before).order_by(_of.id).limit(PAGE)
+    query = evaluations.whole().where(_of.id > after, _of.id < before).order_by(_of.id).limit(PAGE)
     sliced = select(slices.c.evaluation).where(slices.c.evaluation == _of.id).exists()
     query = query.add_columns(scores.c.content.label("drawn"), sliced.label("sliced"))
     query = query.outerjoin(scores, scores.c.evaluation == _of.id)
@@ -152,20 +146,20 @@ def _page(
 
 @decoding()
 def _evaluation(database: Database, row: Row[Any]) -> Json:
-    stored = evaluation_of(row)
+    stored = evaluations.evaluation_of(row)
     content = select(items.c.content).where(items.c.evaluation == row.id)
     kept = database.read(lambda c: c.scalar(content)) if row.keeps_items else None
     document = {
         **{name: getattr(stored, name) for name in _AS_STORED},
         "submission": _optional(bytes.hex, row.submission),
         "options": orjson.Fragment(stored.options),
-        **{name: _optional(orjson.Fragment, getattr(stored, name)) for name in JSON_COLUMNS},
+        **{one: _optional(orjson.Fragment, getattr(stored, one)) for one in JSON_COLUMNS},
         "labels": stored.labels,
         "table": _table(stored.table),
         "items": _optional(_base64, kept),
         "scores": _optional(_base64, row.drawn),
     }
-    if row.sliced and (found := database.read(lambda c: kept_slices(c, stored))):
+    if row.sliced and (found := database.read(lambda c: evaluations.kept_slices(c, stored))):
         document["slices"] = [
             {"slice": name, **_table(found.tables[i])} for i, name in enumerate(found.names)
         ]
@@ -442,6 +436,6 @@ def _point(connection: Connection, given: Json) -> str:
         aliases.put(connection, project, name, evaluation=given["evaluation"], expected=absent)
     except aliases.AliasChangedError:
         return "aliases_present"
-    except EvaluationMissingError:
+    except evaluations.EvaluationMissingError:
         return "aliases_dangling"
     return "aliases"
