@@ -61,12 +61,7 @@ class VisibleHistory:
 
 
 def with_side(
-    assessment: Assessment,
-    store: Store,
-    candidate: Candidate,
-    query: BaselineQuery,
-    *,
-    anchor: bool = False,
+    given: Assessment, store: Store, candidate: Candidate, query: BaselineQuery, *, anchor: bool
 ) -> Assessment:
     """Add the stored baseline or anchor that a request names, or the reason why there is none.
 
@@ -84,18 +79,18 @@ def with_side(
         mend = "" if found.command is None else f" To set one: `{found.command}`."
         why = found.why + mend.replace("{id}", candidate.id or "ID")
         if anchor:
-            return replace(assessment, missing_anchor=why)
-        return replace(assessment, missing=why)
+            return replace(given, missing_anchor=why)
+        return replace(given, missing=why)
     side = BaselineSide(
-        side=side_of_stored(stored, store, with_items=assessment.candidate.items is not None),
+        side=side_of_stored(stored, store, with_items=given.candidate.items is not None),
         requested=query.requested,
         resolved=stored.id,
         why=found.why,
         has_population=stored_prevalence_of(stored.options) is not None,
     )
     if anchor:
-        return replace(assessment, anchor_side=side)
-    return replace(assessment, baseline_side=side)
+        return replace(given, anchor_side=side)
+    return replace(given, baseline_side=side)
 
 
 def side_of_stored(

@@ -25,19 +25,18 @@ def json_content(schema: str | Json, **more: Any) -> Json:  # noqa: ANN401 (JSON
     return {JSON: {"schema": found, **more}}
 
 
-def json_answer(description: str, model: str, **more: Any) -> Json:  # noqa: ANN401 (JSON)
-    """Describe a response with a JSON body."""
-    return {"description": description, "content": json_content(model), **more}
+def described(description: str, content: str | Json, headers: Json | None = None) -> Json:
+    """Describe a response by its content, or by the name of the schema of its JSON body."""
+    found = json_content(content) if isinstance(content, str) else content
+    more = {} if headers is None else {"headers": headers}
+    return {"description": description, "content": found, **more}
 
 
-def json_responses(
-    description: str,
-    model: str,
-    *problems: str,
-    **more: Any,  # noqa: ANN401 (JSON)
+def answers(
+    description: str, content: str | Json, *problems: str, headers: Json | None = None
 ) -> dict[int | str, Json]:
-    """Describe an answer with a JSON body, and the problems of a route."""
-    return {**responses(*problems), 200: json_answer(description, model, **more)}
+    """Describe an answer, as `described`, and the problems of a route."""
+    return {**responses(*problems), 200: described(description, content, headers)}
 
 
 def json_body(schema: str | Json, **more: Any) -> Json:  # noqa: ANN401 (JSON)

@@ -28,7 +28,7 @@ from rprime.routes.descriptions import (
     REQUEST_PARAMETER,
     TEXT,
     VERDICT,
-    json_answer,
+    described,
     json_body,
     json_content,
 )
@@ -202,8 +202,8 @@ _BATCH |= {"required": ["requests"], "properties": {"requests": _REQUESTS}}
     "equal size with equal options are computed as one stack.",
     responses={
         **_PROBLEMS,
-        200: json_answer("Every request got a report.", "BatchReport"),
-        207: json_answer("Some requests got a problem instead of a report.", "BatchReport"),
+        200: described("Every request got a report.", "BatchReport"),
+        207: described("Some requests got a problem instead of a report.", "BatchReport"),
     },
     openapi_extra={
         "parameters": [_INCLUDE, _KEY],

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Annotated, TypeVar, cast
 
+from fastapi import Query
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import Request
 
@@ -19,6 +20,8 @@ from rprime.server.body import media_type, read_body
 from rprime.store import Store
 
 Model = TypeVar("Model", bound=BaseModel)
+Asked = Annotated[Model, Query()]
+"""The parameters of a request as a model."""
 _NAME: TypeAdapter[str] = TypeAdapter(PathName)
 SMALL_BODY = 64 * 1024
 

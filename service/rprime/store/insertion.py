@@ -232,12 +232,7 @@ def _replay(row: Row) -> Replay:
 
 
 def put_all(
-    connection: Connection,
-    batch: Sequence[Packed],
-    *,
-    now: int,
-    quota: int | None = None,
-    repeated: bool = False,
+    connection: Connection, batch: Sequence[Packed], *, now: int, quota: int | None, repeated: bool
 ) -> list[Outcome]:
     """Store evaluations, of two with one key the first, in a transaction; return their outcomes.
 
