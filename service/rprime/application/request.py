@@ -257,13 +257,9 @@ def baseline_from_evidence(read: Evidence | None, rest: BaselineRest | None) -> 
     """Return a baseline whose evidence is in the request; None without one."""
     if read is None or rest is None:
         return None
-    return BaselineSide(
-        side=side_of(read, rest.test_set),
-        requested={"evidence": read.kind},
-        resolved=None,
-        why="It came with the request.",
-        evidence=read,
-    )
+    side, why = side_of(read, rest.test_set), "It came with the request."
+    asked = {"evidence": read.kind}
+    return BaselineSide(side=side, requested=asked, resolved=None, why=why, evidence=read)
 
 
 def gate_of(gates: Gates, options: Options) -> Gate:

@@ -153,18 +153,13 @@ class HistoryFigure:
         place = series.selection.overall_place
         whole = {i.name: series.overall[place[i.key]] for i in indices if i.scope == "overall"}
         of_classes = [index for index in indices if index.scope == "class"]
-        histories = [
-            ClassHistory(
-                f"{index.name} {'of the classes' if self.name == BOXES else 'by class'}",
-                steps.named,
-                series.labels,
-                series.of_classes(index),
-                whole,
-                falling=index.higher_is_better is False,
-                within=union(one.range for one in indices),
-            )
-            for index in of_classes
-        ]
+        whose = "of the classes" if self.name == BOXES else "by class"
+        within = union(one.range for one in indices)
+        histories: list[ClassHistory] = []
+        for index in of_classes:
+            shown = (steps.named, series.labels, series.of_classes(index), whole)
+            title, falling = f"{index.name} {whose}", index.higher_is_better is False
+            histories.append(ClassHistory(title, *shown, falling=falling, within=within))
         about = self._about(store, steps)
         if self._by_class and steps.found:
             if self.name == BOXES:
@@ -213,19 +208,14 @@ def _boxes_of_classes(history: ClassHistory) -> ClassHistory:
 def _panels_of_classes(histories: list[ClassHistory], names: list[str]) -> list[ClassHistory]:
     """Return a panel for each class, with all indices; of many classes, for the worst ones."""
     first = histories[0]
-    columns = sorted(first.weakest[:MOST_PANELS])
-    return [
-        ClassHistory(
-            first.labels[column],
-            first.steps,
-            (*names, *first.overall),
-            np.column_stack(
-                (*(history.values[:, column] for history in histories), *first.overall.values())
-            ),
-            within=first.within,
-        )
-        for column in columns
-    ]
+    lines = (*names, *first.overall)
+    panels: list[ClassHistory] = []
+    for column in sorted(first.weakest[:MOST_PANELS]):
+        own = (history.values[:, column] for history in histories)
+        values = np.column_stack((*own, *first.overall.values()))
+        label = first.labels[column]
+        panels.append(ClassHistory(label, first.steps, lines, values, within=first.within))
+    return panels
 
 
 class _Found(NamedTuple):

@@ -228,12 +228,10 @@ def minimal_selection(key: str) -> Selection:
     extra = selection.computed[last].key if selection.computed else ""
     if last < selection.reported or extra in needed or extra != "informedness":
         return selection
-    return replace(
-        selection,
-        computed=selection.computed[:last],
-        functions=tuple(place for place in selection.functions if place != last),
-        place={name: place for name, place in selection.place.items() if place != last},
-    )
+    functions = tuple(place for place in selection.functions if place != last)
+    places = {name: place for name, place in selection.place.items() if place != last}
+    computed = selection.computed[:last]
+    return replace(selection, computed=computed, functions=functions, place=places)
 
 
 def _refusal(detail: str) -> Problem:

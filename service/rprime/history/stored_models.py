@@ -84,14 +84,10 @@ def _models(found: StoredValues) -> Models:
         for one, model, version in zip(stack.ids, stack.models, stack.versions, strict=True)
     )
     keys = [entry.key for entry in found.selection.per_class]
-    column = {label: i for i, label in enumerate(found.labels)}
-    return Models(
-        [entry.key for entry in found.selection.overall],
-        found.overall,
-        {
-            label: dict(zip(keys, found.per_class[..., column[label]], strict=True))
-            for label in sorted(column)
-            if keys
-        },
-        {"evaluations": [dict(zip(members, row, strict=True)) for row in rows]},
-    )
+    columns = {label: i for i, label in enumerate(found.labels)} if keys else {}
+    per_class = {}
+    for label, i in sorted(columns.items()):
+        per_class[label] = dict(zip(keys, found.per_class[..., i], strict=True))
+    described = {"evaluations": [dict(zip(members, row, strict=True)) for row in rows]}
+    names = [entry.key for entry in found.selection.overall]
+    return Models(names, found.overall, per_class, described)

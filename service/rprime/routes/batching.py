@@ -68,11 +68,8 @@ def evaluate_together(evaluation_requests: list[EvaluationRequest]) -> list[Eval
     if len(evaluation_requests) == 1:
         return [evaluation_requests[0].evaluate()]
     evidence = [evaluation_request.evidence for evaluation_request in evaluation_requests]
-    return evaluate_stack(
-        ConfusionTable.stack([one.table for one in evidence]),
-        [one.labels for one in evidence],
-        evaluation_requests[0].options,
-    )
+    tables = ConfusionTable.stack([one.table for one in evidence])
+    return evaluate_stack(tables, [one.labels for one in evidence], evaluation_requests[0].options)
 
 
 def stack_key(evaluation_request: EvaluationRequest) -> Key | None:
@@ -85,13 +82,8 @@ def stack_key(evaluation_request: EvaluationRequest) -> Key | None:
     has_matrix = not (options.cost is options.cell_weights is options.kappa_weights is None)
     if alone or table.k > MOST_CLASSES or has_matrix:
         return None
-    return (
-        table.k,
-        table.weighted,
-        table.unclassified is not None,
-        table.spurious is not None,
-        _shared_options(options),
-    )
+    omissions = (table.unclassified is not None, table.spurious is not None)
+    return (table.k, table.weighted, *omissions, _shared_options(options))
 
 
 _UNSHARED = ("cost", "cell_weights", "kappa_weights", *SCORE_OPTIONS)

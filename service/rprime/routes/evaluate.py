@@ -132,12 +132,9 @@ async def evaluate(request: Request) -> Response:
     columns = MEDIA_TYPES.get(media)
     services: Services = request.app.state.services
     has_query = bool(request.scope["query_string"])
-    options = ResponseOptions(
-        limits=services.limits,
-        form=wanted_format(request),
-        with_table=has_query and _wants_table(request, columnar=columns is not None),
-        kind=columns,
-    )
+    form = wanted_format(request)
+    with_table = has_query and _wants_table(request, columnar=columns is not None)
+    options = ResponseOptions(services.limits, form, with_table=with_table, kind=columns)
     answer = await _evaluated(request, options, services.batcher)
     if isinstance(answer, RenderedReport):
         kind, verdict = answer.evidence, answer.verdict
@@ -262,11 +259,8 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
 def _refused_as_slow(requests: dict[int, EvaluationRequest]) -> dict[int, Problem]:
     """Refuse the requests of a batch that together, or alone, take too long for it."""
     detail = "Intervals that are drawn from scores take seconds. Send this request alone."
-    refused = {
-        i: refuse("/intervals", "misplaced", detail)
-        for i, one in requests.items()
-        if one.resamples_scores
-    }
+    slow = (i for i, one in requests.items() if one.resamples_scores)
+    refused = dict.fromkeys(slow, refuse("/intervals", "misplaced", detail))
     sliced = {i: slices for i, one in requests.items() if (slices := _slices_of(one))}
     if sum(sliced.values()) > MANY_SLICES:
         detail = f"The requests of a batch have at most {MANY_SLICES} slices together."

@@ -73,11 +73,8 @@ async def evaluate_json_in_worker(
 async def answer_columns(request: Request, options: ResponseOptions) -> Answer:
     """Answer a request whose body is columns, read until the answer is certain."""
     limit = options.limits.other_body_bytes
-    options = replace(
-        options,
-        encoding=announced_encoding(request, limit),
-        request=request.query_params.get("request", "").encode(),
-    )
+    members = request.query_params.get("request", "").encode()
+    options = replace(options, encoding=announced_encoding(request, limit), request=members)
     complete = asyncio.Event()
     pieces = _received(request, limit, complete)
     begin: list[bytes] = []

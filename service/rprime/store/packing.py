@@ -179,16 +179,13 @@ def slice_identifier(evaluation: str, key: bytes) -> str:
 
 def pack_slices(slices: Slices, evaluation: str) -> list[dict[str, Any]]:
     """Return a row for each slice, to read all of them or one of many evaluations."""
-    return [
-        {
-            "evaluation": evaluation,
-            "key": (key := slice_key(name)),
-            "place": place,
-            "name": orjson.dumps(name),
-            "content": pack_table(slices.tables[place], slice_identifier(evaluation, key)),
-        }
-        for place, name in enumerate(slices.names)
-    ]
+    rows: list[dict[str, Any]] = []
+    for place, name in enumerate(slices.names):
+        key = slice_key(name)
+        content = pack_table(slices.tables[place], slice_identifier(evaluation, key))
+        row = {"evaluation": evaluation, "key": key, "place": place}
+        rows.append(row | {"name": orjson.dumps(name), "content": content})
+    return rows
 
 
 def unpack_slices(rows: Sequence[Any], k: int) -> Slices:
@@ -221,13 +218,11 @@ def unpack_items(blob: bytes) -> tuple[Items, Columns]:
     predicted = np.where(moved == 0, true.astype(moved.dtype), moved - (moved > 0))
     others = (arrays.get(name) for name in ("groups", "weights", "ids"))
     named = orjson.loads(arrays["columns"].tobytes()) if "columns" in arrays else []
-    columns = {
+    columns = {}
+    for place, (name, values) in enumerate(named):
         # In a type that also holds the code of an item in no slice.
-        name: SliceColumn(
-            tuple(values), arrays[f"column {place}"].astype(np.min_scalar_type(len(values)))
-        )
-        for place, (name, values) in enumerate(named)
-    }
+        kind = np.min_scalar_type(len(values))
+        columns[name] = SliceColumn(tuple(values), arrays[f"column {place}"].astype(kind))
     return Items(true, predicted, *others), columns
 
 
