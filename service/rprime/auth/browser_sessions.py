@@ -1,6 +1,7 @@
 """Browser sessions: cookies, forms, CSRF tokens and redirects to sign in."""
 
 import re
+from contextlib import suppress
 from html import escape
 from http import HTTPStatus
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
@@ -97,12 +98,10 @@ def visitor_of(request: Request) -> ApiKey | None:
     """Return the key of the signed-in visitor; None without one or with an inactive key."""
     keyring = auth_services(request).keyring
     session = session_of(request)
-    if keyring is None or session is None or session.key is None:
-        return None
-    try:
-        return keyring.find(session.key)
-    except RefusedKeyError:
-        return None
+    if keyring is not None and session is not None and session.key is not None:
+        with suppress(RefusedKeyError):
+            return keyring.find(session.key)
+    return None
 
 
 def is_cross_site(headers: Headers) -> bool:

@@ -1,11 +1,11 @@
 """Read a whole history as stacks of tables, for trends and leaderboards."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, groupby
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import bindparam, select
 
 from rprime.store.compression import expand
 from rprime.store.database import Database
@@ -82,29 +82,24 @@ def stacks(
             newest_first = select(_of.id).where(*fits).order_by(_of.id.desc())
             oldest = connection.scalar(newest_first.offset(newest - 1).limit(1))
             fits.append(_of.id >= (oldest or ""))
-        key = slice_key(dict(filters.slice)) if filters.slice else b""
-        cells = slices.c.content if key else _of.cells
+        sliced = slice_key(dict(filters.slice)) if filters.slice else b""
+        cells = slices.c.content if sliced else _of.cells
         query = select(*(cells if name == "cells" else _of[name] for name in _COLUMNS))
-        if key:
+        if sliced:
             query = query.join(slices, is_slice_of(filters.slice))
         rows = connection.execute(query.where(*fits).order_by(_of.id))
         for part in rows.partitions():
-            _read_options(connection, part, asked)
+            for key in {row[_OPTIONS] for row in part} - asked.keys():
+                asked[key] = present(connection.scalar(_CONTENT, {"key": key}))
             # Consecutive rows often belong to one stack.
             for kind, run in groupby(part, _kind):
                 if kind not in gathered:
                     names = labels_of(connection.scalar(_CONTENT, {"key": kind[0]}))
-                    gathered[kind] = _Gathered(names, kind[1], key, asked)
+                    gathered[kind] = _Gathered(names, kind[1], sliced, asked)
                 yield from gathered[kind].add(run)
     for group in gathered.values():
         if group.rows:
             yield group.stack()
-
-
-def _read_options(connection: Connection, part: Sequence[Any], asked: dict[bytes, bytes]) -> None:
-    """Add the options of some rows that are not known yet."""
-    for key in {row[_OPTIONS] for row in part} - asked.keys():
-        asked[key] = present(connection.scalar(_CONTENT, {"key": key}))
 
 
 @decoding()
