@@ -85,18 +85,12 @@ def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
 
 def discrimination_document(lines: Iterable[Line]) -> bytes:
     """Render lines as JSON."""
-    found = [
-        {
-            "index": line.subject.index.key,
-            "class": line.subject.class_,
-            "k": line.k,
-            "p": line.p,
-            "points": line.points.tolist(),
-            "prefers": line.prefers,
-            **({} if line.reason is None else {"reason": line.reason}),
-        }
-        for line in lines
-    ]
+    found: list[dict[str, Any]] = []
+    for line in lines:
+        about = {"index": line.subject.index.key, "class": line.subject.class_}
+        drawn = {"k": line.k, "p": line.p, "points": line.points.tolist(), "prefers": line.prefers}
+        why = {} if line.reason is None else {"reason": line.reason}
+        found.append({**about, **drawn, **why})
     return orjson.dumps({"lines": found})
 
 

@@ -216,12 +216,6 @@ def log_refused(
     request: Request, status: int, key: str | None, reason: str, project: str | None = None
 ) -> None:
     """Log why a key is refused."""
-    log.info(
-        "key_refused",
-        key=key,
-        project=project or request.path_params.get("project", "")[:_LONGEST_NAME] or None,
-        method=request.method,
-        route=request.scope["route"].path,
-        status=status,
-        reason=reason,
-    )
+    shown = project or request.path_params.get("project", "")[:_LONGEST_NAME] or None
+    where = {"method": request.method, "route": request.scope["route"].path}
+    log.info("key_refused", key=key, project=shown, **where, status=status, reason=reason)

@@ -111,11 +111,8 @@ class HistoryFigure:
             if not found:
                 one.refuse_unknown(store, self.project, self.filters)
             series.append(found)
-        steps = _Steps(
-            _Found(point.evaluation, point.model, point.version, point.verdict)
-            for found in series
-            for point in found
-        )
+        points = (point for found in series for point in found)
+        steps = _Steps(_Found(p.evaluation, p.model, p.version, p.verdict) for p in points)
         drawn = [
             (one, model, [point for point in found if point.model == model])
             for one, found in zip(measured, series, strict=True)
@@ -145,11 +142,8 @@ class HistoryFigure:
         series = values_of_classes(
             store, self.project, self.filters, newest=self.query.limit, indices=indices
         )
-        steps = _Steps(
-            _Found(*names)
-            for s in series.stacks
-            for names in zip(s.ids, s.models, s.versions, s.verdicts, strict=True)
-        )
+        columns = ((s.ids, s.models, s.versions, s.verdicts) for s in series.stacks)
+        steps = _Steps(_Found(*row) for four in columns for row in zip(*four, strict=True))
         place = series.selection.overall_place
         whole = {i.name: series.overall[place[i.key]] for i in indices if i.scope == "overall"}
         of_classes = [index for index in indices if index.scope == "class"]
@@ -196,13 +190,10 @@ def _title(measured: Sequence[Measured]) -> str:
 def _boxes_of_classes(history: ClassHistory) -> ClassHistory:
     """Exchange evaluations and classes; overall indices have boxes after those of the classes."""
     columns = np.column_stack((history.values, *history.overall.values()))
-    return ClassHistory(
-        history.title.replace("of the classes", "by class"),
-        tuple(FigureStep(name) for name in (*history.labels, *history.overall)),
-        tuple(step.name for step in history.steps),
-        columns.T,
-        within=history.within,
-    )
+    title = history.title.replace("of the classes", "by class")
+    steps = tuple(FigureStep(name) for name in (*history.labels, *history.overall))
+    names = tuple(step.name for step in history.steps)
+    return ClassHistory(title, steps, names, columns.T, within=history.within)
 
 
 def _panels_of_classes(histories: list[ClassHistory], names: list[str]) -> list[ClassHistory]:

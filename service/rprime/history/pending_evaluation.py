@@ -142,12 +142,9 @@ class PendingEvaluation:
         """Make the evaluation to be stored, with a new id if it has none."""
         store_request, evidence = evaluation_request.store_request, evaluation_request.evidence
         assert store_request is not None  # noqa: S101 (callers check it)
-        added = storing_warnings(
-            store_request.project,
-            scored=evidence.scores is not None,
-            sliced=evidence.slices is not None and not store_request.keeps_slices,
-            first=store_request.is_first,
-        )
+        scored, first = evidence.scores is not None, store_request.is_first
+        sliced = evidence.slices is not None and not store_request.keeps_slices
+        added = storing_warnings(store_request.project, scored=scored, sliced=sliced, first=first)
         evaluation = replace(evaluation, warnings=evaluation.warnings + added)
         return cls(evaluation_request, store_request, evaluation, store_request.id or new_id())
 

@@ -64,12 +64,10 @@ class StoredReport:
         found = evaluate(stored.table, stored.labels, self.options, self.items)
         if self.slices is not None:
             found = replace(found, slices=evaluate_slices(self.slices, stored.table, self.options))
-        beside = storing_warnings(
-            self.stored.project,
-            scored="scored" in self._extras,
-            sliced="sliced" in self._extras and self.slices is None,
-            first="first" in self._extras and self.already is None,
-        )
+        scored = "scored" in self._extras
+        sliced = "sliced" in self._extras and self.slices is None
+        first = "first" in self._extras and self.already is None
+        beside = storing_warnings(stored.project, scored=scored, sliced=sliced, first=first)
         return replace(found, warnings=found.warnings + beside + self.warnings)
 
     @property
