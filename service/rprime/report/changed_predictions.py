@@ -1,6 +1,6 @@
 """Changed predictions: which predictions, or cells of the table, changed most."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rprime.core.catalog import find
@@ -24,7 +24,7 @@ class NameTable:
     note: str
     names: tuple[str, ...]
     numbers: tuple[str, ...]
-    rows: tuple[tuple[tuple[str | None, ...], tuple[str, ...]], ...]
+    rows: Sequence[tuple[tuple[str | None, ...], tuple[str, ...]]]
     slices: Mapping[str, SliceName] = field(default_factory=dict)
     noun: str = "row"
 
@@ -61,65 +61,46 @@ def _worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, Slic
 
 
 def _slices(comparison: Comparison) -> NameTable:
-    worse = _worse_slices(comparison)
+    slices, worse = comparison.slices or [], _worse_slices(comparison)
     names = {named(change.slice): change.slice for change, _, _ in worse}
-    confidence = percent(comparison.confidence)
-    deltas = [delta for change in comparison.slices or () for delta in change.overall.values()]
-    tables = any(delta.method == "mover" for delta in deltas)
-    return NameTable(
-        "Slices that got worse",
-        f"{f'{len(names):,}' if names else 'None'} of "
-        f"{plural(len(comparison.slices or ()), 'slice')} got worse "
-        f"(adjusted p at most {1 - comparison.confidence:.2g}).{_AS_TABLES if tables else ''}",
-        ("Slice",),
-        ("Index", "Change", f"{confidence} interval", "Was", "Is", "Items"),
-        tuple(
-            (
-                (named(change.slice),),
-                (
-                    index.name,
-                    signed(delta.value),
-                    span(*(delta.interval or (None, None))),
-                    decimal(delta.baseline),
-                    decimal(delta.candidate),
-                    count(change.items),
-                ),
-            )
-            for change, index, delta in worse[:MOST_SLICES]
-        ),
-        names,
+    number = f"{len(names):,}" if names else "None"
+    level = f"adjusted p at most {1 - comparison.confidence:.2g}"
+    note = f"{number} of {plural(len(slices), 'slice')} got worse ({level})."
+    if any(delta.method == "mover" for change in slices for delta in change.overall.values()):
+        note += _AS_TABLES
+    rows = []
+    for change, index, delta in worse[:MOST_SLICES]:
+        interval = span(*(delta.interval or (None, None)))
+        sides = (decimal(delta.baseline), decimal(delta.candidate))
+        numbers = (index.name, signed(delta.value), interval, *sides, count(change.items))
+        rows.append(((named(change.slice),), numbers))
+    columns = (
+        "Index",
+        "Change",
+        f"{percent(comparison.confidence)} interval",
+        "Was",
+        "Is",
+        "Items",
     )
+    return NameTable("Slices that got worse", note, ("Slice",), columns, rows, names)
 
 
 def _moves(flips: Flips, moves: list[Move]) -> NameTable:
     lost, won = count(flips.right_to_wrong), count(flips.wrong_to_right)
-    return NameTable(
-        "Changed predictions",
-        f"{plural(flips.moved, 'item')} changed: {lost} from right to wrong, "
-        f"{won} from wrong to right.",
-        ("True class", "Was predicted", "Is predicted"),
-        ("Items",),
-        tuple(
-            (
-                (shown(move.true), shown_if_any(move.from_), shown_if_any(move.to)),
-                (count(move.items),),
-            )
-            for move in moves
-        ),
-    )
+    changed = plural(flips.moved, "item")
+    note = f"{changed} changed: {lost} from right to wrong, {won} from wrong to right."
+    rows = [
+        ((shown(move.true), shown_if_any(move.from_), shown_if_any(move.to)), (count(move.items),))
+        for move in moves
+    ]
+    columns = ("True class", "Was predicted", "Is predicted")
+    return NameTable("Changed predictions", note, columns, ("Items",), rows)
 
 
 def _cells(cells: list[CellChange]) -> NameTable:
-    return NameTable(
-        "Cells that changed most",
-        "",
-        ("True class", "Predicted as"),
-        ("Was", "Is"),
-        tuple(
-            (
-                (shown_if_any(cell.true), shown_if_any(cell.predicted)),
-                (count(cell.baseline), count(cell.candidate)),
-            )
-            for cell in cells
-        ),
-    )
+    rows = []
+    for cell in cells:
+        names = (shown_if_any(cell.true), shown_if_any(cell.predicted))
+        rows.append((names, (count(cell.baseline), count(cell.candidate))))
+    columns = ("True class", "Predicted as")
+    return NameTable("Cells that changed most", "", columns, ("Was", "Is"), rows)

@@ -185,11 +185,9 @@ def _slices(subject: ReportSubject) -> str:
     if found is None:
         return ""
     name, *numbers = found.columns
-    rows = tuple(((line.text,), line.numbers) for line in found.weakest)
-    title = SECTIONS["slices"]
-    return _table_of_names(
-        NameTable(title, found.note, (name,), tuple(numbers), rows, noun="slice")
-    )
+    rows = [((line.text,), line.numbers) for line in found.weakest]
+    table = NameTable(SECTIONS["slices"], found.note, (name,), tuple(numbers), rows, noun="slice")
+    return _table_of_names(table)
 
 
 def _cell(measure: Measure) -> str:
@@ -212,10 +210,10 @@ def _table_of_names(found: NameTable) -> str:
 
 
 def _confusions(measures: Measures) -> str:
-    rows = tuple(
+    rows = [
         ((true, predicted), (count(items), decimal(share)))
         for true, predicted, items, share in measures.confusions()
-    )
+    ]
     names, numbers = ("True class", "Predicted as"), ("Items", "Share of the class")
     found = NameTable("Largest confusions", "", names, numbers, rows, noun="confusion")
     return _table_of_names(found) if rows else ""
