@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,8 @@ NO_SCORES = (
 _FALSE_POSITIVES = (0.01, 0.05, 0.1, 0.2)
 _RECALLS = (0.5, 0.8, 0.9, 0.95)
 _COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
+WIDTH, HEIGHT = 360.0, 270.0
+"""Of the axes, in the units of the SVG."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,11 @@ class Line:
     dotted: bool = False
     """Whether the points are marked."""
 
+    @property
+    def css(self) -> str:
+        """The class that a page draws it with."""
+        return "line" if self.style is None else f"line style{self.style}"
+
 
 @dataclass(frozen=True, eq=False)
 class Panel:
@@ -67,6 +73,35 @@ class Panel:
     def square(self) -> bool:
         """Whether both axes have the same unit and length."""
         return self.ends == (0.0, 1.0) and self.top == 1.0
+
+    @property
+    def x_ticks(self) -> list[tuple[Array, str]]:
+        """Where round numbers stand on the horizontal axis, and how they are written."""
+        return [(self._across(tick), bound(tick)) for tick in _ticks(*self.ends)]
+
+    @property
+    def y_ticks(self) -> list[tuple[Array, str]]:
+        """Where round numbers stand on the vertical axis, and how they are written."""
+        return [(self._down(tick), bound(tick)) for tick in _ticks(0.0, self.top)]
+
+    def points(self, x: Array, y: Array) -> list[str]:
+        """Place points, each as an SVG has it."""
+        places = zip(self._across(x).tolist(), self._down(y).tolist(), strict=True)
+        return [f"{across:g},{down:g}" for across, down in places]
+
+    def band(self, line: Line) -> list[str]:
+        """Place a band, along its upper limits and back along the lower ones; empty without."""
+        if line.band is None:
+            return []
+        low, high = line.band
+        return self.points(np.append(line.x, line.x[::-1]), np.append(high, low[::-1]))
+
+    def _across(self, x: Array | float) -> Array:
+        low, high = self.ends
+        return np.round((np.asarray(x) - low) / ((high - low) or 1.0) * WIDTH, 1)
+
+    def _down(self, y: Array | float) -> Array:
+        return np.round(HEIGHT - np.asarray(y) / self.top * HEIGHT, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +127,12 @@ class Chart:
         diagonal = self.panels[0].diagonal
         found |= {diagonal: ""} if diagonal else {}
         return found if len(found) > 1 else {}
+
+    @property
+    def legend(self) -> list[tuple[str, str, str]]:
+        """The `keys`, each with the class that its line is drawn with before it."""
+        lines = {name: line.css for name, line in self.lines.items()}
+        return [(lines.get(name, "diagonal"), name, value) for name, value in self.keys.items()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,78 +301,10 @@ CHARTS: dict[str, Callable[[_Of], Chart | None]] = {
 """The charts by their names, which are those of the figures."""
 
 
-WIDTH, HEIGHT = 360.0, 270.0
-"""Of the axes, in the units of the SVG."""
-
-
-def plots(subject: ReportSubject) -> list[dict[str, Any]]:
-    """Return what a template draws of all charts that an evaluation has; none without scores."""
-    return [
-        {
-            "name": chart.name,
-            "title": chart.title,
-            "lead": chart.lead,
-            "panels": [_panel(panel, chart) for panel in chart.panels],
-            "legend": [
-                (_css(chart.lines.get(name)), name, value) for name, value in chart.keys.items()
-            ],
-            "columns": chart.columns,
-            "rows": chart.rows,
-        }
-        for name in CHARTS
-        if (chart := chart_of_scores(name, subject)) is not None
-    ]
-
-
-def _panel(panel: Panel, chart: Chart) -> dict[str, Any]:
-    low, high = panel.ends
-    return {
-        "title": panel.title,
-        "words": f"{panel.title or chart.title}: {panel.y_label} by {panel.x_label}",
-        "x_label": panel.x_label,
-        "y_label": panel.y_label,
-        "x_ticks": [(_across(panel, tick), bound(tick)) for tick in _ticks(low, high)],
-        "y_ticks": [(_down(panel, tick), bound(tick)) for tick in _ticks(0.0, panel.top)],
-        "lines": [_line(panel, line) for line in panel.lines],
-        "diagonal": panel.diagonal,
-    }
-
-
-def _line(panel: Panel, line: Line) -> dict[str, Any]:
-    points = _points(panel, line.x, line.y)
-    band: list[str] = []
-    if line.band is not None:
-        low, high = line.band
-        # Along the upper limits and back along the lower ones.
-        band = _points(panel, np.append(line.x, line.x[::-1]), np.append(high, low[::-1]))
-    return {
-        "css": _css(line),
-        "points": " ".join(points),
-        "filled": line.filled,
-        "dots": [point.split(",") for point in points] if line.dotted else [],
-        "band": " ".join(band),
-    }
-
-
-def _css(line: Line | None) -> str:
-    """Return the class of a line; None is the diagonal."""
-    if line is None:
-        return "diagonal"
-    return "line" if line.style is None else f"line style{line.style}"
-
-
-def _points(panel: Panel, x: Array, y: Array) -> list[str]:
-    places = zip(_across(panel, x).tolist(), _down(panel, y).tolist(), strict=True)
-    return [f"{across:g},{down:g}" for across, down in places]
-
-
-def _across(panel: Panel, x: Array | float) -> Array:
-    low, high = panel.ends
-    return np.round((np.asarray(x) - low) / ((high - low) or 1.0) * WIDTH, 1)
-
-
-def _down(panel: Panel, y: Array | float) -> Array:
-    return np.round(HEIGHT - np.asarray(y) / panel.top * HEIGHT, 1)
+def plots(subject: ReportSubject) -> list[Chart]:
+    """Return all charts that an evaluation has; none without scores."""
+    charts = (chart_of_scores(name, subject) for name in CHARTS)
+    return [chart for chart in charts if chart is not None]
 
 
 def _ticks(low: float, high: float) -> list[float]:
