@@ -19,8 +19,8 @@ def rows(subject: ReportSubject) -> list[dict[str, str]]:
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_every_line_has_every_column(name: str) -> None:
     lines = list(csv.reader(io.StringIO(render_csv(SUBJECTS[name]()), newline=""), strict=True))
-    assert tuple(lines[0]) == HEAD
-    assert {len(line) for line in lines} == {len(HEAD)}
+    assert lines[0] == HEAD.split(",")
+    assert {len(line) for line in lines} == {len(HEAD.split(","))}
 
 
 @pytest.mark.parametrize("name", SUBJECTS)

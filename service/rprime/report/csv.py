@@ -16,21 +16,8 @@ from rprime.report.subject import ReportSubject
 from rprime.schemas.gate import Delta
 
 HEAD = (
-    "scope",
-    "class",
-    "index",
-    "value",
-    "low",
-    "high",
-    "reason",
-    "baseline",
-    "change",
-    "change_low",
-    "change_high",
-    "change_reason",
-    "universe",
-    "excluded",
-    "counted_as_zero",
+    "scope,class,index,value,low,high,reason,baseline,change,change_low,change_high,change_reason,"
+    "universe,excluded,counted_as_zero"
 )
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
@@ -45,7 +32,7 @@ def render_csv(subject: ReportSubject) -> str:
     OWASP advises. Numbers stay numbers, the class -1 too.
     """
     measures = Measures(subject)
-    rows = chain([",".join(HEAD)], _overall(measures), _classes(measures))
+    rows = chain([HEAD], _overall(measures), _classes(measures))
     return "\r\n".join(rows) + "\r\n"
 
 
