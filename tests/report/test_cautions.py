@@ -10,9 +10,9 @@ from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from rprime.report.decimals import decimal, fixed, signed
 from rprime.report.grouped_warnings import MOST_NAMED, grouped_warnings
+from rprime.report.html import render_html
 from rprime.report.markdown import render_markdown
 from rprime.report.marks import Axis
-from rprime.report.page import render_html
 from rprime.report.subject import ReportSubject
 from rprime.report.terminal import render_terminal
 from tests.report.report_subjects import HOSTILE, SURROGATE

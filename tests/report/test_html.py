@@ -11,7 +11,7 @@ import pytest
 from rprime.core.gates.rules import Gate, Rule, RuleKind
 from rprime.report.class_selection import MOST_CLASSES
 from rprime.report.gate_results import MOST_OPEN, gate_groups
-from rprime.report.page import render_html
+from rprime.report.html import render_html
 from tests.report.report_subjects import (
     HOSTILE,
     SUBJECTS,

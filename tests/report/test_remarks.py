@@ -11,10 +11,10 @@ from rprime.core.evaluate import evaluate as evaluate_table
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from rprime.report.csv import render_csv
+from rprime.report.html import render_html
 from rprime.report.junit import render_junit
 from rprime.report.markdown import render_markdown
 from rprime.report.openmetrics import render_openmetrics
-from rprime.report.page import render_html
 from rprime.report.remarks import Remark
 from rprime.report.subject import ReportSubject
 from rprime.report.terminal import render_terminal

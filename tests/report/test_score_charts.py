@@ -13,7 +13,7 @@ from sklearn import metrics
 import rprime
 from rprime.client.report import Report
 from rprime.core.arrays import Array
-from rprime.report.page import render_html
+from rprime.report.html import render_html
 from rprime.report.score_charts import CHARTS, MOST_CLASSES, NO_SCORES, chart_of_scores
 from tests.history_service import Json, ServeApp, keep, keeping
 from tests.report.drawings import size, texts

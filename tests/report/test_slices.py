@@ -9,7 +9,7 @@ import pytest
 from rprime.application.request import read_request
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
-from rprime.report.page import render_html
+from rprime.report.html import render_html
 from rprime.report.slices import MOST_SLICES, SliceTable, slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.view import slice_plot

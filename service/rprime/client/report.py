@@ -261,7 +261,7 @@ class Report(Judged[schema.Report]):
             return Text(f"{self!r}: {error}")
 
     def _repr_html_(self) -> str:
-        from rprime.report.page import render_frame  # noqa: PLC0415 - only for notebooks
+        from rprime.report.html import render_frame  # noqa: PLC0415 - only for notebooks
 
         try:
             return render_frame(self.subject())

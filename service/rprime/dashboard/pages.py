@@ -91,7 +91,7 @@ async def evaluate(request: Request) -> Response:
         return part(await run_in_threadpool(render_pasted, text, options, limits, query))
     kind = MEDIA_TYPES[media]
     reading = f"Read as predictions in {kind.upper()}, one row for each item."
-    view = View("view", "the page", "text/html", "", "", query=query, reading=reading)
+    view = View("view", "the page", "text/html", "", query=query, reading=reading)
     question = ResponseOptions(limits, view, with_table=False, kind=kind)
     answer = await answer_columns(request, question)
     if not isinstance(answer, RenderedReport):

@@ -15,17 +15,15 @@ class Format:
     """One rendering of a whole report."""
 
     name: str
-    """The option `--<name>` of the commands, and the link in a stored report."""
+    """The option `--<name>` of the commands, and the link in a stored report. The function
+    `render_<name>` of the module `report.<name>` renders as text or as UTF-8.
+    """
     words: str
     """What the option writes, for its help."""
     media_type: str
     """For negotiation, without parameters."""
     suffix: str
     """Of the file `report.<suffix>`."""
-    renderer: str
-    """The module and the function below `rprime` that renders as text or as UTF-8. It is imported
-    at its first use, since commands read the formats at their start.
-    """
     parameters: str = UTF8
     """What the header `Content-Type` adds to the media type."""
 
@@ -36,36 +34,20 @@ class Format:
 
     def render(self, subject: "ReportSubject") -> bytes:
         """Render as UTF-8."""
-        rendered: str | bytes = resolve_name(f"rprime.{self.renderer}")(subject)
+        # Imported at its first use, since commands read the formats at their start.
+        renderer = resolve_name(f"rprime.report.{self.name}:render_{self.name}")
+        rendered: str | bytes = renderer(subject)
         return rendered.encode() if isinstance(rendered, str) else rendered
 
 
+_JUNIT = "JUnit XML with a case for each rule and class"
+_METRICS = "application/openmetrics-text"
 FORMATS = (
-    Format("markdown", "Markdown", "text/markdown", "md", "report.markdown:render_markdown"),
-    Format("html", "one page of HTML", "text/html", "html", "report.page:render_html"),
-    Format(
-        "csv",
-        "a table",
-        "text/csv",
-        "csv",
-        "report.csv:render_csv",
-        parameters=f"header=present; {UTF8}",
-    ),
-    Format(
-        "junit",
-        "JUnit XML with a case for each rule and class",
-        "application/xml",
-        "junit.xml",
-        "report.junit:render_junit",
-    ),
-    Format(
-        "openmetrics",
-        "OpenMetrics",
-        "application/openmetrics-text",
-        "openmetrics.txt",
-        "report.openmetrics:render_openmetrics",
-        parameters=f"version=1.0.0; {UTF8}",
-    ),
+    Format("markdown", "Markdown", "text/markdown", "md"),
+    Format("html", "one page of HTML", "text/html", "html"),
+    Format("csv", "a table", "text/csv", "csv", f"header=present; {UTF8}"),
+    Format("junit", _JUNIT, "application/xml", "junit.xml"),
+    Format("openmetrics", "OpenMetrics", _METRICS, "openmetrics.txt", f"version=1.0.0; {UTF8}"),
 )
 BY_NAME = {entry.name: entry for entry in FORMATS}
 BY_MEDIA_TYPE = {entry.media_type: entry for entry in FORMATS}
