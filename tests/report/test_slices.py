@@ -85,16 +85,16 @@ def test_slices_without_an_estimate_stand_last() -> None:
     assert {line.measure.value for line in found.lines[1:]} == {None}
     plot = slice_plot(found)
     assert plot is not None
-    assert [row["mark"] is None for row in plot["rows"][:2]] == [False, True]
+    assert [mark is None for _, mark in plot["rows"][:2]] == [False, True]
 
 
 def test_each_mark_has_the_line_of_all_items() -> None:
     found = table(subject())
     plot = slice_plot(found)
     assert plot is not None
-    assert len({row["mark"].against for row in plot["rows"]}) == 1
+    assert len({mark.against for _, mark in plot["rows"]}) == 1
     low, high = (float(end) for end in plot["axis"])
-    mark, line = plot["rows"][0]["mark"], found.lines[0]
+    mark, line = plot["rows"][0][1], found.lines[0]
     for at, value in (
         (mark.at, line.measure.value),
         (mark.start, line.measure.low),
@@ -116,4 +116,4 @@ def test_without_intervals_there_are_dots() -> None:
     assert {line.measure.low for line in found.lines} == {None}
     plot = slice_plot(found)
     assert plot is not None
-    assert {row["mark"].width for row in plot["rows"]} == {0.0}
+    assert {mark.width for _, mark in plot["rows"]} == {0.0}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from rprime.core.warnings import CHECKS, Warning  # noqa: A004 (its name)
+from rprime.report.names import shown
 from rprime.report.subject import ReportSubject
 
 TEXTS = {check.code: check.text for check in CHECKS}
@@ -15,7 +16,10 @@ MOST_NAMED = 12
 
 @dataclass(frozen=True, slots=True)
 class GroupedWarning:
-    """One thing to know before a value is believed: a sentence around a class, and its source."""
+    """One thing to know before a value is believed: a sentence around a class, and its source.
+
+    All that is said is fit to be shown.
+    """
 
     code: str
     before: str
@@ -40,9 +44,10 @@ def grouped_warnings(subject: ReportSubject) -> list[GroupedWarning]:
 def _group(code: str, warnings: list[Warning]) -> Iterable[GroupedWarning]:
     template = TEXTS.get(code, "")
     if PLACE not in template:
-        return [GroupedWarning(code, w.detail, None, "", (), 0, w.source) for w in warnings]
+        return [GroupedWarning(code, shown(w.detail), None, "", (), 0, w.source) for w in warnings]
     before, after = template.split(PLACE, 1)
-    labels = [label for w in warnings if (label := _named(w.detail, before, after)) is not None]
+    found = (_named(w.detail, before, after) for w in warnings)
+    labels = [shown(label) for label in found if label is not None]
     # A last warning without a name says how many more there are.
     more = sum(int("".join(filter(str.isdecimal, w.detail)) or 0) for w in warnings[len(labels) :])
     named, rest = labels[: MOST_NAMED + 1], labels[MOST_NAMED + 1 :]

@@ -47,7 +47,7 @@ def render_junit(subject: ReportSubject) -> bytes:
     suite.extend(cases)
     known = [warning for warning in grouped_warnings(subject) if warning.label is None]
     if known:
-        said = (f"Warning: {shown(warning.before)} [{warning.code}]" for warning in known)
+        said = (f"Warning: {warning.before} [{warning.code}]" for warning in known)
         ET.SubElement(suite, "system-out").text = "\n".join(said)
     ET.indent(root)
     document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)

@@ -26,8 +26,9 @@ class SliceLine(NamedTuple):
     ----------
     items
         How many there are; of a class, how many of that class.
-    difference, low, high, p_adjusted
-        Overall value minus that of the rest; None where unknown, and for a class.
+    rest
+        Overall value minus that of the rest, both limits of this difference, and its adjusted p;
+        None where unknown, and for a class.
     tone
         `worse` or `better` where the adjusted test finds a difference, else `open`.
     """
@@ -35,10 +36,7 @@ class SliceLine(NamedTuple):
     name: SliceName
     items: float
     measure: Measure
-    difference: float | None
-    low: float | None
-    high: float | None
-    p_adjusted: float | None
+    rest: list[float | None]
     tone: str
 
     @property
@@ -54,13 +52,14 @@ class SliceLine(NamedTuple):
     @property
     def numbers(self) -> tuple[str, ...]:
         """What a table says of it after its name."""
+        difference, low, high, p_adjusted = self.rest
         return (
             count(self.items),
             decimal(self.measure.value),
             span(self.measure.low, self.measure.high),
-            signed(self.difference),
-            span(self.low, self.high),
-            ABSENT if self.p_adjusted is None else f"{self.p_adjusted:.2g}",
+            signed(difference),
+            span(low, high),
+            ABSENT if p_adjusted is None else f"{p_adjusted:.2g}",
         )
 
 
@@ -141,14 +140,13 @@ def slice_table(
     lines = []
     for i in (*order.tolist(), *others.tolist()):
         measure, tone = _measure(index, values[:, i]), _tone(index, rest[:, i], alpha)
-        difference, low, high, p = _known(rest[:, i])
-        lines.append(SliceLine(names[i], float(items[i]), measure, difference, low, high, p, tone))
+        lines.append(SliceLine(names[i], float(items[i]), measure, _known(rest[:, i]), tone))
     by = f"Weakest first, by {index.name} shrunk towards that of all items"
     by = by if order.size else "In the order of the columns"
     confidence = f"{percent(e.options.confidence)} interval"
     rests = ("Difference to the rest", confidence, "Adjusted p") if place is None else ()
     columns = ("Slice", "Items", index.name, confidence, *rests)
-    found_by_tests = _differing([line.p_adjusted for line in lines], alpha)
+    found_by_tests = _differing([line.rest[-1] for line in lines], alpha)
     return SliceTable(index, _measure(index, whole), lines, columns, by, found_by_tests)
 
 

@@ -66,15 +66,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         "attributions": [_attribution(name, found) for name, found in attributed.items()],
         "slices": slice_plot(slice_table(subject.evaluation)),
         "plots": plots(subject) if curves else [],
-        "warnings": [
-            replace(
-                warning,
-                before=shown(warning.before),
-                label=shown_if_any(warning.label),
-                others=tuple(map(shown, warning.others)),
-            )
-            for warning in grouped_warnings(subject)
-        ],
+        "warnings": grouped_warnings(subject),
         "terms": [term(index) for index in shown_first],
     }
     empty = {name for name, member in OPTIONAL_SECTIONS.items() if not content[member]}
@@ -237,13 +229,7 @@ def slice_plot(
         "columns": found.columns,
         "whole": decimal(found.whole.value),
         "rows": [
-            {
-                "name": line.name,
-                "text": line.text,
-                "tone": line.tone,
-                "mark": (mark := mark_of(line.measure, axis)) and replace(mark, against=against),
-                "numbers": line.numbers,
-            }
+            (line, (mark := mark_of(line.measure, axis)) and replace(mark, against=against))
             for line in (found.weakest if lines is None else lines)
         ],
     }
