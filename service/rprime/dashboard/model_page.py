@@ -123,19 +123,11 @@ async def _shown(
     if not content["steps"] and query == ModelQuery(model=model):
         raise Problem("not_found")
     session = form_session(request)
-    response = show(
-        request,
-        "model.html",
-        f"{shown(model)} · {shown(project)}",
-        status=status,
-        project=project,
-        model=model,
-        query=query,
-        promotion=promotion,
-        may_promote=access_of(request).may("write"),
-        token=get_services(request).sessions.csrf_token(session),
-        **content,
-    )
+    content |= {"project": project, "model": model, "query": query, "promotion": promotion}
+    content["may_promote"] = access_of(request).may("write")
+    content["token"] = get_services(request).sessions.csrf_token(session)
+    title = f"{shown(model)} · {shown(project)}"
+    response = show(request, "model.html", title, status=status, **content)
     response.headers["Cache-Control"] = "no-store"
     if session_of(request) is None:
         remember(request, response, session)
@@ -144,12 +136,10 @@ async def _shown(
 
 def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
     aliases = store.aliases(project)
+    pointed = pointers(store, aliases)
     return {
         **model_history(store, project, query, pointing(aliases)),
-        "aliases": [
-            {**pointed, "changes": _changes(store, pointed["alias"])}
-            for pointed in pointers(store, aliases)
-        ],
+        "aliases": [{**one, "changes": _changes(store, one["alias"])} for one in pointed],
         "pointing": pointing(aliases),
         "branches": store.branches(project),
         "slices": [slice_text(n) for n in store.slice_names(project, Filters(model=query.model))],
@@ -162,17 +152,14 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
 
 def _changes(store: Store, alias: Alias) -> list[dict[str, Any]]:
     """Describe what an alias pointed at, newest first; no id where it was deleted."""
-    found = store.alias_changes(alias.project, alias.name, limit=MOST_CHANGES)
     return [
         {
+            **{name: shown(getattr(change, name) or "") for name in ("model", "version", "by")},
             "id": change.evaluation,
-            "model": shown(change.model or ""),
-            "version": shown(change.version or ""),
             "time": change.evaluation and f"{created_at(change.evaluation):%Y-%m-%d %H:%M}",
             "moment": change.changed_at,
-            "by": shown(change.by or ""),
         }
-        for change in found
+        for change in store.alias_changes(alias.project, alias.name, limit=MOST_CHANGES)
     ]
 
 
@@ -198,20 +185,18 @@ def model_history(
     series = values_of_classes(
         store, project, named, newest=query.limit, indices=[index], uniform=uniform
     )
-    summaries = store.page(project, named, limit=query.limit).items
-    verdicts = {summary.id: summary.verdict for summary in summaries}
-    entries = {summary.id: entry_of(summary) for summary in summaries}
+    stored = {
+        summary.id: summary for summary in store.page(project, named, limit=query.limit).items
+    }
     # One may have been deleted in between.
-    ids = [i for i in series.ids if i in entries and any(p.evaluation == i for p in points)]
-    stored = [series.ids.index(identifier) for identifier in ids]
-    values = series.of_classes(index)[stored]
+    ids = [i for i in series.ids if i in stored and any(p.evaluation == i for p in points)]
+    values = series.of_classes(index)[[series.ids.index(identifier) for identifier in ids]]
     chosen = [point for point in points if point.evaluation in set(ids)]
-    steps = [entries[identifier] for identifier in ids]
-    drawn = tuple(FigureStep(e["version"] or e["time"], verdicts[e["id"]]) for e in steps)
+    steps = [entry_of(stored[identifier]) for identifier in ids]
+    drawn = tuple(FigureStep(e["version"] or e["time"], stored[e["id"]].verdict) for e in steps)
     falling = index.higher_is_better is False
-    classes = ClassHistory(
-        index.name, drawn, series.labels, values, falling=falling, within=index.range
-    )
+    of_classes = (index.name, drawn, series.labels, values)
+    classes = ClassHistory(*of_classes, falling=falling, within=index.range)
     measures = [measure_of(trend.index, point) for point in chosen]
     numbers = [(m.value, m.low, m.high) for m in measures]
     course = course_of(trend.index.name, 0, np.arange(len(numbers)), numbers, lone=True)
@@ -245,16 +230,10 @@ def _rows(
 ) -> dict[str, Any]:
     """Return the rows of the table, newest first, and the ends of the axis of their values."""
     axis = axis_of(measures)
-    rows = [
-        {
-            "entry": entry,
-            "cell": cell_of(measure, axis),
-            "lowest": ("", "") if at is None else (shown(classes.labels[at]), decimal(row[at])),
-        }
-        for entry, measure, row, at in zip(
-            steps, measures, classes.values, classes.worst, strict=True
-        )
-    ]
+    rows = []
+    for entry, measure, row, at in zip(steps, measures, classes.values, classes.worst, strict=True):
+        lowest = ("", "") if at is None else (shown(classes.labels[at]), decimal(row[at]))
+        rows.append({"entry": entry, "cell": cell_of(measure, axis), "lowest": lowest})
     return {"axis": axis.ends, "steps": rows[::-1]}
 
 
@@ -273,25 +252,20 @@ def _lines(
     history: ClassHistory, ids: Sequence[str], query: ModelQuery
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the values of classes, newest first, each with the way to its change."""
+    of: dict[str, Any] = {"slice": dict(query.slice)}
+    of |= {"prevalence": query.prevalence} if query.prevalence else {}
 
     def change(label: str, at: int) -> str:
         if not at:
             return ""
-        sides: dict[str, Any] = {
-            "candidate": ids[at],
-            "baseline": ids[at - 1],
-            "slice": dict(query.slice),
-        }
-        sides |= {"prevalence": query.prevalence} if query.prevalence else {}
-        return CompareQuery.model_validate(sides).row(label)
+        sides = {"candidate": ids[at], "baseline": ids[at - 1]}
+        return CompareQuery.model_validate(sides | of).row(label)
 
-    return [
-        (
-            shown(one.name),
-            [(decimal(v), change(one.name, at)) for at, v in enumerate(one.values.tolist())][::-1],
-        )
-        for one in history.series
-    ]
+    lines = []
+    for one in history.series:
+        cells = [(decimal(v), change(one.name, at)) for at, v in enumerate(one.values.tolist())]
+        lines.append((shown(one.name), cells[::-1]))
+    return lines
 
 
 def _fallen(history: ClassHistory) -> list[tuple[str, str]]:
