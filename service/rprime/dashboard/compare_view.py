@@ -111,10 +111,10 @@ def comparison_view(
 
 def _request(asked: CompareQuery, candidate: StoredEvaluation) -> bytes:
     """Ask for the comparison of a page; the rules are about all items, as they are."""
-    sides = {"candidate": candidate.id, "baseline": asked.baseline}
     rules, apart = orjson.loads(candidate.options).get("gates", {}), asked.slice or asked.prevalence
     members = {
-        **{name: {"evaluation": one} for name, one in sides.items()},
+        "candidate": {"evaluation": candidate.id},
+        "baseline": {"evaluation": asked.baseline},
         "slice": dict(asked.slice),
         "prevalence": asked.prevalence,
         # Compared with the baseline of the page alone.
@@ -140,24 +140,19 @@ def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -
     if not selection.order and keys:
         selection = replace(selection, order=keys[0])
     found = {key: class_changes(comparison, key) for key in keys}
-    labels = _ordered(found, keys, comparison, selection)
+    labels = _ordered(comparison, found, selection)
     differing = [label for label in labels if any(found[key][label].value != 0 for key in keys)]
     kept = labels if asked.all else differing
     selected = selection.of(kept, str)
-    axes = {
-        key: _around_zero((found[key][label] for label in selected.lines), limits, key)
-        for key in keys
-    }
+    axes, rows = {}, []
+    for key in keys:
+        axes[key] = _around_zero((found[key][label] for label in selected.lines), limits, key)
+    for label in selected.lines:
+        cells = [_shown(found[key][label], axes[key], limits.get((key, label))) for key in keys]
+        rows.append((label, shown(label), cells))
     return {
         "columns": [(term(CLASS_INDICES[key]), axis.ends) for key, axis in axes.items()],
-        "rows": [
-            (
-                label,
-                shown(label),
-                [_shown(found[key][label], axes[key], limits.get((key, label))) for key in keys],
-            )
-            for label in selected.lines
-        ],
+        "rows": rows,
         "selection": selection,
         "selected": selected,
         "same": len(labels) - len(differing),
@@ -166,17 +161,14 @@ def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -
 
 
 def _ordered(
-    found: dict[str, dict[str, Change]],
-    keys: list[str],
-    comparison: Comparison,
-    selection: ClassSelection,
+    comparison: Comparison, found: dict[str, dict[str, Change]], selection: ClassSelection
 ) -> list[str]:
     """Sort the classes by the change of the first index, the worst first."""
     labels = list(comparison.per_class)
-    if selection.by == "labels" or not keys:
+    if selection.by == "labels" or not found:
         return labels[:: -1 if selection.reversed else 1]
-    changes = found[keys[0]]
-    falling = CLASS_INDICES[keys[0]].higher_is_better is not False
+    key, changes = next(iter(found.items()))
+    falling = CLASS_INDICES[key].higher_is_better is not False
     return selection.sorted(labels, lambda label: changes[label].value, lowest_first=falling)
 
 

@@ -49,13 +49,7 @@ _NAMED = {
 
 
 def listing(
-    store: Store,
-    project: str,
-    filters: Filters,
-    order: Order,
-    *,
-    limit: int,
-    cursor: str | None = None,
+    store: Store, project: str, filters: Filters, order: Order, *, limit: int, cursor: str | None
 ) -> tuple[list[ListingRow], str | None]:
     """List evaluations with their headline indices, and say where the next part starts. It reads.
 
@@ -87,13 +81,10 @@ def _rows(
     store: Store, project: str, filters: Filters, summaries: tuple[EvaluationSummary, ...]
 ) -> list[ListingRow]:
     named = Filters(ids=tuple(summary.id for summary in summaries), slice=filters.slice)
-    columns = [
-        {
-            point.evaluation: point
-            for point in Measured.of(key, None).points(store, project, named, len(summaries))
-        }
-        for key in HEADLINES
-    ]
+    columns = []
+    for key in HEADLINES:
+        points = Measured.of(key, None).points(store, project, named, len(summaries))
+        columns.append({point.evaluation: point for point in points})
     return [
         (summary, tuple(column[summary.id] for column in columns))
         for summary in summaries

@@ -85,17 +85,11 @@ class Page:
 
 
 def show(
-    request: Request,
-    template: str,
-    title: str,
-    /,
-    *,
-    status: int = HTTPStatus.OK,
-    **content: object,
+    request: Request, template: str, title: str, /, *, status: int = HTTPStatus.OK, **more: object
 ) -> Response:
     """Answer with a page; every foreign text is escaped by the template."""
     page = Page(request, title)
-    return part(render(f"pages/{template}", page.root, page=page, **content), status)
+    return part(render(f"pages/{template}", page.root, page=page, **more), status)
 
 
 def part(content: str | bytes, status: int = HTTPStatus.OK) -> Response:

@@ -1,5 +1,6 @@
 """An evaluation as the pages show it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -10,14 +11,21 @@ from markupsafe import Markup
 from rprime import __version__
 from rprime.application.reproduction import printed_table
 from rprime.application.request import read_request
-from rprime.core.evaluate import evaluate
+from rprime.core.arrays import Array
+from rprime.core.comparison.attribution import HEADLINES
+from rprime.core.comparison.costs import costs
+from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.options import Options
 from rprime.dashboard.class_query import ClassQuery, slice_text
 from rprime.dashboard.templates_environment import render
 from rprime.evidence import read_pasted
 from rprime.problems.problem import refuse
-from rprime.report.charts import charts_of
+from rprime.report.class_charts import ClassChart, RadarChart, default_indices
 from rprime.report.formats import Format
+from rprime.report.heat_map import POWERS, TINTS, ConfusionChart
+from rprime.report.measures import Measures
+from rprime.report.names import isolated, shown
+from rprime.report.styles import rounded
 from rprime.report.subject import ReportSubject
 from rprime.report.view import view_of
 from rprime.settings import Limits
@@ -25,6 +33,8 @@ from rprime.settings import Limits
 WHOLE = ClassQuery()
 MNIST = "table4_mnist_lenet5"
 """What a newcomer sees: the table of the R' paper."""
+COST_DIGITS = 7
+"""Significant ones: what a page adds up has more than the four decimals that it shows."""
 
 
 def render_report_view(
@@ -38,10 +48,59 @@ def render_report_view(
     """
     # Whoever looks at a page waits for the curves, too.
     content = view_of(replace(subject, kept_scores=subject.scores), query.selection)
-    charts = charts_of(subject, content["selected"].labels, query.selection.by)
+    charts = charts_of(
+        subject, [line.label for line in content["selected"].lines], query.selection.by
+    )
     content |= {"charts": charts, "query": query, "stored": subject.id, "slice_text": slice_text}
     content |= {"resolved": subject.comparison and subject.comparison.baseline.resolved, **more}
     return Markup(render("pages/report.html", root, **content))  # noqa: S704 (a template)
+
+
+def charts_of(subject: ReportSubject, shown_first: Sequence[str], by: str) -> dict[str, Any]:
+    """Return the data of all charts of an evaluation; NaN stays.
+
+    `shown_first` has the names of the classes of the table in its order, in which the chart beside
+    it has them; `by` is the key of the index that orders them, if any.
+    """
+    measures, evaluation = Measures(subject), subject.evaluation
+    chart = ConfusionChart.of(evaluation)
+    indices = measures.class_headlines
+    radar = default_indices("radar", compared=measures.compared)
+    around = tuple(index for index in indices if index.key in radar) or indices
+    return {
+        "labels": [isolated(shown(label)) for label in chart.labels],
+        "support": rounded(chart.support),
+        "predicted": rounded(chart.predicted),
+        "counts": [rounded(row) for row in chart.counts],
+        "unclassified": chart.unclassified,
+        "note": chart.left_out,
+        "powers": POWERS,
+        "tints": TINTS,
+        "table": ClassChart.of(measures, indices).named(shown_first).data() | {"by": by},
+        "radar": RadarChart.of(subject, around).data() if around else None,
+        "costs": _costs(evaluation, chart.places),
+    }
+
+
+def _costs(evaluation: Evaluation, places: Array) -> dict[str, Any]:
+    found = costs(evaluation.table, HEADLINES)
+    of_all = {"right": found.right, "wrong": found.wrong, "silent": found.silent}
+    of_class = {"missed": found.missed, "taken": found.taken}
+
+    def precise(part: Array) -> list[float]:
+        """Round to significant digits: one item among millions costs little."""
+        return [float(f"{n:.{COST_DIGITS}g}") for n in part[places].tolist()]
+
+    return {
+        scope: [
+            {"name": index.name, **{name: precise(rows[i]) for name, rows in parts.items()}}
+            for i, index in enumerate(indices)
+        ]
+        for scope, indices, parts in (
+            ("overall", found.overall, of_all),
+            ("per_class", found.per_class, of_class),
+        )
+    }
 
 
 @dataclass(frozen=True, slots=True)

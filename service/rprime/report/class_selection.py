@@ -16,10 +16,9 @@ MOST_CLASSES = 100
 
 @dataclass(frozen=True, slots=True)
 class SelectedClasses(Generic[T]):
-    """A page of classes, and their names."""
+    """A page of classes."""
 
     lines: list[T]
-    labels: list[str]
     found: int
     """Number of classes that match, on all pages."""
     page: int
@@ -74,7 +73,7 @@ class ClassSelection(Order):
         pages = max(-(-len(found) // self.size), 1)
         page = min(self.page, pages)
         kept = found[(page - 1) * self.size : page * self.size]
-        return SelectedClasses(kept, [label(line) for line in kept], len(found), page, pages)
+        return SelectedClasses(kept, len(found), page, pages)
 
 
 def ordered_classes(measures: Measures, selection: ClassSelection) -> tuple[list[ClassLine], str]:
