@@ -1,5 +1,6 @@
 """Classes: their values in rows with whiskers, or around a circle."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,14 +39,9 @@ def draw_per_class(subject: ReportSubject, canvas: Canvas) -> bytes:
         marks.append(f"whiskers {percent(subject.evaluation.options.confidence)} intervals")
     if chart.compared:
         marks.append(f"rings what it was compared with, {named(subject.baseline or 'baseline')}")
-    picture = Picture(
-        title=chart.title,
-        about=about(subject),
-        height=max(len(chart.labels), 3) * _ROW + 0.75,
-        fill=lambda figure: _fill_panels(figure, chart),
-        notes=(chart.order, f"{'; '.join(marks)}."),
-    )
-    return draw(picture, canvas)
+    height, fill = max(len(chart.labels), 3) * _ROW + 0.75, partial(_fill_panels, chart=chart)
+    notes = (chart.order, f"{'; '.join(marks)}.")
+    return draw(Picture(chart.title, about(subject), height, fill, notes), canvas)
 
 
 def _fill_panels(figure: "Figure", chart: ClassChart) -> None:
@@ -91,13 +87,7 @@ def draw_radar(subject: ReportSubject, canvas: Canvas) -> bytes:
         notes.append(f"Where a {missing}, the value is undefined ({undefined:,} times).")
     if not chart.bars:
         notes.append("The circles are labelled: their centre is not zero.")
-    picture = Picture(
-        title=chart.title,
-        about=about(subject),
-        height=height,
-        fill=lambda figure: fill(figure, chart),
-        notes=tuple(notes),
-    )
+    picture = Picture(chart.title, about(subject), height, partial(fill, chart=chart), tuple(notes))
     return draw(picture, canvas)
 
 
@@ -157,9 +147,8 @@ def _name_spokes(axes: "PolarAxes", angles: Array, chart: RadarChart) -> None:
     beyond = outer + 0.05 * (outer - inner)
     turned = len(angles) > MOST_UPRIGHT
     for angle, label in zip(angles.tolist(), chart.labels, strict=True):
-        axes.text(
-            angle, beyond, named(label, LONGEST_SPOKE), size=8.5, **_turn(angle, turned=turned)
-        )
+        turn = _turn(angle, turned=turned)
+        axes.text(angle, beyond, named(label, LONGEST_SPOKE), size=8.5, **turn)
 
 
 def _turn(angle: float, *, turned: bool) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Confusion: the table as a heat map."""
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,14 +42,9 @@ def draw_confusion(subject: ReportSubject, canvas: Canvas) -> bytes:
     spurious = subject.evaluation.table.spurious
     if spurious is not None:
         notes.append(f"Not shown: {count(float(spurious.sum()))} predictions without a true class.")
-    picture = Picture(
-        title="Confusion matrix",
-        about=about(subject),
-        height=cell * len(chart.labels) + head + totals + below,
-        fill=lambda figure: _fill(figure, chart, columns, cell),
-        notes=tuple(notes),
-    )
-    return draw(picture, canvas)
+    height = cell * len(chart.labels) + head + totals + below
+    fill = partial(_fill, chart=chart, columns=columns, cell=cell)
+    return draw(Picture("Confusion matrix", about(subject), height, fill, tuple(notes)), canvas)
 
 
 def about(subject: ReportSubject) -> str:

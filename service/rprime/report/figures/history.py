@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    Fill = Callable[[Axes, ClassHistory], None]
+
 HEIGHT = 3.3
 """Of a plot, in inches, without the names below it."""
 MOST_COURSES = 7
@@ -69,7 +71,7 @@ def draw_trend(trend: TrendChart, canvas: Canvas) -> bytes:
         return _draw_nothing(trend.title, trend.about, canvas)
 
     def fill(figure: "Figure") -> None:
-        (axes,) = _panels(figure, [trend.title], trend.steps, canvas)
+        (axes,) = _panels(figure, [trend.title], trend.steps, canvas.inches, 1)
         axes.set_ylim(trend.axis.low, trend.axis.high)
         ends = []
         for number, one in enumerate(trend.courses, 1):
@@ -150,18 +152,10 @@ def _plot_boxes(axes: "Axes", boxes: Sequence[Box | None]) -> None:
     ]
     colour = line_style(series_style(0))["color"]
     line = {"color": colour, "linewidth": 1.3}
-    axes.bxp(
-        stats,
-        list(known),
-        widths=0.5,
-        showfliers=False,
-        patch_artist=True,
-        manage_ticks=False,
-        boxprops={"facecolor": palette()["track"], "edgecolor": colour, "linewidth": 1.3},
-        whiskerprops=line,
-        capprops=line,
-        medianprops={"color": colour, "linewidth": 2.0},
-    )
+    box = {"facecolor": palette()["track"], "edgecolor": colour, "linewidth": 1.3}
+    style: dict[str, Any] = {"boxprops": box, "whiskerprops": line, "capprops": line}
+    style |= {"medianprops": {"color": colour, "linewidth": 2.0}, "patch_artist": True}
+    axes.bxp(stats, list(known), widths=0.5, showfliers=False, manage_ticks=False, **style)
 
 
 def _name_values(axes: "Axes", history: ClassHistory) -> None:
@@ -175,22 +169,16 @@ def _name_values(axes: "Axes", history: ClassHistory) -> None:
     room = max(int(figure.get_figwidth() / steps / _LETTER), 3)
     low, high = axes.get_ylim()
     outside = ((0, 4), "center", "bottom") if history.falling else ((0, -4), "center", "top")
+    style: dict[str, Any] = {"size": 8, "color": palette()["ink-soft"]}
+    style["textcoords"] = "offset points"
     for place, (worst, row) in enumerate(zip(history.worst, history.values, strict=True)):
         if worst is None or steps > MOST_NAMED:
             continue
         # Beyond its mark, but beside one at the end of the axis.
         near = min(row[worst] - low, high - row[worst]) < _NEAR * (high - low)
         shift, across, down = ((5, 0), "left", "center") if near else outside
-        axes.annotate(
-            named(history.labels[worst], room),
-            (place, row[worst]),
-            shift,
-            textcoords="offset points",
-            ha=across,
-            va=down,
-            size=8,
-            color=palette()["ink-soft"],
-        )
+        name = named(history.labels[worst], room)
+        axes.annotate(name, (place, row[worst]), shift, ha=across, va=down, **style)
 
 
 def _draw_nothing(title: str, about: str, canvas: Canvas) -> bytes:
@@ -204,11 +192,7 @@ def _draw_nothing(title: str, about: str, canvas: Canvas) -> bytes:
 
 
 def _draw_classes(
-    histories: Sequence[ClassHistory],
-    about: str,
-    canvas: Canvas,
-    fill: "Callable[[Axes, ClassHistory], None]",
-    note: str,
+    histories: Sequence[ClassHistory], about: str, canvas: Canvas, fill: "Fill", note: str
 ) -> bytes:
     """Draw several panels over the same steps, one above the other, or beside each other."""
     steps = histories[0].steps
@@ -219,16 +203,15 @@ def _draw_classes(
     columns = 1 if len(titles) <= MOST_STACKED else 2
 
     def fill_all(figure: "Figure") -> None:
-        found = _panels(figure, titles, steps, canvas, columns)
+        found = _panels(figure, titles, steps, canvas.inches, columns)
         ends = [(history.axis.low, history.axis.high) for history in histories]
         for axes, history, own in zip(found, histories, ends, strict=True):
             # Panels beside each other have one axis.
             axes.set_ylim(union(ends) if columns > 1 else own)
             fill(axes, history)
         if columns > 1:
-            figure.legend(
-                found[0].get_lines(), histories[0].labels, loc="outside lower center", ncols=3
-            )
+            lines, labels = found[0].get_lines(), histories[0].labels
+            figure.legend(lines, labels, loc="outside lower center", ncols=3)
 
     height = _height(steps) * -(-len(histories) // columns) / columns**0.5
     return draw(Picture(title, about, height, fill_all, (note,) if note else ()), canvas)
@@ -240,16 +223,11 @@ def _height(steps: Sequence[FigureStep]) -> float:
 
 
 def _panels(
-    figure: "Figure",
-    titles: Sequence[str],
-    steps: Sequence[FigureStep],
-    canvas: Canvas,
-    columns: int = 1,
+    figure: "Figure", titles: Sequence[str], steps: Sequence[FigureStep], width: float, columns: int
 ) -> "list[Axes]":
     """Make a panel for each title, with the steps below the last one of each column."""
-    grid = figure.subplots(
-        -(-len(titles) // columns), columns, sharex=True, sharey=columns > 1, squeeze=False
-    )
+    rows = -(-len(titles) // columns)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=columns > 1, squeeze=False)
     found: list[Axes] = list(grid.ravel()[: len(titles)])
     for spare in grid.ravel()[len(titles) :]:
         spare.set_visible(False)
@@ -264,7 +242,7 @@ def _panels(
     names = [named(step.name) for step in steps]
     for axes in found[-columns:]:
         axes.tick_params(labelbottom=True)
-        label_steps(axes.xaxis, names, canvas.inches / columns - _BESIDE / columns)
+        label_steps(axes.xaxis, names, width / columns - _BESIDE / columns)
     return found
 
 
@@ -306,15 +284,8 @@ def _name_ends(axes: "Axes", ends: "Iterable[tuple[str, float, float, str] | Non
     shifts = np.arange(len(ordered)) * _APART * (high - low) / HEIGHT
     wanted = np.array([value for _, _, value, _ in ordered])
     heights = isotonic_regression(wanted - shifts).x + shifts
+    style: dict[str, Any] = {"color": palette()["ink"], "size": 8.5, "va": "center_baseline"}
+    style |= {"textcoords": ("axes fraction", "data"), "annotation_clip": False}
     for (name, place, value, colour), height in zip(ordered, heights.tolist(), strict=True):
-        axes.annotate(
-            name,
-            (place, value),
-            (1.03, height),
-            textcoords=("axes fraction", "data"),
-            color=palette()["ink"],
-            size=8.5,
-            va="center_baseline",
-            arrowprops=_LEADER | {"color": colour},
-            annotation_clip=False,
-        )
+        arrow = _LEADER | {"color": colour}
+        axes.annotate(name, (place, value), (1.03, height), arrowprops=arrow, **style)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rprime.report.figures.axes import line_style, number_values, palette
 from rprime.report.figures.confusion import about
 from rprime.report.figures.sheet import Canvas, NothingToDrawError, Picture, draw, named
-from rprime.report.score_charts import NO_SCORES, Line, Panel, chart_of_scores
+from rprime.report.score_charts import CHARTS, NO_SCORES, Line, Panel, chart_of_scores
 from rprime.report.styles import series_style
 from rprime.report.subject import ReportSubject
 
@@ -65,10 +65,7 @@ def draw_scores(name: str, subject: ReportSubject, canvas: Canvas) -> bytes:
 
 
 NO_CHART = "These scores give no such chart: all items are of one class, or are no probabilities."
-DRAWN = {
-    name: partial(draw_scores, name)
-    for name in ("roc", "precision_recall", "reliability", "risk_coverage", "scores")
-}
+DRAWN = {name: partial(draw_scores, name) for name in CHARTS}
 """What draws each of the charts."""
 
 

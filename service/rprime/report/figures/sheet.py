@@ -120,8 +120,17 @@ def named(label: str, most: int = LONGEST_NAME) -> str:
     return shortened(shown(label), most)
 
 
+_COLOURED = {
+    "ink": ("text.color", "axes.titlecolor", "xtick.labelcolor", "ytick.labelcolor"),
+    "ink-soft": ("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"),
+    "surface": ("axes.facecolor", "figure.facecolor"),
+    "line": ("grid.color",),
+}
+"""Settings of matplotlib by their colour, a name of tokens.css."""
+
+
 def _style() -> dict[str, Any]:
-    colours = palette()
+    coloured = ((name, palette()[role]) for role, names in _COLOURED.items() for name in names)
     return {
         "font.family": "sans-serif",
         "font.sans-serif": [FAMILY, "Verdana", "Helvetica", "Arial"],
@@ -129,10 +138,8 @@ def _style() -> dict[str, Any]:
         "axes.titlesize": 10.0,
         "axes.titlelocation": "left",
         "axes.labelsize": 9.0,
-        "xtick.labelsize": 8.5,
-        "ytick.labelsize": 8.5,
-        "legend.fontsize": 8.5,
-        "legend.frameon": False,
+        **dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 8.5),
+        **dict.fromkeys(("legend.frameon", "axes.spines.top", "axes.spines.right"), False),
         "axes.unicode_minus": True,
         # Texts stay texts: to be found, read aloud and set in the reader's font.
         "svg.fonttype": "none",
@@ -141,20 +148,8 @@ def _style() -> dict[str, Any]:
         # A class may be called $x$.
         "text.parse_math": False,
         "axes.axisbelow": True,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "grid.color": colours["line"],
         "grid.linewidth": 0.8,
-        "axes.edgecolor": colours["ink-soft"],
-        "axes.facecolor": colours["surface"],
-        "figure.facecolor": colours["surface"],
-        "text.color": colours["ink"],
-        "axes.labelcolor": colours["ink-soft"],
-        "axes.titlecolor": colours["ink"],
-        "xtick.color": colours["ink-soft"],
-        "ytick.color": colours["ink-soft"],
-        "xtick.labelcolor": colours["ink"],
-        "ytick.labelcolor": colours["ink"],
+        **dict(coloured),
     }
 
 
