@@ -3,6 +3,7 @@
 import re
 from functools import cache
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -115,20 +116,13 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     verdict = NOT_JUDGED if stored.gate and not subject.gate else headline(subject.gate)
     # Without a model the project is in the title already.
     where = f" · {fit(stored.project)}" if stored.model else ""
+    title = f"{fit(subject.title)}, {verdict.word}{where}"
     report = await run_in_threadpool(render_report_view, subject, "../../", query, verdict=verdict)
-    return show(
-        request,
-        "evaluation.html",
-        f"{fit(subject.title)}, {verdict.word}{where}",
-        report=report,
-        stored=stored,
-        baseline=baseline,
-        figures=_FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES,
-        renderings=_RENDERINGS,
-        slice=subject.slice,
-        asked=query,
-        equal_shares=query.prevalence or found.has_equal_shares,
-    )
+    content: dict[str, Any] = {"report": report, "stored": stored, "baseline": baseline}
+    content["figures"] = _FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES
+    content |= {"renderings": _RENDERINGS, "slice": subject.slice, "asked": query}
+    content["equal_shares"] = query.prevalence or found.has_equal_shares
+    return show(request, "evaluation.html", title, **content)
 
 
 @router.get("/ui/compare")

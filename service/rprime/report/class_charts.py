@@ -99,19 +99,13 @@ class ClassChart(MeasureColumns):
 
     def data(self) -> dict[str, Any]:
         """Return what the script of the pages draws."""
-        return {
-            "labels": [isolated(shown(label)) for label in self.labels],
-            "support": rounded(self.support),
-            "indices": [
-                {
-                    "key": index.key,
-                    "name": index.name,
-                    "axis": self.axis(row),
-                    **{name: rounded(getattr(self, name)[row]) for name in _DRAWN},
-                }
-                for row, index in enumerate(self.indices)
-            ],
-        }
+        indices = []
+        for row, index in enumerate(self.indices):
+            drawn = {name: rounded(getattr(self, name)[row]) for name in _DRAWN}
+            known = {"key": index.key, "name": index.name, "axis": self.axis(row)}
+            indices.append(known | drawn)
+        labels = [isolated(shown(label)) for label in self.labels]
+        return {"labels": labels, "support": rounded(self.support), "indices": indices}
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,17 +106,13 @@ def shaded_table(
         said = words and f"{names[row]} predicted as {names[column]}: {words}"
         return {"text": text, "shade": shade, "words": said}
 
-    fits = len(names) <= MOST_WITH_NUMBERS
+    fits, rows = len(names) <= MOST_WITH_NUMBERS, []
+    for row, items in enumerate(support.tolist()):
+        cells = [drawn(row, column) for column in range(len(names))]
+        rows.append({"label": names[row], "cells": cells, "support": count(items)})
     return {
         "columns": names,
-        "rows": [
-            {
-                "label": names[row],
-                "cells": [drawn(row, column) for column in range(len(names))],
-                "support": count(items),
-            }
-            for row, items in enumerate(support.tolist())
-        ],
+        "rows": rows,
         "unclassified": unclassified,
         "numbers": fits,
         "turned": max(map(len, names)) > (LONGEST_UPRIGHT if fits else 2),

@@ -11,6 +11,7 @@ from rprime.report.measures import Measure
 MOST_STEPS = 5
 NARROWEST = 0.8
 """Percent: what is narrower could not be seen."""
+Interval = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,7 @@ class Mark:
 
     @classmethod
     def of(
-        cls,
-        axis: Axis,
-        value: float,
-        interval: tuple[float | None, float | None],
-        against: float | None,
-        words: str,
+        cls, axis: Axis, value: float, interval: Interval, against: float | None, words: str
     ) -> Self:
         """Place everything on an axis."""
         start, width = axis.at(value), 0.0

@@ -16,15 +16,7 @@ from rprime.report.changes import Change, class_changes
 from rprime.report.remarks import Remark, Remarks, marks, remarks_of
 from rprime.report.subject import ReportSubject
 
-OVERALL_HEADLINES = (
-    "r_prime",
-    "accuracy",
-    "macro_recall",
-    "macro_precision",
-    "macro_f1",
-    "kappa",
-    "mcc",
-)
+HEADLINES = ("r_prime", "accuracy", "macro_recall", "macro_precision", "macro_f1", "kappa", "mcc")
 CLASS_HEADLINES = ("r_prime", "recall", "precision", "f1", "informedness")
 MOST_INSTEAD = 6
 """Indices shown where a request left out every headline."""
@@ -108,7 +100,7 @@ class Measures:
     def headlines(self) -> tuple[Measure, ...]:
         """The overall values to show first."""
         everything = self.overall
-        wanted = list(OVERALL_HEADLINES)
+        wanted = list(HEADLINES)
         if self.subject.evaluation.table.has_omissions:
             wanted.insert(2, "coverage")
         chosen = [everything[key] for key in wanted if key in everything]
@@ -238,12 +230,9 @@ def finite(values: Array) -> Array:
 
 
 def _measure(
-    entry: Index,
-    numbers: tuple[float, float, float, int],
-    change: Change | None,
-    remarks: Remarks = (),
+    entry: Index, row: tuple[float, float, float, int], change: Change | None, remarks: Remarks = ()
 ) -> Measure:
-    value, low, high, reason = numbers
+    value, low, high, reason = row
     if isnan(value) or isnan(low) or isnan(high):
         known = None if isnan(value) else value
         return Measure(entry, known, None, None, REASONS[reason], change, remarks)

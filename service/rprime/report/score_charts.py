@@ -184,19 +184,13 @@ def _roc(of: _Of) -> Chart:
         lines.append(Line(name, area, style, rates, recall))
         at = np.interp(_FALSE_POSITIVES, rates, recall)
         rows.append((name, area, *map(decimal, at.tolist())))
-    labels = ("False-positive rate", "Recall")
-    return Chart(
-        "roc",
-        "ROC curves",
-        f"Each class against the rest; the legend has the areas.{of.note}",
-        (Panel("", *labels, tuple(lines), diagonal="at random"),),
-        ("Class", "Area", *(f"Recall at rate {rate:g}" for rate in _FALSE_POSITIVES)),
-        tuple(rows),
-    )
+    lead = f"Each class against the rest; the legend has the areas.{of.note}"
+    panel = Panel("", "False-positive rate", "Recall", tuple(lines), diagonal="at random")
+    columns = ("Class", "Area", *(f"Recall at rate {rate:g}" for rate in _FALSE_POSITIVES))
+    return Chart("roc", "ROC curves", lead, (panel,), columns, tuple(rows))
 
 
 def _precision_recall(of: _Of) -> Chart:
-    titles = (f"Precision at recall {recall:g}" for recall in _RECALLS)
     lines, rows = [], []
     for place, name, style, curve in of.curves():
         found, area = curve.precision_recall(), decimal(of.summary.areas[1, place])
@@ -205,14 +199,12 @@ def _precision_recall(of: _Of) -> Chart:
         at = precision[np.searchsorted(recall, np.array(_RECALLS) - 1e-12)]
         share = curve.tp[-1] / (curve.tp[-1] + curve.fp[-1])
         rows.append((name, area, decimal(share), *map(decimal, at.tolist())))
-    return Chart(
-        "precision_recall",
-        "Precision-recall curves",
-        f"Each class against the rest; the legend has the average precision.{of.note}",
-        (Panel("", "Recall", "Precision", tuple(lines)),),
-        ("Class", "Average precision", "Share of items", *titles),
-        tuple(rows),
-    )
+    lead = f"Each class against the rest; the legend has the average precision.{of.note}"
+    panels = (Panel("", "Recall", "Precision", tuple(lines)),)
+    titles = (f"Precision at recall {recall:g}" for recall in _RECALLS)
+    columns = ("Class", "Average precision", "Share of items", *titles)
+    name, title = "precision_recall", "Precision-recall curves"
+    return Chart(name, title, lead, panels, columns, tuple(rows))
 
 
 def _reliability(of: _Of) -> Chart | None:
@@ -229,18 +221,15 @@ def _reliability(of: _Of) -> Chart | None:
     edges = zip(of.summary.edges[:-1][filled], of.summary.edges[1:][filled], strict=True)
     numbers = zip(edges, items.tolist(), score.tolist(), share.tolist(), limits, strict=True)
     about = "Weighted items have no band." if weighted else f"The band is Wilson's {interval}."
+    lead = f"Share of right predictions by their score, in {len(found.items)} bins. {about}"
     line = Line("Top score", "", 0, score, share, band, dotted=True)
-    return Chart(
-        "reliability",
-        "Reliability",
-        f"Share of right predictions by their score, in {len(found.items)} bins. {about}",
-        (Panel("", "Mean of the top score", "Share right", (line,), diagonal="calibrated"),),
-        ("Top score", "Items", "Mean score", "Share right", interval),
-        tuple(
-            (span(*ends), count(n), decimal(mean), decimal(part), "" if at is None else span(*at))
-            for ends, n, mean, part, at in numbers
-        ),
+    panel = Panel("", "Mean of the top score", "Share right", (line,), diagonal="calibrated")
+    columns = ("Top score", "Items", "Mean score", "Share right", interval)
+    rows = tuple(
+        (span(*ends), count(n), decimal(mean), decimal(part), "" if at is None else span(*at))
+        for ends, n, mean, part, at in numbers
     )
+    return Chart("reliability", "Reliability", lead, (panel,), columns, rows)
 
 
 def _risk_coverage(of: _Of) -> Chart:
@@ -250,14 +239,11 @@ def _risk_coverage(of: _Of) -> Chart:
     rows = np.stack([coverage, risk, found["threshold"]])[:, places].T.tolist()
     top = max(float(risk.max()), 1e-3)
     line = Line("Top score", "", 0, coverage, risk)
-    return Chart(
-        "risk_coverage",
-        "Risk and coverage",
-        "Share of wrong predictions among the items with the highest top scores.",
-        (Panel("", "Coverage: share answered", "Risk: share wrong", (line,), top=top * 1.05),),
-        ("Coverage", "Risk", "Top score at least"),
-        tuple(tuple(map(decimal, row)) for row in rows),
-    )
+    panel = Panel("", "Coverage: share answered", "Risk: share wrong", (line,), top=top * 1.05)
+    lead = "Share of wrong predictions among the items with the highest top scores."
+    columns = ("Coverage", "Risk", "Top score at least")
+    texts = tuple(tuple(map(decimal, row)) for row in rows)
+    return Chart("risk_coverage", "Risk and coverage", lead, (panel,), columns, texts)
 
 
 def _scores(of: _Of) -> Chart:
@@ -278,17 +264,13 @@ def _scores(of: _Of) -> Chart:
         axes = ("Score of the class", "Share of items")
         panels.append(Panel(name, *axes, tuple(lines), ends, top))
     numbers = counts.transpose(2, 1, 0).reshape(len(edges) - 1, -1)
-    return Chart(
-        "scores",
-        "Scores by class",
-        f"How the scores of a class are spread over its items, and over all others.{of.note}",
-        tuple(panels),
-        ("Score", *(f"{name}{what}" for name in classes.values() for what in ("", ", others"))),
-        tuple(
-            (span(low, high), *map(count, row))
-            for low, high, row in zip(edges[:-1], edges[1:], numbers.tolist(), strict=True)
-        ),
+    lead = f"How the scores of a class are spread over its items, and over all others.{of.note}"
+    names = (f"{name}{what}" for name in classes.values() for what in ("", ", others"))
+    rows = tuple(
+        (span(low, high), *map(count, row))
+        for low, high, row in zip(edges[:-1], edges[1:], numbers.tolist(), strict=True)
     )
+    return Chart("scores", "Scores by class", lead, tuple(panels), ("Score", *names), rows)
 
 
 CHARTS: dict[str, Callable[[_Of], Chart | None]] = {

@@ -80,14 +80,11 @@ def views(scores: Scores, evaluation: Evaluation) -> Json:
     tables = tables_at(scores, classes, np.array([threshold for _, threshold in wanted]))
     values = values_at(tables)
     counts = tables.cells.counts.astype(np.int64).tolist()
-    return {
-        label: {
-            "threshold": threshold,
-            "table": counts[i],
-            "values": {key: column[i] for key, column in values.items()},
-        }
-        for i, (label, threshold) in enumerate(wanted)
-    }
+    found = {}
+    for i, (label, threshold) in enumerate(wanted):
+        own = {key: column[i] for key, column in values.items()}
+        found[label] = {"threshold": threshold, "table": counts[i], "values": own}
+    return found
 
 
 def annotations(

@@ -95,14 +95,11 @@ def _table(*columns: str, left: int = 1) -> Table:
     """Open a table whose first columns hold words and whose others hold numbers."""
     table = Table(box=SIMPLE_HEAD)
     for place, name in enumerate(columns):
-        table.add_column(
-            name,
-            justify="left" if place < left else "right",
-            overflow="ellipsis",
-            # Where there is little room names give way, never a digit of a number.
-            no_wrap=place >= left,
-            max_width=34 if place < left else None,
-        )
+        # Where there is little room names give way, never a digit of a number.
+        if place < left:
+            table.add_column(name, overflow="ellipsis", max_width=34)
+        else:
+            table.add_column(name, overflow="ellipsis", justify="right", no_wrap=True)
     return table
 
 

@@ -172,23 +172,17 @@ def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
     everywhere = "the JSON report and the CSV have them all"
     rest = "a request pages through them by its option classes" if measures.left_out else everywhere
     more = f"{plural(left_out, 'class')} more: {rest}."
+    rows = []
+    for line in lines:
+        cells = [_figure(m, axis, words=False) for m, axis in zip(line.measures, axes, strict=True)]
+        known = {"label": shown(line.label), "support": count(line.support)}
+        rows.append({**known, "failing": line.failing, "cells": cells})
     return {
         "columns": [
             {"term": term(entry), "axis": axis.ends, "signs": name.removeprefix(entry.name)}
             for entry, axis, name in zip(entries, axes, measures.class_names, strict=True)
         ],
-        "classes": [
-            {
-                "label": shown(line.label),
-                "support": count(line.support),
-                "failing": line.failing,
-                "cells": [
-                    _figure(measure, axis, words=False)
-                    for measure, axis in zip(line.measures, axes, strict=True)
-                ],
-            }
-            for line in lines
-        ],
+        "classes": rows,
         "classes_note": f"{plural(selected.found, 'class')}, {order}.",
         "classes_more": more if left_out else "",
         "selected": selected,
@@ -200,14 +194,12 @@ def _attribution(name: str, found: Attribution) -> dict[str, Any]:
     rest = None if found.rest is None else found.rest + sum(cell.contribution for cell in others)
     key, _, label = name.partition("/")
     index = (CLASS_INDICES if label else OVERALL_INDICES)[key]
-    return {
-        "title": index.name + (f" of {shown(label)}" if label else ""),
-        "rows": [
-            (shown_if_any(cell.true), shown_if_any(cell.predicted), signed(cell.contribution))
-            for cell in kept
-        ],
-        "rest": signed(rest),
-    }
+    rows = [
+        (shown_if_any(cell.true), shown_if_any(cell.predicted), signed(cell.contribution))
+        for cell in kept
+    ]
+    title = index.name + (f" of {shown(label)}" if label else "")
+    return {"title": title, "rows": rows, "rest": signed(rest)}
 
 
 def slice_plot(
