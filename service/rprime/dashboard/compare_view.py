@@ -19,13 +19,12 @@ from rprime.dashboard.class_query import ROWS, ClassQuery, slice_text
 from rprime.dashboard.listings import entry_of
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
-from rprime.report.changes import Change, class_changes
 from rprime.report.class_selection import ClassSelection
 from rprime.report.decimals import MINUS, PLACES, bound, count, decimal, signed
 from rprime.report.gate_results import compares, threshold
 from rprime.report.heat_map import LEVELS, Cell, shaded_table
 from rprime.report.marks import Axis, Mark
-from rprime.report.measures import CLASS_HEADLINES
+from rprime.report.measures import CLASS_HEADLINES, Change, class_changes
 from rprime.report.names import shown
 from rprime.report.reasons import explained
 from rprime.report.slices import named

@@ -4,22 +4,63 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
-from typing import Any
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.catalog import CLASS_INDICES
+from rprime.core.catalog import CLASS_INDICES, find
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import REASONS, Index, IndexScope
-from rprime.report.changes import Change, class_changes
 from rprime.report.remarks import Remark, Remarks, marks, remarks_of
 from rprime.report.subject import ReportSubject
+from rprime.schemas.comparison import Comparison
+from rprime.schemas.gate import Delta
 
 HEADLINES = ("r_prime", "accuracy", "macro_recall", "macro_precision", "macro_f1", "kappa", "mcc")
 CLASS_HEADLINES = ("r_prime", "recall", "precision", "f1", "informedness")
 MOST_INSTEAD = 6
 """Indices shown where a request left out every headline."""
+Judged = Literal[
+    "better", "worse", "higher", "lower", "no clear difference", "no interval", "not compared"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Candidate minus baseline of one value, and the interval of this difference.
+
+    Parameters
+    ----------
+    reason
+        Why there is no difference, or no interval of it; else empty.
+    judged
+        What the interval says, in words; `higher` and `lower` where no direction is better.
+    """
+
+    baseline: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    reason: str
+    judged: Judged
+
+    @property
+    def demonstrated(self) -> bool:
+        """Whether the interval leaves no room for no change."""
+        return self.judged in ("better", "worse", "higher", "lower")
+
+    @property
+    def tone(self) -> str:
+        """Its style on a page."""
+        return self.judged if self.demonstrated else "open"
+
+    @classmethod
+    def of(cls, index: Index | None, delta: Delta) -> Self:
+        """Read the difference of an index."""
+        low, high = delta.interval or (None, None)
+        judged = "not compared" if delta.value is None else _judged(index, low, high)
+        return cls(delta.baseline, delta.value, low, high, delta.reason or "", judged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +244,15 @@ class Measures:
             yield e.labels[i], e.labels[j], n, share
 
 
+def class_changes(comparison: Comparison, key: str) -> dict[str, Change]:
+    """Read the changes of a per-class index, by label."""
+    return {
+        label: Change.of(find("class", key), deltas[key])
+        for label, deltas in comparison.per_class.items()
+        if key in deltas
+    }
+
+
 def measured(
     e: Evaluation,
     scope: IndexScope,
@@ -237,3 +287,14 @@ def _measure(
         known = None if isnan(value) else value
         return Measure(entry, known, None, None, REASONS[reason], change, remarks)
     return Measure(entry, value, low, high, "", change, remarks)
+
+
+def _judged(entry: Index | None, low: float | None, high: float | None) -> Judged:
+    if low is None or high is None:
+        return "no interval"
+    if low <= 0 <= high:
+        return "no clear difference"
+    upward = entry and entry.higher_is_better
+    if upward is None:
+        return "higher" if low > 0 else "lower"
+    return "better" if (low > 0) == upward else "worse"

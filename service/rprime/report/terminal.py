@@ -12,12 +12,11 @@ from rich.text import Text
 
 from rprime.core.quantities import plural
 from rprime.report.changed_predictions import changed_predictions
-from rprime.report.changes import Change
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import bound, count, decimal, percent, signed, span
 from rprime.report.gate_results import SIGNS
 from rprime.report.grouped_warnings import grouped_warnings
-from rprime.report.measures import Measure, Measures
+from rprime.report.measures import Change, Measure, Measures
 from rprime.report.names import JOINER, clipped, isolated, shown
 from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS
@@ -169,7 +168,6 @@ def _more(number: int) -> Iterator[Text]:
 
 
 def _slices(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
-    """Show the weakest slices."""
     found = slice_table(subject.evaluation)
     if found is None:
         return
@@ -191,7 +189,6 @@ def _cell(measure: Measure) -> Text:
 
 
 def _changed(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
-    """Show which predictions or cells changed most."""
     for found in changed_predictions(subject.comparison):
         table = _table(*found.names, *found.numbers, left=len(found.names))
         for labels, numbers in found.rows[:MOST_RESULTS]:
