@@ -1,7 +1,9 @@
 """Sheet: what a figure is drawn on, with its title above and its notes below."""
 
+import re
 import warnings
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
@@ -10,11 +12,10 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from rprime.report.figures.axes import palette
-from rprime.report.figures.fonts import FAMILY, families_with, missing
 from rprime.report.names import shortened, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from matplotlib.figure import Figure
 
@@ -29,6 +30,13 @@ GAP = 0.08
 """Between the head and the plot, in inches."""
 LONGEST_NAME = 24
 """Characters of a class name that stand beside a plot."""
+FAMILY = "DejaVu Sans"
+"""The font that comes with matplotlib."""
+
+_BOXES = ("Last Resort", "LastResort", "Adobe Blank")
+"""How the names of families begin that have a box, or nothing, for every letter."""
+_MISSING = re.compile(r"Glyph (\d+) .*missing from font")
+_NORMAL = 400
 
 _NO_GLYPHS = "The fonts installed here lack letters of some names: they are boxes. An SVG has them."
 
@@ -98,7 +106,7 @@ def draw(picture: Picture, canvas: Canvas) -> bytes:
     style: Any = _style()
     with _DRAWING, mpl.rc_context(style):
         image, codes = _drawn(picture, canvas)
-        if codes and (others := families_with(codes)):
+        if codes and (others := _families_with(codes)):
             mpl.rcParams["font.family"] = [FAMILY, *others, "sans-serif"]
             image, codes = _drawn(picture, canvas)
         # In an SVG the reader's fonts have them.
@@ -173,7 +181,7 @@ def _drawn(picture: Picture, canvas: Canvas) -> tuple[bytes, frozenset[int]]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Glyph .* missing from font", UserWarning)
         image = _saved(_filled(picture, canvas), picture, canvas)
-    return image, missing(caught)
+    return image, _missing(caught)
 
 
 def _filled(picture: Picture, canvas: Canvas) -> "Figure":
@@ -218,3 +226,41 @@ def _saved(figure: "Figure", picture: Picture, canvas: Canvas) -> bytes:
         title = ", ".join(filter(None, (picture.title, picture.about)))
         figure.savefig(image, format="svg", metadata={"Title": title, "Date": None})
     return image.getvalue()
+
+
+def _missing(caught: "Iterable[warnings.WarningMessage]") -> frozenset[int]:
+    """Return the code points that matplotlib warned of, as no font of the figure has them."""
+    found = (_MISSING.match(str(warning.message)) for warning in caught)
+    return frozenset(int(match[1]) for match in found if match)
+
+
+@lru_cache(maxsize=256)
+def _families_with(codes: frozenset[int]) -> tuple[str, ...]:
+    """Return the installed families that together have the given code points, as far as any has.
+
+    Matplotlib looks for a letter in each family that a figure names, and opens all of them: so a
+    figure names those that it needs.
+    """
+    from matplotlib.font_manager import get_font
+
+    chosen, lacking = [], set(codes)
+    for entry in _installed():
+        font = get_font(entry.fname)
+        if had := {code for code in lacking if font.get_char_index(code)}:
+            chosen.append(entry.name)
+            lacking -= had
+        if not lacking:
+            break
+    return tuple(chosen)
+
+
+def _installed() -> list[Any]:
+    """Return the upright fonts of normal weight, proportional sans-serif ones first."""
+    from matplotlib.font_manager import fontManager
+
+    fonts = [
+        font
+        for font in fontManager.ttflist
+        if (font.weight, font.style) == (_NORMAL, "normal") and not font.name.startswith(_BOXES)
+    ]
+    return sorted(fonts, key=lambda font: ("Mono" in font.name, "Sans" not in font.name, font.name))
