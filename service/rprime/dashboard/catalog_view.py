@@ -34,8 +34,6 @@ INVARIANCES = {
     "transposition": "truth and predictions are exchanged",
 }
 """What an index may stay the same under, where the classifier stays the same."""
-
-
 _DRAWN = {
     "roc_auc": "roc",
     "average_precision": "precision_recall",
@@ -45,8 +43,6 @@ _DRAWN = {
     "area_under_risk_coverage": "risk_coverage",
 }
 """The figures that show what indices of scores measure, by the ends of their keys."""
-
-
 _WEIGHT = "The macro average counts each class alike, the weighted one by its items."
 _POOL = (
     "The micro average pools the counts of all classes, the macro average counts each class alike."

@@ -48,11 +48,6 @@ class ClassChart(MeasureColumns):
             total=len(measures.subject.evaluation.labels),
         )
 
-    @classmethod
-    def ordered(cls, subject: ReportSubject) -> "ClassChart":
-        """Take the first page of the classes, in the order of the report's table."""
-        return cls.of(Measures(subject), asked_indices(subject)).as_in_table(subject)
-
     def as_in_table(self, subject: ReportSubject) -> "ClassChart":
         """Keep the first page of the classes, in the order of the report's table."""
         lines, order = ordered_classes(Measures(subject), ClassSelection(size=MOST_ROWS))

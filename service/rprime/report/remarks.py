@@ -93,7 +93,6 @@ def marks(remarks: Remarks) -> str:
 
 
 def _universe(evaluation: Evaluation) -> Remark | None:
-    """Return the remark on indices of the classified items."""
     table = evaluation.table
     if not table.has_omissions:
         return None

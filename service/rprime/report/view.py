@@ -40,8 +40,6 @@ OPTIONAL_SECTIONS = {
     "scores": "plots",
 }
 """The member that a section shows; without any content there is no section."""
-
-
 WHOLE = ClassSelection()
 
 
@@ -75,7 +73,6 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
 
 
 def _opening(subject: ReportSubject) -> dict[str, Any]:
-    """Return the verdict, its basis and its origin."""
     comparison, evaluation = subject.comparison, subject.evaluation
     before, after = compared(comparison)
     facts = {**subject.provenance, "items": count(subject.items)}

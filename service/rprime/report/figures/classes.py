@@ -11,6 +11,7 @@ from rprime.report.decimals import percent
 from rprime.report.figures.axes import MARKERS, line_style, number_values, palette
 from rprime.report.figures.confusion import about
 from rprime.report.figures.sheet import Canvas, Picture, draw, named
+from rprime.report.measures import Measures
 from rprime.report.styles import series_style
 from rprime.report.subject import ReportSubject
 
@@ -33,7 +34,7 @@ _BARS = 0.8
 
 def draw_per_class(subject: ReportSubject, canvas: Canvas) -> bytes:
     """Draw a row for each class and a panel for each index, intervals as whiskers."""
-    chart = ClassChart.ordered(subject)
+    chart = ClassChart.of(Measures(subject), asked_indices(subject)).as_in_table(subject)
     marks = ["Dots are values"]
     if np.isfinite(chart.low).any():
         marks.append(f"whiskers {percent(subject.evaluation.options.confidence)} intervals")
@@ -56,7 +57,6 @@ def _fill_panels(figure: "Figure", chart: ClassChart) -> None:
 
 
 def _plot(axes: "Axes", chart: ClassChart, number: int) -> None:
-    """Draw one index of all classes."""
     rows, axis, colours = np.arange(len(chart.labels)), chart.axis(number), palette()
     colour = line_style(series_style(0))["color"]
     # A dot at the end of the axis is whole.

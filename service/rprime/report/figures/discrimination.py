@@ -40,8 +40,6 @@ _SHARED: dict[Panels, tuple[str, ...]] = {
     "imbalance": ("p",),
 }
 """What the lines of one panel have in common."""
-
-
 _TOO_MANY = (
     f"A figure shows at most {MOST_PANELS} panels, and at most {MOST_CURVES} lines that differ."
 )

@@ -182,8 +182,6 @@ def _name_values(axes: "Axes", history: ClassHistory) -> None:
 
 
 def _draw_nothing(title: str, about: str, canvas: Canvas) -> bytes:
-    """Draw that there is no evaluation."""
-
     def fill(figure: "Figure") -> None:
         centred = {"ha": "center", "va": "center", "color": palette()["ink-soft"]}
         figure.text(0.5, 0.4, "No evaluation fits.", centred)
@@ -218,7 +216,6 @@ def _draw_classes(
 
 
 def _height(steps: Sequence[FigureStep]) -> float:
-    """Return the height of a plot with the names below it."""
     return HEIGHT + width_of(named(step.name) for step in steps)
 
 
