@@ -201,6 +201,6 @@ def _described(gate: "Gate") -> str:
     """Describe a verdict and, line by line, the results that do not pass."""
     from rprime.report.verdicts import finding, headline, said, separate, summary
 
-    results = [result for result in separate(gate.results) if result.effect != "pass"]
+    results = [result for result in separate(gate) if result.effect != "pass"]
     lines = [f"{finding(result)}: {said(result)}" for result in results]
     return "\n".join([f"{headline(gate).words}. {summary(gate)}", *lines])

@@ -6,7 +6,7 @@ from rprime.core.quantities import plural
 from rprime.report.names import clipped, isolated, shown
 from rprime.report.slices import named
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import finding, headline, said, separate, summary
+from rprime.report.verdicts import COMMON_CAUSES, finding, headline, said, separate, summary
 from rprime.schemas.gate import Result
 
 MOST_OF_A_KIND = 10
@@ -28,7 +28,7 @@ def render_annotations(subject: ReportSubject, places: Mapping[str, Place] | Non
 
     `places` has where each rule stands, by its id: its annotation is shown there.
     """
-    results = [] if subject.gate is None else separate(subject.gate.results)
+    results = separate(subject.gate)
     lines = [
         line
         for kind in KINDS
@@ -81,7 +81,7 @@ def _verdict(subject: ReportSubject) -> Iterator[str]:
     """Say the verdict; as an error or a warning where no result of its own says why."""
     found, gate = headline(subject.gate), subject.gate
     text = found.words if gate is None else f"{found.words}. {summary(gate)}"
-    if gate is not None and (common := [r for r in gate.results if r not in separate([r])]):
+    if gate is not None and (common := [r for r in gate.results if r.reason in COMMON_CAUSES]):
         failing = any(result.effect == "fail" for result in common)
         yield command("error" if failing else "warning", shown(subject.title), shown(gate.message))
     yield command("notice", shown(subject.title), text)

@@ -29,7 +29,7 @@ def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
 
     What fails the gate has no title and is never folded.
     """
-    results = [] if gate is None else separate(gate.results)
+    results = separate(gate)
     axes = axes_of_rules(results)
     failed = any(result.effect == "fail" for result in results)
     titles = {"fail": "", "warn": " with a warning", "pass": " passed"}

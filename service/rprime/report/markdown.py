@@ -112,7 +112,7 @@ def _verdict(subject: ReportSubject) -> Iterator[str]:
 
 def _results(subject: ReportSubject) -> str:
     """Show the checks that fail and those that warn, these folded where they are many."""
-    results = [] if subject.gate is None else separate(subject.gate.results)
+    results = separate(subject.gate)
     failed = [_result(result) for result in results if result.effect == "fail"]
     warned = [_result(result) for result in results if result.effect == "warn"]
     title = plural(len(warned), "check") + " with a warning"

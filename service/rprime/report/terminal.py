@@ -104,8 +104,7 @@ def _table(*columns: str, left: int = 1) -> Table:
 
 def _results(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
     """Show what does not pass, each result with its sentence below."""
-    results = () if subject.gate is None else subject.gate.results
-    found = [r for r in separate(results) if r.effect != "pass"]
+    found = [result for result in separate(subject.gate) if result.effect != "pass"]
     if not found:
         return
     yield Text()

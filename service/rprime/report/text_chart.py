@@ -20,7 +20,7 @@ def text_chart(gate: Gate | None) -> str:
 
     They stand by their rules; of many, those that decide are kept.
     """
-    results = [] if gate is None else separate(gate.results)
+    results = separate(gate)
     axes = axes_of_rules(results)
     found = [(r, mark) for r in results if (mark := mark_of_result(r, axes[r.rule]))]
     if not found:

@@ -1,7 +1,6 @@
 """Verdicts in words: what a gate concluded, and on how many checks that rests."""
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Literal
@@ -62,7 +61,7 @@ def headline(gate: Gate | None) -> Headline:
 
 def summary(gate: Gate) -> str:
     """Count the results, after the sentence of the gate where no list of results says the same."""
-    listed = gate.verdict == "fail" and len(separate(gate.results)) == len(gate.results)
+    listed = gate.verdict == "fail" and len(separate(gate)) == len(gate.results)
     plain = listed or gate.verdict == "no_rules" or gate.message == PASSED
     counted = tally(gate) if plain else f"{shown(gate.message)} {tally(gate)}"
     return f"{counted}{_drift(gate.since_anchor)}"
@@ -108,12 +107,13 @@ def tally(gate: Gate) -> str:
     return f"{', '.join(parts)}. One-sided tests at {percent(gate.alpha)}.{look}"
 
 
-def separate(results: Iterable[Result]) -> list[Result]:
-    """Return the results that the message of the gate does not explain all at once, in order.
+def separate(gate: Gate | None) -> list[Result]:
+    """Return the results that the message of a gate does not explain all at once, in order.
 
     First are those that fail the gate, then warnings. Of each, what is only undecided comes last
     and an overall index before classes and slices, so that a cut list has what decides.
     """
+    results = () if gate is None else gate.results
     return sorted((one for one in results if one.reason not in COMMON_CAUSES), key=_importance)
 
 
