@@ -11,7 +11,7 @@ from rprime.core.index import Index
 from rprime.core.quantities import plural
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.marks import Axis
-from rprime.report.measures import MeasureColumns, Measures
+from rprime.report.measures import MeasureColumns, Measures, class_changes
 from rprime.report.names import isolated, shown
 from rprime.report.styles import Series, rounded, series_style
 from rprime.report.subject import ReportSubject
@@ -38,12 +38,16 @@ class ClassChart(MeasureColumns):
     @classmethod
     def of(cls, measures: Measures, indices: tuple[Index, ...]) -> "ClassChart":
         """Gather indices of the classes in the order of the labels."""
-        found = measures.columns(indices)
-        changes = measures.subject.comparison and measures.subject.comparison.per_class
-        baseline = [[_baseline(changes, label, i) for label in found.labels] for i in indices]
+        found, baseline = measures.columns(indices), []
+        for index in indices:
+            own = class_changes(measures.subject.comparison, index.key)
+            # A new class has no baseline.
+            baseline.append(
+                [own[label].baseline if label in own else None for label in found.labels]
+            )
         return cls(
             **vars(found),
-            baseline=np.array(baseline).reshape(found.values.shape),
+            baseline=np.array(baseline, np.float64).reshape(found.values.shape),
             support=measures.margins[0],
             total=len(measures.subject.evaluation.labels),
         )
@@ -169,9 +173,3 @@ def asked_indices(subject: ReportSubject) -> tuple[Index, ...]:
     asked = list(evaluation.options.indices or ())
     entries = [entry for entry in evaluation.selection.per_class if not asked or entry.key in asked]
     return tuple(sorted(entries, key=lambda e: asked.index(e.key) if asked else 0))
-
-
-def _baseline(changes: Any, label: str, entry: Index) -> float:  # noqa: ANN401 (of a comparison)
-    """Return the value that a class is compared with; NaN for none, as of a new class."""
-    delta = changes.get(label, {}).get(entry.key) if changes else None
-    return np.nan if delta is None or delta.baseline is None else delta.baseline

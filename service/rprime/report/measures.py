@@ -214,10 +214,7 @@ class Measures:
         """Every class that is shown, in the order of the labels or of the page."""
         columns = self.columns(self.class_headlines)
         comparison = self.subject.comparison
-        own: list[dict[str, Change]] = [
-            {} if comparison is None else class_changes(comparison, entry.key)
-            for entry in columns.indices
-        ]
+        own = [class_changes(comparison, entry.key) for entry in columns.indices]
         parts = (columns.values, columns.low, columns.high, columns.reasons)
         rows = zip(self.margins[0].tolist(), *(part.T.tolist() for part in parts), strict=True)
         lines = []
@@ -244,11 +241,12 @@ class Measures:
             yield e.labels[i], e.labels[j], n, share
 
 
-def class_changes(comparison: Comparison, key: str) -> dict[str, Change]:
-    """Read the changes of a per-class index, by label."""
+def class_changes(comparison: Comparison | None, key: str) -> dict[str, Change]:
+    """Read the changes of a per-class index, by label; none without a comparison."""
+    per_class = {} if comparison is None else comparison.per_class
     return {
         label: Change.of(find("class", key), deltas[key])
-        for label, deltas in comparison.per_class.items()
+        for label, deltas in per_class.items()
         if key in deltas
     }
 
