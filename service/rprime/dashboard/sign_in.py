@@ -6,16 +6,8 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
+from rprime.auth import browser_sessions as browser
 from rprime.auth.access import log_refused
-from rprime.auth.browser_sessions import (
-    destination,
-    end_session,
-    forget,
-    form_session,
-    read_form,
-    remember,
-    visitor_of,
-)
 from rprime.auth.keys import RefusedKeyError
 from rprime.dashboard.page import show
 from rprime.problems.problem import Problem
@@ -33,7 +25,7 @@ log = structlog.get_logger(__name__)
 @public.get("/ui/sign-in")
 async def sign_in_page(request: Request) -> Response:
     """Ask for a key, unless there is nothing to ask for."""
-    if get_services(request).keyring is None or visitor_of(request) is not None:
+    if get_services(request).keyring is None or browser.visitor_of(request) is not None:
         return _onward(request)
     return _ask(request)
 
@@ -45,7 +37,7 @@ async def sign_in(request: Request) -> Response:
     if keyring is None:
         return _onward(request)
     try:
-        fields = await read_form(request)
+        fields = await browser.read_form(request)
         access = keyring.verify(fields.get("key", "").strip().encode())
     except RefusedKeyError as exc:
         log_refused(request, HTTPStatus.FORBIDDEN, exc.key, str(exc))
@@ -57,35 +49,35 @@ async def sign_in(request: Request) -> Response:
     log.info("signed_in", key=access.key)
     sessions = get_services(request).sessions
     response = _onward(request)
-    remember(request, response, sessions.begin(access.key))
+    browser.remember(request, response, sessions.begin(access.key))
     return response
 
 
 @public.post("/ui/sign-out")
 async def sign_out(request: Request) -> Response:
     """End the session, and have the browser forget it."""
-    await read_form(request)
-    await end_session(request)
+    await browser.read_form(request)
+    await browser.end_session(request)
     # Else a browser shows the pages again that it left by its button Back.
     headers = {"Clear-Site-Data": '"cache"', "Cache-Control": "no-store"}
     response = RedirectResponse("../", HTTPStatus.SEE_OTHER, headers)
-    forget(request, response)
+    browser.forget(request, response)
     return response
 
 
 def _ask(request: Request, refused: str | None = None) -> Response:
     sessions = get_services(request).sessions
-    session = form_session(request)
+    session = browser.form_session(request)
     token = sessions.csrf_token(session)
     status = HTTPStatus.OK if refused is None else HTTPStatus.FORBIDDEN
     response = show(request, "sign_in.html", "Sign in", status=status, token=token, refused=refused)
     response.headers["Cache-Control"] = "no-store"
-    remember(request, response, session)
+    browser.remember(request, response, session)
     return response
 
 
 def _onward(request: Request) -> Response:
     # Without a store there are no projects; the evaluator is always there.
     first = "ui/projects" if get_services(request).store.is_kept else ""
-    where = destination(request.query_params.get("next"), first)
+    where = browser.destination(request.query_params.get("next"), first)
     return RedirectResponse(f"../{where}", HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
