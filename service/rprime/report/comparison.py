@@ -174,17 +174,11 @@ def attribution_document(attribution: Attribution) -> Json:
 
 MEMBERS = tuple(field.name.removesuffix("_") for field in fields(Result))
 _values_of = attrgetter(*(field.name for field in fields(Result)))
+_GATE = ("verdict", "judged", "message", "alpha", "look", "budget")
 
 
 def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
     """Render a verdict as the JSON document of the contract; `more` adds members."""
-    document: Json = {
-        "verdict": result.verdict,
-        "judged": result.judged,
-        "message": result.message,
-        "alpha": result.alpha,
-        "look": result.look,
-        "budget": result.budget,
-        "results": [dict(zip(MEMBERS, _values_of(one), strict=True)) for one in result.results],
-    }
-    return orjson.dumps({**document, **more})
+    document: Json = {name: getattr(result, name) for name in _GATE}
+    results = [dict(zip(MEMBERS, _values_of(one), strict=True)) for one in result.results]
+    return orjson.dumps({**document, "results": results, **more})

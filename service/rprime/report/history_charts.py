@@ -1,7 +1,7 @@
 """History charts: indices over the evaluations of a project, as a page and a file draw them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from math import inf
 from typing import Any
@@ -162,10 +162,7 @@ class ClassHistory:
             "axis": self.axis,
             "banded": self.banded,
             "lines": [one.data() for one in self.series],
-            "boxes": [
-                b and rounded(np.array((b.minimum, b.lower, b.median, b.upper, b.maximum)))
-                for b in self.boxes
-            ],
+            "boxes": [b and rounded(np.array(astuple(b)[1:])) for b in self.boxes],
             "boxed": steps <= MOST_BOXES,
             "dots": [rounded(row) for row in self.values] if len(named) <= MOST_DOTS else [],
             "worst": worst if steps <= MOST_NAMED else [],

@@ -15,12 +15,7 @@ from rprime.report.decimals import percent
 MOST_NAMED = 5
 """Classes named in one remark; the others are counted."""
 Kind = Literal["classified", "excluded", "counted_as_zero", "options"]
-MARKS: dict[Kind, str] = {
-    "classified": "†",
-    "excluded": "‡",
-    "counted_as_zero": "‡",
-    "options": "¶",
-}
+MARK: dict[Kind, str] = {"classified": "†", "excluded": "‡", "counted_as_zero": "‡", "options": "¶"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +36,7 @@ class Remark:
     @property
     def mark(self) -> str:
         """What stands beside the value."""
-        return MARKS[self.kind]
+        return MARK[self.kind]
 
     @property
     def classes(self) -> int:
