@@ -40,11 +40,10 @@ class ClassChart(MeasureColumns):
         """Gather indices of the classes in the order of the labels."""
         found, baseline = measures.columns(indices), []
         for index in indices:
-            own = class_changes(measures.subject.comparison, index.key)
-            # A new class has no baseline.
-            baseline.append(
-                [own[label].baseline if label in own else None for label in found.labels]
-            )
+            changes = class_changes(measures.subject.comparison, index.key)
+            # A new class has none.
+            known = {label: change.baseline for label, change in changes.items()}
+            baseline.append([known.get(label) for label in found.labels])
         return cls(
             **vars(found),
             baseline=np.array(baseline, np.float64).reshape(found.values.shape),
