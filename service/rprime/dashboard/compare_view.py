@@ -200,13 +200,8 @@ def _shown(change: Change, axis: Axis, limit: float | None) -> dict[str, Any]:
         words = f"change {signed(change.value)}" + (f", interval {interval}" if interval else "")
         words += "" if limit is None else f", limit {signed(limit)}"
         mark = Mark.of(axis, change.value, (change.low, change.high), limit, words)
-    return {
-        "value": signed(change.value),
-        "tone": change.tone,
-        "judged": judged,
-        "interval": interval,
-        "mark": mark,
-    }
+    known = {"value": signed(change.value), "tone": change.tone, "judged": judged}
+    return {**known, "interval": interval, "mark": mark}
 
 
 def _flips(comparison: Comparison) -> list[tuple[str, str]]:

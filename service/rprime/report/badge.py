@@ -68,16 +68,10 @@ def render_badge(badge: Badge) -> str:
 
 def render_endpoint(badge: Badge) -> bytes:
     """Return a badge as JSON for shields.io."""
-    return orjson.dumps(
-        {
-            "schemaVersion": 1,
-            "label": clipped(shown(badge.label), LONGEST),
-            "message": clipped(shown(badge.message), LONGEST),
-            "color": COLOURS[badge.tone],
-            "labelColor": LABEL_COLOUR,
-            "isError": badge.tone == "bad",
-        }
-    )
+    label, message = (clipped(shown(text), LONGEST) for text in (badge.label, badge.message))
+    content = {"schemaVersion": 1, "label": label, "message": message}
+    colours = {"color": COLOURS[badge.tone], "labelColor": LABEL_COLOUR}
+    return orjson.dumps({**content, **colours, "isError": badge.tone == "bad"})
 
 
 def _text(text: str, start: int, width: int) -> str:

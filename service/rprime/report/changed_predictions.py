@@ -74,14 +74,8 @@ def _slices(comparison: Comparison) -> NameTable:
         sides = (decimal(delta.baseline), decimal(delta.candidate))
         numbers = (index.name, signed(delta.value), interval, *sides, count(change.items))
         rows.append(((named(change.slice),), numbers))
-    columns = (
-        "Index",
-        "Change",
-        f"{percent(comparison.confidence)} interval",
-        "Was",
-        "Is",
-        "Items",
-    )
+    confidence = f"{percent(comparison.confidence)} interval"
+    columns = ("Index", "Change", confidence, "Was", "Is", "Items")
     return NameTable("Slices that got worse", note, ("Slice",), columns, rows, names)
 
 

@@ -45,11 +45,7 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
         "pairing": c.pairing,
         "items": c.common_items and asdict(c.common_items),
         "confidence": c.confidence,
-        "classes": {
-            "candidate_only": c.candidate_only,
-            "baseline_only": c.baseline_only,
-            "without_items": c.without_items,
-        },
+        "classes": {name: getattr(c, name) for name in _CLASSES},
         "overall": dict(zip(c.aligned.selection.overall_place, overall, strict=True)),
         "per_class": {
             label: dict(zip(keys, column, strict=True))
@@ -68,6 +64,9 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
             for a in c.attributions
         },
     }
+
+
+_CLASSES = ("candidate_only", "baseline_only", "without_items")
 
 
 def since_document(anchor: Comparison, baseline: Json) -> Json:

@@ -164,14 +164,10 @@ def _headlines(measures: Measures) -> str:
 def _classes(measures: Measures) -> str:
     lines, order = ordered_classes(measures, ClassSelection(size=len(measures.labels)))
     head = ("Class", "Items", *measures.class_names)
-    rows = [
-        (
-            f"✗ {code(line.label)}" if line.failing else code(line.label),
-            count(line.support),
-            *map(_cell, line.measures),
-        )
-        for line in lines
-    ]
+    rows = []
+    for line in lines:
+        name = f"✗ {code(line.label)}" if line.failing else code(line.label)
+        rows.append((name, count(line.support), *map(_cell, line.measures)))
     if measures.left_out:
         order = f"{order}, and {plural(measures.left_out, 'class')} not shown"
     about = "In brackets the change; bold where it is a clear difference.\n\n"

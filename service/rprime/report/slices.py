@@ -52,15 +52,10 @@ class SliceLine(NamedTuple):
     @property
     def numbers(self) -> tuple[str, ...]:
         """What a table says of it after its name."""
-        difference, low, high, p_adjusted = self.rest
-        return (
-            count(self.items),
-            decimal(self.measure.value),
-            span(self.measure.low, self.measure.high),
-            signed(difference),
-            span(low, high),
-            ABSENT if p_adjusted is None else f"{p_adjusted:.2g}",
-        )
+        own, (difference, low, high, p_adjusted) = self.measure, self.rest
+        value = (count(self.items), decimal(own.value), span(own.low, own.high))
+        p = ABSENT if p_adjusted is None else f"{p_adjusted:.2g}"
+        return (*value, signed(difference), span(low, high), p)
 
 
 @dataclass(frozen=True, slots=True)

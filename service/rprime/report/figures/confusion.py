@@ -72,16 +72,11 @@ def _fill(figure: "Figure", chart: ConfusionChart, columns: list[str], cell: flo
 def _shade(figure: "Figure", axes: "Axes", shares: Array, kind: str, words: str) -> None:
     from matplotlib.colors import LinearSegmentedColormap, PowerNorm
 
-    mesh = axes.pcolormesh(
-        np.arange(shares.shape[1] + 1) - 0.5,
-        np.arange(shares.shape[0] + 1) - 0.5,
-        np.ma.masked_invalid(shares),
-        norm=PowerNorm(POWERS[kind], 0, 1),
-        cmap=LinearSegmentedColormap.from_list(kind, [_tinted(kind, part) for part in TINTS]),
-        edgecolor=palette()["surface"],
-        linewidth=1.0,
-    )
-    mesh.set_gid(kind)
+    rows, columns = (np.arange(size + 1) - 0.5 for size in shares.shape)
+    tints = LinearSegmentedColormap.from_list(kind, [_tinted(kind, part) for part in TINTS])
+    style: dict[str, Any] = {"cmap": tints, "norm": PowerNorm(POWERS[kind], 0, 1)}
+    mesh = axes.pcolormesh(columns, rows, np.ma.masked_invalid(shares), **style)
+    mesh.set(gid=kind, edgecolor=palette()["surface"], linewidth=1.0)
     narrow = figure.get_figwidth() < _NARROW
     place: dict[str, Any] = {"location": "bottom" if narrow else "right", "aspect": 18}
     bar = figure.colorbar(mesh, ax=axes, shrink=0.9 if narrow else 0.45, pad=0.02, **place)
