@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.guard import FN, FP, TN, TP, SideGradients
+from rprime.core.comparison.guard import TN, SideGradients
 from rprime.core.comparison.paired_variance import PairedItems, parts_of
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.table import coordinates
@@ -89,16 +89,21 @@ def _influences(
     own = np.array([own is not None for _, own in targets])
     for i in np.flatnonzero(~own).tolist():
         found[:, i] = side.overall.only(targets[i][0]).at(true, predicted)[0]
-    if not own.any():
-        return found
-    place, label = np.array([target for target in targets if target[1] is not None]).T
-    true, predicted = true[:, None], predicted[:, None]
-    hit = predicted == label
-    kinds = np.where(true == label, np.where(hit, TP, FN), np.where(hit, FP, TN))
-    of_classes = side.of_classes.kinds[kinds, place, label]
+    if own.any():
+        place, label = np.array([target for target in targets if target[1] is not None]).T
+        found[:, own] = _of_classes(side, true[:, None], predicted[:, None], place, label)
+    return found
+
+
+def _of_classes(
+    side: SideGradients, true: Array, predicted: Array, place: Array, label: Array
+) -> Array:
+    """Return the influence of items of each cell (c, 1) on per-class indices (m), as (c, m)."""
+    kinds = TN - 2 * (true == label) - (predicted == label)  # TP, FN, FP or TN of the class
+    table = side.of_classes.kinds[:, place, label]
+    found = table.ravel().take(kinds * len(label) + np.arange(len(label)))
     unclassified = predicted == side.values.table.k
     if unclassified.any():
         silent = unclassified & classified_entries(side.values.selection)[place]
-        of_classes = np.where(silent, 0.0 * of_classes, of_classes)
-    found[:, own] = of_classes
-    return found
+        found = np.where(silent, 0.0 * found, found)
+    return np.asarray(found)

@@ -237,7 +237,8 @@ class GateRun:
 
         What is shown to be beyond its limit had enough items.
         """
-        shown = np.isin(self.decisions.verdicts, (VerdictCode.fail, VerdictCode.waived))
+        verdicts = self.decisions.verdicts
+        shown = (verdicts == VerdictCode.fail) | (verdicts == VerdictCode.waived)
         needed = distance_found(self.level, np.sqrt(self.tests.unchanged))
         needed, place = np.where(shown, 0.0, needed), 0
         for draft in self.tests.drafts:
