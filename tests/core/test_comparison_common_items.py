@@ -10,7 +10,9 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.core.scores.scores import Scores
+from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import side_of, table_side
 
 OPTIONS = Options(indices=("accuracy", "macro_f1", "recall"))
@@ -135,3 +137,16 @@ def test_test_sets_that_differ_are_described() -> None:
     apart = compare(next(tables), next(tables), OPTIONS).sets_differ
     assert apart is not None
     assert "`item_id`" in apart
+
+
+def test_other_shares_of_the_classes_are_named_with_the_population_that_would_help() -> None:
+    sides = [table_side(ConfusionTable.dense(np.diag(n))) for n in ([900.0, 100], [500.0, 500])]
+    found = compare(*sides, OPTIONS)
+    assert found.comparability == "different"
+    assert found.sets_differ == (
+        "The test sets differ: both have 1,000 items; class `0` has 90 % of them instead of 50 %. "
+        "Compare with a baseline that was evaluated on this test set, or send as `population` the "
+        "shares of the classes in use: at these the sides are comparable."
+    )
+    population = Population("true", np.array([0.5, 0.5]))
+    assert compare(*sides, replace(OPTIONS, population=population)).comparability == "unknown"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.alignment import Side, shares_class
+from rprime.core.comparison.alignment import Side, comparability, shares_class
 from rprime.core.items import Items, table_of
 from rprime.core.quantities import plural
 from rprime.core.scores.scores import Scores
@@ -88,6 +88,11 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
         parts.append(
             f"they share {common.shared:,} items by their ids{others}, and a paired comparison "
             f"needs 90 % of either{' with the same one' if others else ''}"
+        )
+    elif comparability(candidate, baseline) == "unknown":  # only the shares of the classes differ
+        advice = (
+            "Compare with a baseline that was evaluated on this test set, or send as `population` "
+            "the shares of the classes in use: at these the sides are comparable."
         )
     elif len(items) < len(sides):
         advice = f"Send the items of both in one order, or {_FILES}."
