@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from rprime.evidence.columns import Columns, missing, selected, two_baselines
+from rprime.evidence.columns import Columns, missing, two_baselines
 from rprime.evidence.label_columns import CodedColumn, Vocabulary
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.document import Document
@@ -23,7 +23,7 @@ class BaselineColumns(Columns):
     def begin(self, columns: Iterable[str]) -> dict[str, int]:
         """Find out which of the two it is, and check the names of the columns."""
         found = list(columns)
-        places = dict(selected(found, self.chosen, self._known, optional=True))
+        places = dict(self.selected(found, optional=True))
         if "y_pred_baseline" in self._first.labels:
             raise two_baselines()
         if "y_pred_baseline" in places:

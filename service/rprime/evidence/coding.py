@@ -51,8 +51,6 @@ def code_labels(document: Document) -> "Raw":
         detail = f"`y_true` has {known} and `y_pred` {len(predicted):,}; each needs both."
         raise refuse(f"{pointer}/y_pred", "wrong_length", detail)
     kind = type(next((label for label in true if label is not None), None))
-    if kind is str:
-        return _code_strings(true, predicted, pointer)
     if kind is bool:
         # The types of all items are checked, because a dictionary takes 1 for true.
         if set(map(type, true)) != {bool}:
@@ -61,6 +59,7 @@ def code_labels(document: Document) -> "Raw":
             raise invalid(names.mixed(predicted, f"{pointer}/y_pred", null=True, like=True))
         texts = {True: "True", False: "False", None: None}
         true, predicted = ([texts[item] for item in items] for items in (true, predicted))
+    if kind in (str, bool):
         return _code_strings(true, predicted, pointer)
     proven = document.without_booleans
     integers = (

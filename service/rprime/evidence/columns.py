@@ -1,7 +1,7 @@
 """Columns of items, coded batch by batch."""
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -172,7 +172,7 @@ class Columns:
 
     def begin(self, columns: list[str]) -> dict[str, int]:
         """Check the names of the columns; return the positions of those to read, by name."""
-        places = selected(columns, self.chosen, self._known)
+        places = self.selected(columns)
         self._ignore(columns, places)
         self._check_names(places, columns)
         found = [name for name, _ in places]
@@ -192,6 +192,28 @@ class Columns:
         if "y_pred_baseline" in found and "baseline" in self._request.names:
             raise two_baselines()
         return dict(places)
+
+    def selected(self, columns: list[str], *, optional: bool = False) -> list[tuple[str, int]]:
+        """Return the names and positions of the columns to read; `optional`: some may be missing.
+
+        They are chosen by what they are called there. Where these are slices alone, the known
+        names, all scores and all slices are read, too, by their own names.
+        """
+        places = []
+        if all(map(is_slice, self.chosen)):
+            places = [(name, i) for i, name in enumerate(columns) if self._is_known(name)]
+        for name, source in self.chosen.items():
+            number = columns.count(source)
+            if number > 1 or not (number or optional):
+                what = "Two columns have" if number else "No column has"
+                detail = f"{what} the name chosen for `{name}`; the body has {_listed(columns)}."
+                raise invalid([UnknownMember("", "missing_column", detail, source)])
+            if number:
+                places.append((name, columns.index(source)))
+        return places
+
+    def _is_known(self, name: str) -> bool:
+        return name in self._known or is_score(name) or is_slice(name)
 
     def _ignore(self, columns: list[str], places: list[tuple[str, int]]) -> None:
         """Note the columns that are not read; refuse what seems to be a known name, misspelt."""
@@ -213,7 +235,7 @@ class Columns:
         every = (*self._known, f"{PREFIX}<label>", f"{SLICE_PREFIX}<name>")
         known = ", ".join(f"`{name}`" for name in every)
         for name, _ in places:
-            if name not in self._known and not is_score(name) and not is_slice(name):
+            if not self._is_known(name):
                 detail = f"`columns` chooses what is no column here; columns are: {known}."
                 raise invalid([UnknownMember("/columns", "unknown_column", detail, name)])
         found = [name for name, _ in places]
@@ -303,32 +325,6 @@ class Columns:
                 {}, {"y_pred": other}, ("y_pred",), "/y_pred_baseline"
             )
         return document
-
-
-def selected(
-    columns: list[str], chosen: Mapping[str, str], known: Collection[str], *, optional: bool = False
-) -> list[tuple[str, int]]:
-    """Return the names and positions of the columns to read; `optional`: some may be missing.
-
-    They are chosen by what they are called there. Where these are slices alone, the known names,
-    all scores and all slices are read, too, by their own names.
-    """
-    places = []
-    if all(map(is_slice, chosen)):
-        places = [
-            (name, i)
-            for i, name in enumerate(columns)
-            if name in known or is_score(name) or is_slice(name)
-        ]
-    for name, source in chosen.items():
-        number = columns.count(source)
-        if number > 1 or not (number or optional):
-            what = "Two columns have" if number else "No column has"
-            detail = f"{what} the name chosen for `{name}`; the body has {_listed(columns)}."
-            raise invalid([UnknownMember("", "missing_column", detail, source)])
-        if number:
-            places.append((name, columns.index(source)))
-    return places
 
 
 def _listed(columns: list[str]) -> str:
