@@ -121,12 +121,9 @@ class WorkerPool:
                     self.prepare()
             return answer
 
-    def _cancel_first(self) -> None:
+    async def _taken(self) -> "_Worker":
         if self._first is not None:
             self._first.cancel()
-
-    async def _taken(self) -> "_Worker":
-        self._cancel_first()
         if self._starting is not None and not self._idle:
             await asyncio.shield(self._starting)
         while self._idle:
@@ -143,7 +140,8 @@ class WorkerPool:
     async def close(self) -> None:
         """Let the workers end by themselves."""
         self._is_closed = True
-        self._cancel_first()
+        if self._first is not None:
+            self._first.cancel()
         if self._starting is not None:
             self._starting.cancel()
         while self._idle:
