@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects, refuse
-from rprime.commands.history_source import DEFAULT_STORE, HistorySource, StoreUrl, absent, newest
+from rprime.commands.history_source import STORE, HistorySource, StoreUrl, absent, newest
 from rprime.commands.options import ServiceOptions
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def compare(
     request: options.Request = None,
     strict: options.Strict = False,
     service: ServiceOptions | None,
-    store: StoreUrl = DEFAULT_STORE,
+    store: StoreUrl = STORE,
     table_only: options.TableOnly = False,
     output: options.Output,
 ) -> None:

@@ -23,7 +23,8 @@ StoreUrl = Annotated[
     str, Option("--store", envvar="RPRIME_STORE", show_envvar=True, help="The store itself.")
 ]
 Project = Annotated[str, Option("--project", help="Whose evaluations.")]
-DEFAULT_STORE = "sqlite:///rprime.db"
+STORE = "sqlite:///rprime.db"
+"""The store, unless another is named."""
 _PIECE = 1 << 16
 
 
@@ -184,7 +185,7 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
 
 with_history = options.expanded(
     "history",
-    {**options.connection("open the store"), "store": (StoreUrl, DEFAULT_STORE)},
+    {**options.connection("open the store"), "store": (StoreUrl, STORE)},
     lambda store, **service: HistorySource(ServiceOptions.of(**service), store),
 )
 """Add the options of a history; the command takes them as `history`."""
