@@ -92,26 +92,21 @@ def reproduce() -> Reproduction:
     cases |= {_in_chinese(_title(name)): case for name, case in chinese["matrices"].items()}
     results = [result for title, case in cases.items() for result in _of_table(title, case)]
     sources = {**cases, "Table 5": models}
+    others = {_in_chinese(name): text for name, text in chinese["conventions"].items()}
+    conventions = english["conventions"] | others
     return Reproduction(
         f"{english['source']}; {chinese['source']}",
         (*results, *_of_models(models)),
         tuple((title, case["erratum"]) for title, case in sources.items() if "erratum" in case),
-        (
-            *english["conventions"].items(),
-            *((_in_chinese(name), text) for name, text in chinese["conventions"].items()),
-        ),
+        tuple(conventions.items()),
         check_claims(models, _improved(english, chinese)),
     )
 
 
 def _improved(*papers: dict[str, Any]) -> list[tuple[Any, Any]]:
     """Return the counts of each table before an improvement, and of the one after it."""
-    counts = [
-        case["counts"]
-        for paper in papers
-        for name, case in paper["matrices"].items()
-        if name.endswith(("before", "after"))
-    ]
+    cases = (case for paper in papers for case in paper["matrices"].items())
+    counts = [case["counts"] for name, case in cases if name.endswith(("before", "after"))]
     return list(zip(counts[::2], counts[1::2], strict=True))
 
 

@@ -124,7 +124,6 @@ def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
 
 
 def _cached(request: Request, project: str, picture: bytes, media_type: str) -> Response:
-    public = get_store(request).setting(project, "badge_public")
-    whose = "public" if public else "private"
+    whose = "public" if get_store(request).setting(project, "badge_public") else "private"
     headers = {"Cache-Control": f"{whose}, max-age={BADGE_SECONDS}"}
     return Response(picture, headers=headers, media_type=media_type)

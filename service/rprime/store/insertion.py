@@ -354,10 +354,8 @@ def _write(connection: Connection, known: _Known) -> None:
     answers = [packed.replay for packed in known.fresh if packed.replay is not None]
     if answers:
         connection.execute(_PUT_REPLAYS, answers)
-    counted = [
-        {"project": project, "fingerprint": fingerprint, "looks": known.looks[project, fingerprint]}
-        for project, fingerprint in sorted(known.looked)
-    ]
+    pairs = sorted(known.looked)
+    counted = [{"project": p, "fingerprint": f, "looks": known.looks[p, f]} for p, f in pairs]
     if counted:
         connection.execute(_PUT_LOOKS, counted)
 

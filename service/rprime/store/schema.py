@@ -24,9 +24,8 @@ def _key(name: str, kind: sa.Text | type[sa.LargeBinary] = Name) -> sa.Column[An
 
 
 def _of_evaluation() -> sa.Column[Any]:
-    return sa.Column(
-        "evaluation", Name, sa.ForeignKey("evaluations.id", ondelete="CASCADE"), primary_key=True
-    )
+    owner = sa.ForeignKey("evaluations.id", ondelete="CASCADE")
+    return sa.Column("evaluation", Name, owner, primary_key=True)
 
 
 shared = _table(

@@ -126,7 +126,7 @@ def _aliases(connection: Connection, project: str | None) -> Iterator[Json]:
     rows = connection.execute(changes)
     for (owner, name), group in groupby(rows, lambda row: (row.project, row.name)):
         kept = [
-            {"evaluation": row.evaluation, "changed": row.changed, "by": row.by} for row in group
+            {key: getattr(row, key) for key in ("evaluation", "changed", "by")} for row in group
         ]
         target = named.get((owner, name))
         yield {"project": owner, "name": name, "evaluation": target, "changes": kept}
@@ -311,11 +311,8 @@ def _read_evaluation(given: Json) -> Packed:
 
 
 def _read_table(given: Json, k: int) -> ConfusionTable:
-    vectors = {
-        name: np.array(given[name], dtype=np.float64).reshape(k)
-        for name in ("unclassified", "spurious")
-        if name in given
-    }
+    omissions = [name for name in ("unclassified", "spurious") if name in given]
+    vectors = {name: np.array(given[name], dtype=np.float64).reshape(k) for name in omissions}
     weighted = given["weighted"] is True
     if "counts" in given:
         counts = np.array(given["counts"], dtype=np.float64).reshape(k, k)
