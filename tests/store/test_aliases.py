@@ -4,15 +4,15 @@ import pytest
 
 from rprime.store import (
     AliasChangedError,
-    AliasMissingError,
-    EvaluationAliasedError,
     EvaluationMissingError,
     Expected,
-    InvalidRecordError,
     Retention,
     Store,
     new_id,
 )
+from rprime.store.aliases import AliasMissingError
+from rprime.store.evaluations import EvaluationAliasedError
+from rprime.store.records import InvalidRecordError
 from tests.store import samples
 
 NEW = Expected(absent=True)

@@ -2,7 +2,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from rprime.store import Idempotency, KeyReusedError, KeyRunningError, Replay, Store, open_store
+from rprime.store import Idempotency, KeyRunningError, Replay, Store, open_store
+from rprime.store.insertion import KeyReusedError
 from tests.store import samples
 
 BODY = b'{"id":"' + b"x" * 500 + b'"}'

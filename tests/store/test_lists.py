@@ -12,12 +12,11 @@ from rprime.store import (
     EvaluationSummary,
     Filters,
     InvalidCursorError,
-    InvalidRecordError,
     ProjectMissingError,
     Retention,
     Store,
 )
-from rprime.store.records import ModelSummary
+from rprime.store.records import InvalidRecordError, ModelSummary
 from tests.store import samples
 
 

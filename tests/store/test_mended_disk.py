@@ -19,15 +19,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rprime.store import (
-    BaselineQuery,
-    Candidate,
-    StoreDamagedError,
-    StoreFullError,
-    open_store,
-    sqlite,
-)
-from rprime.store.errors import StoreEmptyError
+from rprime.store import BaselineQuery, Candidate, StoreFullError, open_store, sqlite
+from rprime.store.errors import StoreDamagedError, StoreEmptyError
 from tests.command import Run
 from tests.history_service import labels, matrix
 from tests.services import NO_TLS, Serve

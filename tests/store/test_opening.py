@@ -13,7 +13,6 @@ from sqlalchemy.exc import ProgrammingError
 from rprime.store import (
     DatabaseOptions,
     NewEvaluation,
-    StoreDamagedError,
     StoreError,
     StoreMissingError,
     StoreUnavailableError,
@@ -22,6 +21,7 @@ from rprime.store import (
 )
 from rprime.store.errors import (
     StoreAccessError,
+    StoreDamagedError,
     StoreForeignError,
     StoreInUseError,
     StoreLockedError,

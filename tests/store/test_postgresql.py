@@ -14,8 +14,8 @@ import psycopg
 import pytest
 from sqlalchemy import URL, make_url
 
-from rprime.store import DatabaseOptions, StoreTimeoutError, StoreUnavailableError, open_store
-from rprime.store.errors import StoreAccessError, StoreUrlError
+from rprime.store import DatabaseOptions, StoreUnavailableError, open_store
+from rprime.store.errors import StoreAccessError, StoreTimeoutError, StoreUrlError
 from rprime.store.schema import metadata
 from tests.command import Run
 from tests.history_service import labels, matrix

@@ -18,13 +18,13 @@ from rprime.store import (
     Expected,
     Idempotency,
     ProjectMissingError,
-    ProjectQuotaError,
     Retention,
     Store,
     Stored,
     open_store,
 )
 from rprime.store.evaluations import EvaluationAliasedError
+from rprime.store.insertion import ProjectQuotaError
 from rprime.store.schema import evaluations, items, project_sizes, scores, shared, slices
 from tests.history_service import ServeApp, keep, keeping, matrix
 from tests.store import samples

@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import func, select
 
-from rprime.store import Expected, Idempotency, Project, ProjectMissingError, Retention, Store
+from rprime.store import Expected, Idempotency, ProjectMissingError, Retention, Store
 from rprime.store.ids import first_id
+from rprime.store.records import Project
 from rprime.store.schema import metadata, shared
 from tests.store import samples
 

@@ -10,17 +10,16 @@ from sqlalchemy import select
 from rprime.store import (
     EvaluationMissingError,
     Filters,
-    InvalidRecordError,
     LookMovedError,
     Store,
     Stored,
-    StoreDamagedError,
     StoreHealth,
     new_id,
     packing,
 )
-from rprime.store.errors import StoreClosedError
+from rprime.store.errors import StoreClosedError, StoreDamagedError
 from rprime.store.insertion import EvaluationExistsError
+from rprime.store.records import InvalidRecordError
 from rprime.store.schema import slices
 from tests.store import samples
 

@@ -14,8 +14,9 @@ from sqlalchemy import Connection, create_engine, inspect, make_url, text
 from rprime.history.stored_report import stored_report
 from rprime.report.formats import FORMATS
 from rprime.schemas.gate import Gates
-from rprime.store import Store, StoreDamagedError, open_store
+from rprime.store import Store, open_store
 from rprime.store.compression import expand
+from rprime.store.errors import StoreDamagedError
 
 SCHEMAS = Path(__file__).parent / "schemas"
 REPORTS: dict[str, Any] = json.loads((SCHEMAS / "schema_1.json").read_text(encoding="utf-8"))

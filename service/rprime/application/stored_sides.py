@@ -11,15 +11,8 @@ from rprime.application.stored_options import stored_prevalence_of
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates.sliced import Slice
 from rprime.problems.problem import Problem, Violation, pointer, refuse
-from rprime.store import (
-    BaselineNotFoundError,
-    BaselineQuery,
-    Candidate,
-    EvaluationMissingError,
-    Store,
-    StoredEvaluation,
-    is_id,
-)
+from rprime.store import EvaluationMissingError, Store, StoredEvaluation, is_id
+from rprime.store.baselines import BaselineNotFoundError, BaselineQuery, Candidate
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from rprime.history.series import Measured, Point
 from rprime.report.decimals import decimal
 from rprime.report.marks import Axis
 from rprime.report.view import term
-from rprime.store import EvaluationSummary, Filters, Project, Store
+from rprime.store import EvaluationSummary, Filters, Store
+from rprime.store.records import Project
 
 RECENT = 60
 """Evaluations of a project that are looked at: a model without one of them did nothing lately."""

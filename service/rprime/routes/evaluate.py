@@ -50,7 +50,7 @@ from rprime.schemas import one_of
 from rprime.schemas.document import parse_batch
 from rprime.schemas.request import EVALUATE_REQUESTS
 from rprime.server.body import media_type, read_body, read_chunks
-from rprime.store import EvaluationDeletedError
+from rprime.store.insertion import EvaluationDeletedError
 
 SMALL = 256 * 1024
 """Bytes. A larger body would delay small requests, so a thread evaluates it."""

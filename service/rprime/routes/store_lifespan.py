@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import structlog
 from anyio import CapacityLimiter, to_thread
@@ -16,29 +16,11 @@ from rprime.problems.handlers import request_id_of, respond
 from rprime.problems.problem import Problem, refuse
 from rprime.routes.group_commit import GroupCommit
 from rprime.settings import Settings
-from rprime.store import (
-    AliasChangedError,
-    AliasMissingError,
-    DatabaseOptions,
-    EvaluationAliasedError,
-    EvaluationDeletedError,
-    EvaluationMissingError,
-    InvalidCursorError,
-    InvalidExportError,
-    InvalidRecordError,
-    KeyReusedError,
-    KeyRunningError,
-    ProjectMissingError,
-    ProjectQuotaError,
-    Store,
-    StoreHealth,
-    errors,
-    open_store,
-)
+from rprime.store import aliases, errors, evaluations, insertion, projects, records, transfer
+from rprime.store.database import DatabaseOptions, StoreHealth
 from rprime.store.ids import created_at
+from rprime.store.store import KeyRunningError, Store, open_store
 from rprime.store.use import waiting
-
-T = TypeVar("T")
 
 NONE = "none"
 """The setting of a service without a store."""
@@ -200,22 +182,22 @@ _KINDS: dict[type[Exception], str | Callable[[Any], Problem]] = {
     errors.StoreError: _unavailable,
     errors.StoreFullError: "store_full",
     errors.StoreDamagedError: "store_damaged",
-    EvaluationMissingError: "not_found",
-    AliasMissingError: "not_found",
-    ProjectMissingError: "not_found",
-    EvaluationDeletedError: "evaluation_deleted",
-    EvaluationAliasedError: "evaluation_aliased",
-    AliasChangedError: lambda exc: Problem(
+    evaluations.EvaluationMissingError: "not_found",
+    aliases.AliasMissingError: "not_found",
+    projects.ProjectMissingError: "not_found",
+    insertion.EvaluationDeletedError: "evaluation_deleted",
+    evaluations.EvaluationAliasedError: "evaluation_aliased",
+    aliases.AliasChangedError: lambda exc: Problem(
         "precondition_failed", headers={"ETag": f'"{exc.current.etag}"'} if exc.current else {}
     ),
-    KeyReusedError: "idempotency_key_reused",
+    insertion.KeyReusedError: "idempotency_key_reused",
     KeyRunningError: lambda _: Problem("idempotency_key_running", headers={"Retry-After": "1"}),
-    ProjectQuotaError: lambda exc: Problem("project_quota_exceeded", str(exc)),
-    InvalidCursorError: lambda _: refuse(
+    insertion.ProjectQuotaError: lambda exc: Problem("project_quota_exceeded", str(exc)),
+    evaluations.InvalidCursorError: lambda _: refuse(
         "/query/cursor", "invalid_cursor", "The value is not a `next_cursor` of this list."
     ),
-    InvalidRecordError: lambda exc: refuse("", "invalid_name", str(exc)),
-    InvalidExportError: lambda exc: refuse(
+    records.InvalidRecordError: lambda exc: refuse("", "invalid_name", str(exc)),
+    transfer.InvalidExportError: lambda exc: refuse(
         "",
         "invalid_export",
         f"Line {exc.line}: {exc.why} The lines before it may have been imported.",
