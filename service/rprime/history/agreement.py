@@ -10,14 +10,7 @@ import orjson
 from rprime.application.discrimination import validated_study
 from rprime.core.arrays import Array
 from rprime.core.catalog import find
-from rprime.core.studies.correlation import (
-    Agreement,
-    Disagreement,
-    agreements,
-    box,
-    direction,
-    disagreements,
-)
+from rprime.core.studies import correlation
 from rprime.problems.problem import Problem, Violation, raise_violations, refuse
 from rprime.schemas.document import Document, parse
 from rprime.schemas.studies import AgreementRequest
@@ -64,15 +57,17 @@ def agreement_document(
     else:
         models = stored(document)
     names, values = models.names, models.values
-    directions = [direction(find("overall", name) or find("class", name)) for name in names]
+    indices = [find("overall", name) or find("class", name) for name in names]
+    directions = [correlation.direction(index) for index in indices]
     boxes: Json = {}
     overall = {WHOLE: dict(zip(names, values, strict=True))}
     for label, by_index in (overall | models.per_class).items():
-        drawn = {name: box(numbers) for name, numbers in by_index.items()}
+        drawn = {name: correlation.box(numbers) for name, numbers in by_index.items()}
         boxes[label] = {name: asdict(one) for name, one in drawn.items() if one is not None}
-    pairs = [_named(found, names) for found in agreements(values)]
-    opposed = [_named(found, names) for found in disagreements(values, directions, MOST_NAMED)]
-    found = {"pairs": pairs, "boxes": boxes, "disagreements": opposed}
+    pairs = [_named(found, names) for found in correlation.agreements(values)]
+    opposed = correlation.disagreements(values, directions, MOST_NAMED)
+    disagreements = [_named(found, names) for found in opposed]
+    found = {"pairs": pairs, "boxes": boxes, "disagreements": disagreements}
     return orjson.dumps(models.described | found)
 
 
@@ -103,7 +98,7 @@ def _uneven(asked: AgreementRequest) -> Iterator[Violation]:
             yield Violation(place, "length", detail)
 
 
-def _named(found: Agreement | Disagreement, names: list[str]) -> Json:
+def _named(found: correlation.Agreement | correlation.Disagreement, names: list[str]) -> Json:
     """Return the members of a pair of indices by their names; JSON has null for NaN."""
     members = {name: getattr(found, name) for name in found.__slots__}
     return members | {"a": names[found.a], "b": names[found.b]}

@@ -10,14 +10,7 @@ from rprime.core.selection import Selection, select
 from rprime.history.agreement import MOST_VALUES, WHOLE, Models
 from rprime.history.series import filters_of
 from rprime.history.stored_values import StoredValues
-from rprime.problems.problem import (
-    NO_PROJECT,
-    Problem,
-    Violation,
-    pointer,
-    raise_violations,
-    refuse,
-)
+from rprime.problems.problem import NO_PROJECT, Problem, Violation, raise_violations, refuse
 from rprime.schemas.document import Document
 from rprime.schemas.studies import StoredAgreementRequest
 from rprime.store import Stack, ids
@@ -53,10 +46,10 @@ def _unstored(asked: StoredAgreementRequest) -> Iterator[Violation]:
         entry = find("overall", key) or find("class", key)
         if entry is not None and entry.scored:
             detail = "The index reads scores, which are not stored; post its numbers as `values`."
-            yield Violation(pointer("indices", i), "needs_scores", detail)
+            yield Violation(f"/indices/{i}", "needs_scores", detail)
         elif entry is not None and entry.needs is not None:
             detail = f"The index needs the option `{entry.needs}`, which a study does not take."
-            yield Violation(pointer("indices", i), "option_missing", detail)
+            yield Violation(f"/indices/{i}", "option_missing", detail)
 
 
 def _unfit(selection: Selection, stacks: list[Stack]) -> Iterator[Violation]:
