@@ -6,16 +6,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from rprime import __version__, evidence
+from rprime.application import request
 from rprime.application.assessment import Assessment, side_of
 from rprime.application.population import refuse_evidence
-from rprime.application.request import (
-    anchor_of,
-    baseline_from_evidence,
-    gate_of,
-    is_reference,
-    notes_of,
-    reference_of,
-)
 from rprime.application.stored_options import comparison_options, stored_prevalence_of
 from rprime.core.comparison.alignment import Side, comparability
 from rprime.core.gates.sliced import Slice, side_of_slice, sides_of_slice
@@ -102,13 +95,13 @@ def assess(
         options, of_slices = comparison_options(candidate.stored.options, limits.top_confusions)
     assessment = Assessment(
         candidate=candidate.side,
-        baseline_side=baseline_from_evidence(other_side, wanted.baseline),
+        baseline_side=request.baseline_from_evidence(other_side, wanted.baseline),
         options=options,
-        gate=None if wanted.gates is None else gate_of(wanted.gates, options),
-        notes=notes_of(candidate.evidence, other_side),
+        gate=None if wanted.gates is None else request.gate_of(wanted.gates, options),
+        notes=request.notes_of(candidate.evidence, other_side),
         slice_indices=of_slices,
     )
-    named = (reference_of(wanted.baseline), anchor_of(wanted.gates))
+    named = (request.reference_of(wanted.baseline), request.anchor_of(wanted.gates))
     for query, place in zip(named, ("/baseline", "/gates/anchor"), strict=True):
         if query is not None:
             from rprime.application.stored_sides import with_side  # noqa: PLC0415 (see above)
@@ -193,7 +186,7 @@ def _other_side(
 ) -> Evidence | None:
     """Read the baseline; None where it is in the history."""
     source, other = document.inner["candidate"], document.inner["baseline"]
-    if is_reference(other) or wanted.baseline.ways:
+    if request.is_reference(other) or wanted.baseline.ways:
         return None
     if candidate.evidence is None:
         return evidence.read(other, limits)

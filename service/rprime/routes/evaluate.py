@@ -20,6 +20,7 @@ from rprime.core.evaluate import Evaluation
 from rprime.evidence import MEDIA_TYPES
 from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem, refuse, responses
+from rprime.routes import store_evaluation
 from rprime.routes.batching import RequestBatcher, evaluate_together, stack_key
 from rprime.routes.descriptions import (
     BODY_PROBLEMS,
@@ -36,14 +37,6 @@ from rprime.routes.examples import EXAMPLES, Json
 from rprime.routes.negotiation import JSON, rendered, wanted_format
 from rprime.routes.request_route import RequestRoute, check_repeated
 from rprime.routes.services import Services, get_services, get_store
-from rprime.routes.store_evaluation import (
-    LONGEST_KEY,
-    IdempotencyKey,
-    Storing,
-    check_access,
-    idempotency_key_of,
-    store_and_respond,
-)
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
 from rprime.schemas import one_of
@@ -95,7 +88,7 @@ _KEY = {
     "description": "For evaluations with a project: a repetition with the same key and body gets "
     "the same answer and stores nothing. Without a project there is nothing to store, and every "
     "repetition gets the same answer anyway.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY},
+    "schema": {"type": "string", "minLength": 1, "maxLength": store_evaluation.LONGEST_KEY},
 }
 _EVALUATE: Json = {
     "summary": "Evaluate a classifier",
@@ -141,7 +134,7 @@ async def evaluate(request: Request) -> Response:
         headers = {"Evaluation-Verdict": verdict} if verdict else None
         response = rendered(answer.content, options.form, headers=headers)
     else:
-        response = await store_and_respond(request, answer, options)
+        response = await store_evaluation.store_and_respond(request, answer, options)
         kind = answer.evidence.kind
         verdict = response.headers.get("Evaluation-Verdict")
     services.metrics.evaluations.labels(kind, verdict or "none").inc()
@@ -221,13 +214,13 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     """Answer a batch: 200, or 207 if some requests have a problem; and the results as JSON."""
     limits = get_services(request).limits
     documents = parse_batch(body, limits.batch_requests, limits.json_depth)
-    key = idempotency_key_of(request, body)
+    key = store_evaluation.idempotency_key_of(request, body)
     requests: dict[int, EvaluationRequest] = {}
     answers: dict[int, _BatchAnswer] = {}
     for i, given in enumerate(documents):
         try:
             one = read_request(given, limits)
-            check_access(request, one.store_request)
+            store_evaluation.check_access(request, one.store_request)
             requests[i] = one
         except Problem as problem:
             answers[i] = problem
@@ -275,7 +268,9 @@ def _slices_of(evaluation_request: EvaluationRequest) -> int:
     return 0 if slices is None else len(slices.names)
 
 
-def _earlier_answers(request: Request, keys: dict[int, IdempotencyKey]) -> dict[int, _BatchAnswer]:
+def _earlier_answers(
+    request: Request, keys: dict[int, store_evaluation.IdempotencyKey]
+) -> dict[int, _BatchAnswer]:
     """Return what requests of a batch were answered before; one with another body is refused."""
     answers: dict[int, _BatchAnswer] = {}
     if not get_services(request).store.is_open:
@@ -310,7 +305,7 @@ def _reported(
     evaluation: Evaluation,
     *,
     with_table: bool,
-    key: IdempotencyKey | None,
+    key: store_evaluation.IdempotencyKey | None,
 ) -> _BatchAnswer:
     """Report on one request of a batch; store it first if it names a project."""
     services = get_services(request)
@@ -320,7 +315,7 @@ def _reported(
     else:
         options = ResponseOptions(services.limits, None, with_table=with_table)
         try:
-            storing = Storing(get_store(request), options, key)
+            storing = store_evaluation.Storing(get_store(request), options, key)
             stored = storing.in_thread(evaluation_request, evaluation)
         except Exception as error:
             known = error if isinstance(error, Problem) else problem_of(error)
