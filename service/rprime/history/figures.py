@@ -19,6 +19,7 @@ from rprime.report.figures import sheet
 from rprime.report.figures.evaluation import FIGURES as EVALUATION_FIGURES
 from rprime.report.figures.evaluation import shown_indices
 from rprime.report.figures.history import MOST_PANELS, draw_boxes, draw_lines, draw_trend
+from rprime.report.figures.sheet import Canvas
 from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of, union
 from rprime.schemas.history import HistoryFigureQuery
 from rprime.store import Filters, Store, ids
@@ -40,9 +41,7 @@ def drawn(draw: Callable[[], bytes]) -> bytes:
         raise refuse("", "too_much", str(error)) from None
 
 
-def figure_of(
-    name: str, report: StoredReport, indices: tuple[str, ...], canvas: sheet.Canvas
-) -> bytes:
+def figure_of(name: str, report: StoredReport, indices: tuple[str, ...], canvas: Canvas) -> bytes:
     """Draw a figure of a stored evaluation; no indices means the default ones. Blocks."""
     figure_indices(indices, mixed=name == "radar")
     compared = report.stored.comparison not in {None, NOTHING}
@@ -84,7 +83,7 @@ class HistoryFigure:
         """The filters of the evaluations."""
         return filters_of(self.query)
 
-    def draw(self, store: Store, canvas: sheet.Canvas) -> bytes:
+    def draw(self, store: Store, canvas: Canvas) -> bytes:
         """Draw the figure; problem 404, 422 or 501. Blocks."""
         if self.name == TREND:
             trend = self._trend(store)

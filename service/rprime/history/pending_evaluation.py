@@ -43,9 +43,7 @@ SLICES_NOT_KEPT = Warning(
 )
 
 
-def storing_warnings(
-    project: str, *, scored: bool, sliced: bool, first: bool
-) -> tuple[Warning, ...]:
+def store_warnings(project: str, *, scored: bool, sliced: bool, first: bool) -> tuple[Warning, ...]:
     """Return the warnings about how an evaluation is stored.
 
     They say that its scores or its slices are not, or that the project is new, which a misspelt one
@@ -144,7 +142,7 @@ class PendingEvaluation:
         assert store_request is not None  # noqa: S101 (callers check it)
         scored, first = evidence.scores is not None, store_request.is_first
         sliced = evidence.slices is not None and not store_request.keeps_slices
-        added = storing_warnings(store_request.project, scored=scored, sliced=sliced, first=first)
+        added = store_warnings(store_request.project, scored=scored, sliced=sliced, first=first)
         evaluation = replace(evaluation, warnings=evaluation.warnings + added)
         return cls(evaluation_request, store_request, evaluation, store_request.id or new_id())
 

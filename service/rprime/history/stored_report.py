@@ -21,7 +21,7 @@ from rprime.core.slices.evaluation import evaluate_slices
 from rprime.core.slices.slices import SliceName, Slices
 from rprime.core.suggestions import nearest_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
-from rprime.history.pending_evaluation import metadata_members, storing_warnings
+from rprime.history.pending_evaluation import metadata_members, store_warnings
 from rprime.problems.problem import Problem
 from rprime.report.document import render
 from rprime.report.scores import stored_curves
@@ -67,7 +67,7 @@ class StoredReport:
         scored = "scored" in self._extras
         sliced = "sliced" in self._extras and self.slices is None
         first = "first" in self._extras and self.already is None
-        beside = storing_warnings(stored.project, scored=scored, sliced=sliced, first=first)
+        beside = store_warnings(stored.project, scored=scored, sliced=sliced, first=first)
         return replace(found, warnings=found.warnings + beside + self.warnings)
 
     @property

@@ -3,7 +3,7 @@
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -17,14 +17,7 @@ from rprime.store import ids, packing, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.errors import StoreDamagedError, decoding
 from rprime.store.packing import Columns, slice_key, unpack_slices
-from rprime.store.records import (
-    ALL,
-    NAMES,
-    EvaluationPage,
-    EvaluationSummary,
-    Filters,
-    StoredEvaluation,
-)
+from rprime.store.records import ALL, NAMES, EvaluationSummary, Filters, StoredEvaluation
 from rprime.store.schema import aliases, evaluations, items, scores, shared, slices
 
 _of = evaluations.c
@@ -55,6 +48,14 @@ class EvaluationAliasedError(Exception):
 
 class InvalidCursorError(ValueError):
     """A cursor that is not from a page."""
+
+
+@dataclass(frozen=True)
+class EvaluationPage:
+    """Summaries, newest first, and the cursor of the next page; None on the last page."""
+
+    items: tuple[EvaluationSummary, ...]
+    next_cursor: str | None
 
 
 def whole() -> Select[Any]:

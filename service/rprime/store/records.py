@@ -138,14 +138,6 @@ class Filters:
 ALL = Filters()
 
 
-@dataclass(frozen=True)
-class EvaluationPage:
-    """Summaries, newest first, and the cursor of the next page; None on the last page."""
-
-    items: tuple[EvaluationSummary, ...]
-    next_cursor: str | None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Project:
     """A project in the list of projects."""
