@@ -30,6 +30,7 @@ from rprime.report.subject import ORIGIN, ReportSubject, baseline_name, read_com
 from rprime.store import Store, StoredEvaluation
 
 NOTHING = b"null"
+_UNJUDGED: dict[str, Any] = {"comparison": None, "gate": None, "verdict": None, "waived": False}
 _SHOWN = (*ORIGIN, "id", "created_at", "input_digest")
 ITEMS_GONE = Warning(
     "items_not_kept",
@@ -89,10 +90,8 @@ class StoredReport:
         """Return it at another population, without what is about the one it was stored with."""
         options = replace(read_options(self.stored.options, 0), population=population)
         asked = with_options(self.stored.options, options)
-        beside: dict[str, Any] = dict.fromkeys(("comparison", "gate", "verdict"))
         left = {k: v for k, v in self._extras.items() if k not in {"sliced", "warnings"}}
-        beside["extras"] = orjson.dumps(left)
-        stored = replace(self.stored, options=asked, waived=False, **beside)
+        stored = replace(self.stored, options=asked, extras=orjson.dumps(left), **_UNJUDGED)
         return replace(self, stored=stored, scores=None, slices=None)
 
     def at_equal_shares(self) -> "StoredReport":
@@ -164,8 +163,7 @@ def stored_report(
             known = store.slices(stored)
             near = "" if known is None else nearest_slices(dict(one), known.names)
             raise Problem("not_found", f"The evaluation has no such slice.{near}")
-        beside: dict[str, Any] = dict.fromkeys(("comparison", "gate", "verdict", "extras"))
-        alone = replace(stored, table=found.tables[0], waived=False, **beside)
+        alone = replace(stored, table=found.tables[0], extras=None, **_UNJUDGED)
         return StoredReport(alone, None, top_confusions, slice=found.names[0])
     return StoredReport(
         stored,

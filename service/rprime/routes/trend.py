@@ -1,7 +1,5 @@
 """Trend, leaderboard and badge of a project."""
 
-from typing import TYPE_CHECKING
-
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -18,9 +16,6 @@ from rprime.routes.negotiation import JSON
 from rprime.routes.services import Asked, get_services, get_store
 from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
 from rprime.store import Filters
-
-if TYPE_CHECKING:
-    from rprime.core.gates.result import GateVerdict
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
 
@@ -112,8 +107,8 @@ def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
     filters = Filters(model=query.model, branch=query.branch, slice=query.slice)
     if measured is None:
         newest = store.page(project, filters, limit=1).items
-        verdict: GateVerdict | None = newest[0].verdict if newest else None  # type: ignore[assignment] # as stored
-        return verdict_badge(verdict)
+        verdict = newest[0].verdict if newest else None
+        return verdict_badge(verdict)  # type: ignore[arg-type] # as stored
     points = measured.points(store, project, filters, 1)
     if not points:
         measured.refuse_unknown(store, project, filters)
