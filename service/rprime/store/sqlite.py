@@ -44,17 +44,10 @@ class SqliteDatabase(Database):
     """
 
     def __init__(
-        self,
-        path: Path,
-        writer: Engine | None,
-        readers: Engine,
-        *,
-        file: HeldFile | None,
-        lock_seconds: float,
+        self, writer: Engine | None, readers: Engine, *, file: HeldFile | None, lock_seconds: float
     ) -> None:
         super().__init__(readers, lock_seconds)
         self._waits = lock_seconds
-        self.path = path
         self._writer = writer
         self._file = file
         self._moved: str | None = None
@@ -182,7 +175,7 @@ def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteData
             with readers.connect() as connection:
                 is_current(connection, read_only=True)
         opened.pop_all()
-    return SqliteDatabase(path, writer, readers, file=file, lock_seconds=lock_seconds)
+    return SqliteDatabase(writer, readers, file=file, lock_seconds=lock_seconds)
 
 
 def _path(url: URL) -> Path:
