@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -112,27 +113,16 @@ class HistoryFigure:
             series.append(found)
         points = (point for found in series for point in found)
         steps = _Steps(_Found(p.evaluation, p.model, p.version, p.verdict) for p in points)
-        drawn = [
-            (one, model, [point for point in found if point.model == model])
-            for one, found in zip(measured, series, strict=True)
-            for model in steps.models
-        ]
-        return TrendChart(
-            title=_title(measured),
-            about=self._about(store, steps),
-            steps=steps.named,
-            courses=tuple(
-                course_of(
-                    one.index.name if steps.lone else f"{model or 'no model'} {one.index.name}",
-                    number,
-                    np.array([steps.place[point.evaluation] for point in own], dtype=np.intp),
-                    [(point.value, *(point.interval or (None, None))) for point in own],
-                    lone=len(drawn) == 1,
-                )
-                for number, (one, model, own) in enumerate(drawn)
-            ),
-            within=union(one.index.range for one in measured),
-        )
+        drawn = product(zip(measured, series, strict=True), steps.models)
+        courses, lone = [], len(measured) == len(steps.models) == 1
+        for number, ((one, found), model) in enumerate(drawn):
+            own = [point for point in found if point.model == model]
+            name = one.index.name if steps.lone else f"{model or 'no model'} {one.index.name}"
+            places = np.array([steps.place[point.evaluation] for point in own], dtype=np.intp)
+            values = [(point.value, *(point.interval or (None, None))) for point in own]
+            courses.append(course_of(name, number, places, values, lone=lone))
+        about, within = self._about(store, steps), union(one.index.range for one in measured)
+        return TrendChart(_title(measured), about, steps.named, tuple(courses), within)
 
     def _of_classes(self, store: Store) -> tuple[list[ClassHistory], str]:
         if self.query.class_ is not None:

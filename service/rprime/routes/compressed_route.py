@@ -56,8 +56,7 @@ def _revalidated(request: Request, response: Response) -> Response:
         return response
     # All others replace those that the client has stored, its policy for scripts included.
     unchanged = Response(status_code=HTTPStatus.NOT_MODIFIED)
-    headers = (header for header in response.raw_headers if header[0] not in _OF_THE_BODY)
-    unchanged.raw_headers = list(headers)
+    unchanged.raw_headers = [one for one in response.raw_headers if one[0] not in _OF_THE_BODY]
     return unchanged
 
 
