@@ -88,15 +88,11 @@ def document(
 
 
 def post(
-    path: str,
-    body: bytes,
-    read: Read[Result],
-    idempotency_key: str | None = None,
-    media_type: str = JSON,
+    path: str, body: bytes, read: Read[Result], key: str | None = None, media_type: str = JSON
 ) -> Call[Result]:
-    """Send a body."""
-    key = idempotency_key or uuid4().hex
-    return Call("POST", path, read, body, {"Content-Type": media_type, "Idempotency-Key": key})
+    """Send a body, with a key that names the call: an own one without `key`."""
+    headers = {"Content-Type": media_type, "Idempotency-Key": key or uuid4().hex}
+    return Call("POST", path, read, body, headers)
 
 
 def validated(kind: type[Model]) -> Read[Model]:

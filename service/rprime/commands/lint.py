@@ -209,17 +209,14 @@ def _name(label: str | None, part: dict[str, str] | None) -> str:
 
 
 def overview(
-    said: Sequence[str],
-    columns: Sequence[str],
-    rows: Sequence[tuple[str, ...]],
-    advice: Sequence[str],
+    said: Sequence[str], head: Sequence[str], rows: Sequence[tuple[str, ...]], advice: Sequence[str]
 ) -> "RenderableType":
     """Return sentences, a table and advice."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, box=None)
+    table = Table(*head, box=None)
     for row in rows[:_MOST_ROWS]:
         table.add_row(*map(Text, row))
     more = [f"... and {len(rows) - _MOST_ROWS:,} more"] if len(rows) > _MOST_ROWS else []

@@ -33,10 +33,10 @@ def conclude(outcome: Outcome, output: Output, gates: Path | None, *, strict: bo
     Annotations stand at the rules in the file of gates.
     """
     paths = {name: path for name, path in output.files.items() if path is not None}
-    files = {path: BY_NAME[name].render(outcome.subject) for name, path in paths.items()}
+    files = [(path, BY_NAME[name].render(outcome.subject)) for name, path in paths.items()]
     if output.json_file is not None:
-        files[output.json_file] = outcome.content + b"\n"
-    for path, content in files.items():
+        files.append((output.json_file, outcome.content + b"\n"))
+    for path, content in files:
         with attempting(f"write {path}"):
             path.write_bytes(content)
     _append("GITHUB_STEP_SUMMARY", lambda: BY_NAME["markdown"].render(outcome.subject) + b"\n")

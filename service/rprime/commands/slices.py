@@ -64,11 +64,9 @@ def slices(
 
 
 def _found(
-    asked: "JsonRequest | ColumnFileRequest",
-    members: dict[str, Any],
-    service: ServiceOptions | None,
+    asked: "JsonRequest | ColumnFileRequest", more: dict[str, Any], service: ServiceOptions | None
 ) -> "SliceSearch":
-    """Search here, or let a service do it."""
+    """Search here, or let a service do it; `more` are further members of the request."""
     from rprime.application.slice_search import search_document
     from rprime.client.calls import slice_search
     from rprime.client.report import SliceSearch
@@ -78,7 +76,7 @@ def _found(
     from rprime.problems.problem import Problem
 
     if isinstance(asked, ColumnFileRequest):
-        content, limits = written({**asked.members, **members}), settings().limits
+        content, limits = written({**asked.members, **more}), settings().limits
         with asked.candidate.opened() as (kind, body):
             if service is None:
                 try:
@@ -88,7 +86,7 @@ def _found(
                     refuse_here(problem, asked.candidate.name, asked.place_of)
             call = slice_search(body.read(), FORMATS[kind].media_type, content)
     else:
-        call = slice_search(splice(asked.body, members))
+        call = slice_search(splice(asked.body, more))
     with answering(service) as client:
         return client.ask(call)
 
