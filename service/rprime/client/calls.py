@@ -90,7 +90,7 @@ def document(
 def post(
     path: str, body: bytes, read: Read[Result], key: str | None = None, media_type: str = JSON
 ) -> Call[Result]:
-    """Send a body, with a key that names the call: an own one without `key`."""
+    """Send a body; `key` names the call in all its attempts, by default a random one."""
     headers = {"Content-Type": media_type, "Idempotency-Key": key or uuid4().hex}
     return Call("POST", path, read, body, headers)
 
