@@ -68,8 +68,7 @@ def _of_evidence(
     evaluation_request = read(ci_request.request, kept_there=True)
 
     def subject(indices: tuple[str, ...]) -> ReportSubject:
-        evaluation = evaluated(evaluation_request, indices)
-        found = subject_of(evaluation_request, evaluation, ci_request)
+        found = subject_of(evaluation_request, evaluated(evaluation_request, indices), ci_request)
         return replace(found, model=found.model or Path(file).stem)
 
     assessment = evaluation_request.assessment

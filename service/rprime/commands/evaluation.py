@@ -128,9 +128,8 @@ def read(asked: JsonRequest | ColumnFileRequest, *, kept_there: bool = False) ->
 
     `kept_there` says that a service will keep what the request wants to be kept.
     """
-    limits = settings().limits
     try:
-        evaluation_request = asked.read(limits)
+        evaluation_request = asked.read(settings().limits)
     except Problem as problem:
         if isinstance(asked, ColumnFileRequest):
             names = " and ".join(file.name for file in asked.files)

@@ -81,17 +81,13 @@ PlaceOf = Callable[[str], str]
 """Returns the place in a file that a JSON pointer names, or ""."""
 
 
-def _nowhere(_pointer: str) -> str:
-    return ""
-
-
 def refuse_problem(
-    problem: "ProblemError", source: str = "", hint: str = "", place_of: PlaceOf = _nowhere
+    problem: "ProblemError", source: str = "", hint: str = "", place_of: PlaceOf | None = None
 ) -> NoReturn:
     """End because the request is wrong; say where, in which files (`source`), and what to try."""
     say(f"{source}{': ' if source else ''}{problem.title}. {problem.detail}")
     for violation in problem.errors:
-        place = place_of(violation.pointer)
+        place = place_of(violation.pointer) if place_of else ""
         put_error(f"  {place and f'{place}: '}{violation.pointer or '/'}: {violation.detail}\n")
     if any(violation.code == "needs_project" for violation in problem.errors):
         hint = "name the project by --project"
@@ -100,7 +96,7 @@ def refuse_problem(
     raise Exit(Status.USAGE)
 
 
-def refuse_here(problem: "Problem", files: str = "", place_of: PlaceOf = _nowhere) -> NoReturn:
+def refuse_here(problem: "Problem", files: str = "", place_of: PlaceOf | None = None) -> NoReturn:
     """End because of a problem that was found here, in these files of columns."""
     from rprime.client.errors import ProblemError
 
