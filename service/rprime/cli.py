@@ -20,7 +20,6 @@ from rprime.commands import (
     keys,
     lint,
     plot,
-    promote,
     serve,
     slices,
     study,
@@ -70,7 +69,7 @@ app.command()(documents.indices)
 app.command()(plot.plot)
 app.command()(study.reproduce)
 app.command()(documents.openapi)
-app.command()(promote.promote)
+app.command()(history.promote)
 app.command()(transfer.export)
 app.command("import")(transfer.import_)
 app.command()(transfer.backup)

@@ -137,7 +137,7 @@ class GateFixture:
             return True
         if baseline is None or "alias" not in baseline:
             return False
-        from rprime.commands.promote import point
+        from rprime.commands.history import point
 
         with self._client() as client:
             point(client, given["project"], baseline["alias"], str(stored), if_absent=False)
