@@ -87,36 +87,18 @@ class Counts:
         classes[0], classes[1] = table.correct, table.support
         classes[2], classes[3] = table.predicted, table.answered
         np.add.reduce(classes, axis=-1, out=margins[..., -1])
-        correct, support, predicted, answered = margins
-        outcomes = np.empty(correct.shape)
+        outcomes = np.empty(margins[0].shape)
         outcomes[...] = table.outcomes[..., None]
         outcomes[..., -1] *= table.k
-        return cls.from_margins(
-            correct,
-            support,
-            predicted,
-            total=table.total[..., None],
-            outcomes=outcomes,
-            answered=answered,
-            beta=beta,
-        )
+        return cls.from_margins(margins, total=table.total[..., None], outcomes=outcomes, beta=beta)
 
     @classmethod
     def from_margins(
-        cls,
-        correct: Array,
-        support: Array,
-        predicted: Array,
-        *,
-        total: Array,
-        outcomes: Array,
-        answered: Array,
-        beta: float,
+        cls, margins: Array, *, total: Array, outcomes: Array, beta: float
     ) -> "Counts":
-        """Derive every row from a_i, m_i, s_i, w and the number of all outcomes."""
-        shape = (len(ROW_NAMES), *correct.shape)
-        rows = np.empty(shape, dtype=np.result_type(correct, support, predicted, total))
-        counts = cls(rows)
+        """Derive every row from a_i, m_i, s_i and classified items, w and all outcomes."""
+        correct, support, predicted, answered = margins
+        counts = cls(np.empty((len(ROW_NAMES), *correct.shape)))
         counts.total[...] = total
         counts.support[...] = support
         counts.predicted[...] = predicted

@@ -101,16 +101,8 @@ def row_gradients(beta: float, classes: int = 1) -> Array:
     several classes, w enters the pooled TN once for each.
     """
     correct, support, predicted, total = np.eye(4)
-    counts = Counts.from_margins(
-        correct,
-        support,
-        predicted,
-        total=total,
-        outcomes=classes * total,
-        answered=support,
-        beta=beta,
-    )
-    return counts.rows
+    margins = np.array((correct, support, predicted, support))
+    return Counts.from_margins(margins, total=total, outcomes=classes * total, beta=beta).rows
 
 
 @np.errstate(all="ignore")
