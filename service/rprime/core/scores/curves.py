@@ -95,22 +95,14 @@ class Detections:
 
     def roc(self) -> CurveColumns:
         """The ROC curve, from (0, 0) to (1, 1)."""
-        kept = thinned(self.fp, self.tp)
-        return {
-            "false_positive_rate": self.fp[kept] / self.fp[-1],
-            "recall": self.tp[kept] / self.tp[-1],
-            "threshold": self.threshold[kept],
-        }
+        rates = {"false_positive_rate": self.fp / self.fp[-1], "recall": self.tp / self.tp[-1]}
+        return _at(thinned(self.fp, self.tp), **rates, threshold=self.threshold)
 
     def precision_recall(self) -> CurveColumns:
         """The precision-recall curve; precision is 1 where nothing is found."""
         recall, precision = self.tp / self.tp[-1], self._precision
         kept = thinned(recall, precision)
-        return {
-            "recall": recall[kept],
-            "precision": precision[kept],
-            "threshold": self.threshold[kept],
-        }
+        return _at(kept, recall=recall, precision=precision, threshold=self.threshold)
 
 
 def risk_coverage(answered: Array, wrong: Array, threshold: Array) -> CurveColumns:
@@ -118,11 +110,7 @@ def risk_coverage(answered: Array, wrong: Array, threshold: Array) -> CurveColum
     risk = np.divide(wrong, answered, out=np.zeros(len(wrong)), where=answered > 0)
     kept = thinned(answered, risk)
     kept = kept[answered[kept] > 0]  # no items have no error rate
-    return {
-        "coverage": answered[kept] / answered[-1],
-        "risk": risk[kept],
-        "threshold": threshold[kept],
-    }
+    return _at(kept, coverage=answered / answered[-1], risk=risk, threshold=threshold)
 
 
 def rejection_sweep(scores: Scores) -> CurveColumns:
@@ -151,6 +139,10 @@ def errors(scores: Scores) -> tuple[Array, Array, Array]:
     answered, wrong, drops, _ = ranked(scores.confidence, scores.correct, scores.weights)
     threshold = np.append(np.nan, np.unique(scores.confidence)[::-1])
     return *where_dropping(answered, wrong, drops), threshold
+
+
+def _at(places: Array, **columns: Array) -> CurveColumns:
+    return {name: column[places] for name, column in columns.items()}
 
 
 def thinned(x: Array, y: Array, most: int = MOST_POINTS) -> Array:
