@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from rprime.core.arrays import Array
-from rprime.core.families.ground_truth import chance_shares
+from rprime.core.families.agreement import chance_shares
 from tests.core.index_values import dense, overall, values_of
 
 

@@ -9,7 +9,6 @@ from rprime.core.families import (
     association,
     classic,
     errors,
-    ground_truth,
     information,
     one_vs_rest,
     pair_counting,
@@ -21,7 +20,7 @@ from rprime.core.index import Family, Index, IndexScope
 from rprime.core.scores import scores
 
 FAMILIES: dict[Family, tuple[ModuleType, ...]] = {
-    "core": (one_vs_rest, ground_truth, accuracy, agreement, association, errors, scores),
+    "core": (one_vs_rest, accuracy, agreement, association, errors, scores),
     "agreement": (rater_agreement,),
     "association": (pair_counting,),
     "information": (information,),

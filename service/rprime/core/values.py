@@ -9,9 +9,9 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.counts import Counts
+from rprime.core.families.agreement import Moments
 from rprime.core.families.association import Association
 from rprime.core.families.averages import macro_means, weighted_means, weighted_reasons
-from rprime.core.families.moments import Moments
 from rprime.core.index import Index, IndexScope, reason_codes
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores, score_reasons, score_values

@@ -1,13 +1,23 @@
-"""Overall agreement corrected for chance."""
+"""Agreement corrected for chance."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.counts import CountRow
-from rprime.core.families.moments import Moments
-from rprime.core.index import AT_MOST_ONE, SIGNED, Declaration, Parts, overall
+from rprime.core.counts import CountRow, Counts
+from rprime.core.fixed_point import fixed_point
+from rprime.core.index import (
+    AT_MOST_ONE,
+    SIGNED,
+    Declaration,
+    Parts,
+    overall,
+    per_class,
+    unidentifiable,
+)
 from rprime.core.table import ConfusionTable
 
 KappaWeights = Literal["linear", "quadratic"] | Array
@@ -31,6 +41,53 @@ def landis_koch(kappa: float) -> str:
 def corrected(observed: Array, chance: Array | float) -> Array:
     """Agreement beyond chance, as a share of the largest possible one."""
     return (observed - chance) / (1 - chance)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over the k classes of a stack of classified tables; each of shape (...).
+
+    `total` is w, `correct` the sum of a_i, `products` of m_i s_i, `support_squares` of m_i^2,
+    `predicted_squares` of s_i^2, and `attainable` of min(m_i, s_i).
+    """
+
+    total: Array
+    correct: Array
+    products: Array
+    support_squares: Array
+    predicted_squares: Array
+    attainable: Array
+    k: int
+
+    @classmethod
+    def of(cls, table: ConfusionTable) -> "Moments":
+        """Sum up the margins of the tables."""
+        support, predicted = table.support, table.predicted
+        return cls(
+            table.total,
+            np.add.reduce(table.correct, axis=-1),
+            np.add.reduce(support * predicted, axis=-1),
+            np.add.reduce(support * support, axis=-1),
+            np.add.reduce(predicted * predicted, axis=-1),
+            np.add.reduce(np.minimum(support, predicted), axis=-1),
+            table.k,
+        )
+
+    @cached_property
+    def observed(self) -> Array:
+        """P_o, observed agreement."""
+        return self.correct / self.total
+
+    @cached_property
+    def chance(self) -> Array:
+        """P_e of Cohen: sum of m_i s_i / w^2."""
+        return self.products / (self.total * self.total)
+
+    @cached_property
+    def pooled_squares(self) -> Array:
+        """Sum of ((m_i + s_i) / 2w)^2."""
+        both = self.support_squares + 2 * self.products + self.predicted_squares
+        return both / (4 * self.total * self.total)
 
 
 def chance_corrected(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
@@ -230,3 +287,46 @@ def mcc(t: Moments) -> Array:
     predicted = (square - t.predicted_squares) / t.total
     true = (square - t.support_squares) / t.total
     return agreement / np.sqrt(predicted * true)
+
+
+@per_class(
+    symbol="GT_j",
+    name="Ground-truth index",
+    tex=r"\frac{TPR_j - b_j}{1 - b_j}",
+    source="Tuerk 1979",
+    range=AT_MOST_ONE,
+    universe="classified",
+    undefined=("no_true_samples", "not_identifiable", "did_not_converge"),
+)
+def gt_index(c: Counts) -> Array:
+    """Recall beyond the rate at which the class attracts errors by chance.
+
+    b_j is the class's share under quasi-independence, fitted to the off-diagonal cells alone.
+    Without errors the index is 1. It cannot be identified for fewer than three classes, or if
+    every error involves the same class.
+    """
+    recall = c.tp / c.support
+    unfittable = unidentifiable(c)
+    # Where no fit exists, 0/0 ends the iteration in the first round.
+    chance = chance_shares(c.fn, np.where(unfittable[..., None], np.nan, c.fp))
+    error_free = np.add.reduce(c.fp, axis=-1) == 0
+    identifiable = c.fp.shape[-1] > 2
+    index = corrected(recall, chance)
+    return np.where((error_free & identifiable)[..., None], recall, index)
+
+
+def chance_shares(row_errors: Array, column_errors: Array) -> Array:
+    """Fit alpha_i beta_j to the off-diagonal cells by iterative proportional fitting.
+
+    Of errors (..., k) of each true and each predicted class, return b = beta / sum(beta), of the
+    same shape; NaN where it was not found.
+    """
+
+    def advance(share: Array) -> Array:
+        # The scale of beta is free: with sum 1, beta is the share itself.
+        alpha = row_errors / (1 - share)
+        beta = column_errors / (np.add.reduce(alpha, axis=-1, keepdims=True) - alpha)
+        return beta / np.add.reduce(beta, axis=-1, keepdims=True)
+
+    shares = column_errors / np.add.reduce(column_errors, axis=-1, keepdims=True)
+    return fixed_point(advance, shares)
