@@ -15,18 +15,8 @@ from rprime.core.table import ConfusionTable, Universe
 IndexScope = Literal["class", "overall"]
 Family = Literal["core", "agreement", "association", "information", "ranking", "classic"]
 """Groups of indices: a report has those of `core`, and those of other families on request."""
-Reads = Literal[
-    "ratio",
-    "counts",
-    "moments",
-    "association",
-    "table",
-    "means",
-    "macro",
-    "weighted",
-    "micro",
-    "scores",
-]
+Average = Literal["macro", "weighted", "micro"]
+Reads = Literal["ratio", "counts", "moments", "association", "table", "means", "scores", Average]
 """The argument of a formula.
 
 ratio: names two rows of `Counts`; counts: `Counts` of the classes; moments: `Moments`;
@@ -238,9 +228,8 @@ def overall_ratio(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of 
 def overall(reads: Reads, **fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
     """Declare an overall index by a function of what `reads` names."""
     on_classified = reads in {"moments", "association"}
-    return _declare(
-        "overall", reads, ({"universe": "classified"} if on_classified else {}) | fields
-    )
+    defaults = {"universe": "classified"} if on_classified else {}
+    return _declare("overall", reads, defaults | fields)
 
 
 def from_scores(scope: IndexScope, **fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)

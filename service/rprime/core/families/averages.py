@@ -1,13 +1,12 @@
 """The macro, weighted and micro averages of every per-class index."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
-from rprime.core.index import CODE, Index
+from rprime.core.index import CODE, Average, Index
 
 
 def averages_of(index: Index) -> tuple[Index, ...]:
@@ -18,7 +17,7 @@ def averages_of(index: Index) -> tuple[Index, ...]:
     return tuple(_derive(index, kind) for kind in AVERAGES if kind != "micro" or index.micro)
 
 
-AVERAGES: dict[Any, tuple[str, str, tuple[str, ...]]] = {
+AVERAGES: dict[Average, tuple[str, str, tuple[str, ...]]] = {
     "macro": (
         r"\frac{{1}}{{k}} \sum_i \left[{tex}\right]",
         "Plain mean over the classes with a defined value; each class counts the same.",
@@ -41,7 +40,7 @@ AVERAGES: dict[Any, tuple[str, str, tuple[str, ...]]] = {
 """Formula, description, and reasons why a value does not exist; without any, those of the index."""
 
 
-def _derive(index: Index, kind: Any) -> Index:  # noqa: ANN401 (a Reads)
+def _derive(index: Index, kind: Average) -> Index:
     tex, text, undefined = AVERAGES[kind]
     return replace(
         index,
@@ -72,7 +71,7 @@ NO_AVERAGE = (None, "likelihood_ratio", "odds_ratio", "log_ratio")
 """Intervals of unbounded ratios: their averages rest on the one class with the largest value."""
 
 
-def _interval(index: Index, kind: str) -> str | None:
+def _interval(index: Index, kind: Average) -> str | None:
     """Return the interval of an average of a per-class index.
 
     Averages of shares of all items have none: those of the prevalences rest on the margins alone,
