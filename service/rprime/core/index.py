@@ -147,7 +147,7 @@ class Index:
     through: Callable[[Array], Array] | None = None
     range_note: str = ""
     cell_gradient: Callable[..., Array] | None = None
-    rows: tuple[int, int] = (0, 0)
+    rows: RatioRows = (CountRow.total, CountRow.total)
     band: Callable[[float], str | None] | None = None
     p_value: Callable[[ConfusionTable], Array] | None = None
     scored: bool = False
@@ -260,9 +260,8 @@ def _declare(scope: IndexScope, reads: Reads, fields: dict[str, Any]) -> Declara
     def declare(formula: Callable[..., Any]) -> Index:
         given = dict(fields)
         if reads == "ratio":
-            numerator, denominator = formula(CountRow)
-            given["rows"] = (int(numerator), int(denominator))
-            given["undefined"] = WITHOUT_DENOMINATOR.get(denominator, ("no_true_samples",))
+            given["rows"] = formula(CountRow)
+            given["undefined"] = WITHOUT_DENOMINATOR.get(given["rows"][1], ("no_true_samples",))
         key = formula.__name__
         return Index(
             key=key,

@@ -55,7 +55,7 @@ def _derive(index: Index, kind: Average) -> Index:
         undefined=undefined or index.undefined,
         interval=index.interval if index.scored else _interval(index, kind),
         parts=None,
-        rows=index.rows if kind == "micro" else (0, 0),
+        rows=index.rows if kind == "micro" else (CountRow.total, CountRow.total),
     )
 
 

@@ -184,7 +184,7 @@ class DesignEffects:
         per_class, number = np.empty((2, *squares.shape))
         for i, entry in enumerate(selection.computed):
             ratio = entry.reads == "ratio"
-            rests = holding[RESTS_ON.get(CountRow(entry.rows[1]), 2) if ratio else 0]
+            rests = holding[RESTS_ON.get(entry.rows[1], 2) if ratio else 0]
             per_class[i] = rests.effects(squares[i], ungrouped[i])
             number[i] = rests.groups
         return cls(per_class, overall, number, np.full(overall.shape, everything.groups[0]))

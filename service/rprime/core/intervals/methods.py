@@ -10,6 +10,7 @@ import numpy as np
 from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES
 from rprime.core.counts import CountRow, RatioRows
+from rprime.core.families.one_vs_rest import PRECISION, PREVALENCE, RECALL
 from rprime.core.index import Index
 from rprime.core.intervals import limits, score_limits
 from rprime.core.intervals.top_k import plain
@@ -17,9 +18,7 @@ from rprime.core.options import Options
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe
 
-RECALL: RatioRows = (CountRow.tp, CountRow.support)
 MISSES: RatioRows = (CountRow.fn, CountRow.support)
-PREVALENCE: RatioRows = (CountRow.support, CountRow.total)
 CORRECT: RatioRows = (CountRow.tp, CountRow.total)
 WRONG: RatioRows = (CountRow.fn, CountRow.total)
 NOT_WRONG: RatioRows = (CountRow.not_wrong, CountRow.total)
@@ -164,7 +163,7 @@ def methods_of(selection: Selection, setting: Setting) -> Methods:
     """Look up the interval methods of the entries of a selection."""
     named = [setting.method(entry) for entry in selection.computed]
     ratios = {
-        i: (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
+        i: entry.rows
         for i, entry in enumerate(selection.computed)
         if named[i] == "proportion" and not entry.scored
     }
@@ -210,20 +209,18 @@ def pooled_ratio(entry: Index, setting: Setting) -> RatioRows | None:
     if setting.fixed_rows or entry.interval is None or entry.scored:
         return None
     if entry.interval == "proportion":
-        ratio = entry.rows if entry.parts is None else entry.parts.ratios[0]
-        return CountRow(ratio[0]), CountRow(ratio[1])
+        return entry.rows if entry.parts is None else entry.parts.ratios[0]
     if entry.reads not in {"micro", "weighted"}:
         return None
-    averaged = CLASS_INDICES[entry.of[0]]
     equal = {RECALL: CORRECT, MISSES: WRONG}
     if entry.reads == "micro" and not setting.omits:
         equal |= {
-            (CountRow.tp, CountRow.predicted): CORRECT,
+            PRECISION: CORRECT,
             (CountRow.fp, CountRow.predicted): WRONG,
             (CountRow.twice_tp, CountRow.support_and_predicted): CORRECT,
             (CountRow.weighted_tp, CountRow.weighted_union): CORRECT,
         }
-    return equal.get((CountRow(averaged.rows[0]), CountRow(averaged.rows[1])))
+    return equal.get(CLASS_INDICES[entry.of[0]].rows)
 
 
 def _scope(
@@ -259,8 +256,7 @@ def bounds(entry: Index) -> tuple[float, float]:
 
 def _rows_of(entry: Index) -> list[CountRow]:
     if entry.reads in ("ratio", "micro"):
-        row = CountRow(entry.rows[1])
-        found = [AS_ITEMS.get(row, row)]
+        found = [AS_ITEMS.get(entry.rows[1], entry.rows[1])]
         return [*found, CountRow.total] if entry.reads == "micro" else found
     if entry.scored and entry.scope == "class":
         return [CountRow.support, CountRow.negatives]

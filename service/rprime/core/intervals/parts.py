@@ -7,11 +7,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.counts import CountRow, Counts
+from rprime.core.counts import CountRow, Counts, RatioRows
+from rprime.core.families.one_vs_rest import PREVALENCE
 from rprime.core.index import Index, Parts
 
 STEP = 1e-30
-PREVALENCE = (CountRow.support, CountRow.total)
 Squares = tuple[Counts, float]
 """Sums of squared weights as counts, and the scale of `Weights`."""
 
@@ -31,7 +31,7 @@ class PartLayout:
     parts: tuple[Parts, ...]
     of: Array
     starts: Array
-    ratios: tuple[tuple[int, int], ...]
+    ratios: tuple[RatioRows, ...]
 
     @cached_property
     def mapped(self) -> list[tuple[int, Callable[[Array], Array]]]:
@@ -157,7 +157,7 @@ def _steps(number: int, dimensions: int) -> Array:
 
 
 def ratio_counts(
-    counts: Counts, ratios: tuple[tuple[int, int], ...], weights: Squares | None = None
+    counts: Counts, ratios: tuple[RatioRows, ...], weights: Squares | None = None
 ) -> Array:
     """Return successes and trials of proportions, shape (2, n, ..., k).
 
@@ -179,7 +179,7 @@ def ratio_counts(
     return np.stack((share * effective, effective))
 
 
-def _plain_counts(counts: Counts, ratios: tuple[tuple[int, int], ...]) -> Array:
+def _plain_counts(counts: Counts, ratios: tuple[RatioRows, ...]) -> Array:
     rows, of_precision, of_discovery = _rows(ratios)
     found = counts.rows[rows]
     never = counts.rows[CountRow.predicted] == 0
@@ -191,7 +191,7 @@ def _plain_counts(counts: Counts, ratios: tuple[tuple[int, int], ...]) -> Array:
 
 
 @lru_cache(maxsize=256)
-def _rows(ratios: tuple[tuple[int, int], ...]) -> tuple[Array, Array, Array]:
+def _rows(ratios: tuple[RatioRows, ...]) -> tuple[Array, Array, Array]:
     """Return the rows (2, n) of `Counts`, and positions of shares of predictions and of errors."""
     rows = np.array(ratios, dtype=np.intp).reshape(-1, 2).T
     of_precision = rows[1] == CountRow.predicted
@@ -201,7 +201,4 @@ def _rows(ratios: tuple[tuple[int, int], ...]) -> tuple[Array, Array, Array]:
 
 def of_index(entry: Index) -> Parts:
     """Return the parts of an index; a plain proportion is its own part."""
-    if entry.parts is not None:
-        return entry.parts
-    ratio = (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
-    return Parts((ratio,), lambda share: share)
+    return entry.parts or Parts((entry.rows,), lambda share: share)

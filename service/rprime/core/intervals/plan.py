@@ -8,8 +8,9 @@ import numpy as np
 
 from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES
+from rprime.core.families.one_vs_rest import PREVALENCE
 from rprime.core.index import Index, Parts
-from rprime.core.intervals.methods import PREVALENCE, Setting, pooled_ratio
+from rprime.core.intervals.methods import Setting, pooled_ratio
 from rprime.core.intervals.parts import PartChoice, PartLayout, of_index
 from rprime.core.options import Options
 from rprime.core.selection import Selection, arranged

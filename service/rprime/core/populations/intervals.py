@@ -7,9 +7,10 @@ import numpy as np
 
 from rprime.core.arrays import Array, positions
 from rprime.core.counts import Counts
+from rprime.core.families.one_vs_rest import PREVALENCE
 from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient, smooth_overall_indices
-from rprime.core.intervals.methods import PREVALENCE, Setting
+from rprime.core.intervals.methods import Setting
 from rprime.core.intervals.plan import Bounds
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals

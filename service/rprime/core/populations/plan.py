@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from rprime.core.arrays import Array, integers, positions
-from rprime.core.counts import CountRow
+from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import Index
 from rprime.core.intervals.methods import (
     INTERVALS,
@@ -20,7 +20,7 @@ from rprime.core.selection import Selection
 
 LOGARITHMIC = ("likelihood_ratio", "odds_ratio", "log_ratio")
 """Methods of ratios without a largest value."""
-FIXED: dict[Strata, tuple[CountRow, CountRow]] = {
+FIXED: dict[Strata, RatioRows] = {
     "true": (CountRow.support, CountRow.negatives),
     "predicted": (CountRow.predicted, CountRow.predicted_negatives),
     "own": (CountRow.total, CountRow.total),
@@ -67,7 +67,7 @@ def plan_of(
     return methods, _scope(found), _scope(whole)
 
 
-Kind = tuple[str, tuple[int, int] | None]
+Kind = tuple[str, RatioRows | None]
 """Name of a method, "" without one, and the terms of a sum over the strata."""
 
 

@@ -6,8 +6,9 @@ import numpy as np
 
 from rprime.core.arrays import Array, positions
 from rprime.core.counts import CountRow, Counts
+from rprime.core.families.one_vs_rest import RECALL
 from rprime.core.intervals.delta import row_gradients
-from rprime.core.intervals.methods import MISSES, RECALL
+from rprime.core.intervals.methods import MISSES
 from rprime.core.intervals.proportions import ScoreCounts
 from rprime.core.populations.plan import ScopePlan
 from rprime.core.populations.population import Population, StratumCounts
