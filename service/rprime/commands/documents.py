@@ -19,8 +19,7 @@ def openapi(*, output: Annotated[Path | None, Option(help="Write to this file.")
     from rprime.app import create_app
     from rprime.settings import Settings
 
-    document = create_app(Settings()).openapi()
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(create_app(Settings()).openapi(), indent=2, ensure_ascii=False) + "\n"
     if output is None:
         echo(text, nl=False)
     else:

@@ -14,8 +14,15 @@ from rprime.report.formats import FORMATS
 if TYPE_CHECKING:
     from rprime.settings import Settings
 
-OnServiceError = Literal["fail", "warn"]
-"""What an outage of the service means for the job."""
+_service = partial(Option, rich_help_panel="Service")
+_output = partial(Option, rich_help_panel="Output")
+
+OnError = Annotated[
+    Literal["fail", "warn"],
+    _service(
+        help="Where the service gives no answer: fail ends with 4, warn says so and ends with 0."
+    ),
+]
 
 
 class ServiceOptions(NamedTuple):
@@ -25,7 +32,7 @@ class ServiceOptions(NamedTuple):
     key: str | None
     timeout: float
     retries: int
-    on_service_error: OnServiceError | None = None
+    on_service_error: OnError | None = None
 
     @classmethod
     def of(cls, server: str | None, **others: Any) -> "ServiceOptions | None":  # noqa: ANN401 (by name)
@@ -33,15 +40,6 @@ class ServiceOptions(NamedTuple):
         return cls(server, **others) if server else None
 
 
-_service = partial(Option, rich_help_panel="Service")
-_output = partial(Option, rich_help_panel="Output")
-
-OnError = Annotated[
-    OnServiceError,
-    _service(
-        help="Where the service gives no answer: fail ends with 4, warn says so and ends with 0."
-    ),
-]
 TableOnly = Annotated[
     bool,
     _service(
