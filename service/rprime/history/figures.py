@@ -156,7 +156,6 @@ class HistoryFigure:
         return histories, about
 
     def _about(self, store: Store, steps: "_Steps") -> str:
-        """Describe the evaluations."""
         one = ", ".join(f"{column}={value}" for column, value in self.filters.slice)
         given = (self.project, self.filters.model, self.filters.branch, one)
         shown = len(steps.found)

@@ -150,16 +150,16 @@ class Measured:
         values, known = found.values, found.intervals
         if column is None:
             place: Any = values.selection.overall_place[self.index.key]
-            shown, reasons = values.overall, values.overall_reasons
-            ends, unbounded = (known.overall_low, known.overall_high), known.overall_reasons
+            reasons = values.overall_reasons
+            parts = (values.overall, known.overall_low, known.overall_high, known.overall_reasons)
         else:
             place = (values.selection.place[self.index.key], ..., column)
-            shown, reasons = values.per_class, values.class_reasons
-            ends, unbounded = (known.per_class_low, known.per_class_high), known.per_class_reasons
-        codes = (
-            unbounded[place] if reasons is None else np.maximum(reasons[place], unbounded[place])
-        )
-        return np.stack((shown[place], ends[0][place], ends[1][place], codes))
+            reasons, ends = values.class_reasons, (known.per_class_low, known.per_class_high)
+            parts = (values.per_class, *ends, known.per_class_reasons)
+        shown, low, high, codes = (part[place] for part in parts)
+        if reasons is not None:
+            codes = np.maximum(reasons[place], codes)
+        return np.stack((shown, low, high, codes))
 
 
 def trend_document(

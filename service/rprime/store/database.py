@@ -129,9 +129,8 @@ class Database(ABC):
                 return self._read(work)
             except errors.StoreUnavailableError as exc:
                 has_waited = isinstance(exc, errors.StoreTimeoutError)
-                if has_waited and not isinstance(exc, errors.StoreConflictError):
-                    raise
-                if not self.can_lose_connection:
+                has_waited = has_waited and not isinstance(exc, errors.StoreConflictError)
+                if has_waited or not self.can_lose_connection:
                     raise
                 return self._read(work)
 

@@ -176,11 +176,9 @@ def page(
 
 def conditions(project: str, filters: Filters) -> list[ColumnElement[bool]]:
     """Return SQL conditions for the evaluations of a project that match filters."""
-    fits = [_of.project == project]
-    for name in NAMES:
-        wanted = getattr(filters, name)
-        if wanted is not None:
-            fits.append(_named(name, wanted))
+    wanted = ((name, getattr(filters, name)) for name in NAMES)
+    named = (_named(name, value) for name, value in wanted if value is not None)
+    fits = [_of.project == project, *named]
     if filters.fingerprint is not None:
         fits.append(_of.fingerprint == digest_bytes(filters.fingerprint))
     if filters.since is not None:

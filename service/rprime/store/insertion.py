@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -115,17 +115,15 @@ class Packed:
         return str(self.evaluation["id"])
 
     @property
-    def names(self) -> list[bytes]:
+    def names(self) -> Iterator[bytes]:
         """The names that two transactions must not store at the same time."""
-        names: list[bytes] = []
         if self.replay is not None:
-            names.append(b"key:" + self.replay["key"])
+            yield b"key:" + self.replay["key"]
         if self.evaluation["submission"] is not None:
-            names.append(b"submission:" + self.evaluation["submission"])
+            yield b"submission:" + self.evaluation["submission"]
         if self.look_key is not None:
             project, fingerprint = self.look_key
-            names.append(b"look:" + project.encode() + b"\n" + fingerprint)
-        return names
+            yield b"look:" + project.encode() + b"\n" + fingerprint
 
 
 def replay_key(owner: str, key: str) -> bytes:

@@ -1,6 +1,6 @@
 """Projects: lists, settings, deletion and retention."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -148,15 +148,13 @@ def drop_unused(connection: Connection) -> None:
     connection.execute(schema.shared.delete().where(schema.shared.c.key.not_in(used)))
 
 
-def _outdated(name: str, keep: Retention) -> list[ColumnElement[bool]]:
-    """Return SQL conditions for the evaluations that neither number nor age keeps."""
-    conditions: list[ColumnElement[bool]] = []
+def _outdated(name: str, keep: Retention) -> Iterator[ColumnElement[bool]]:
+    """Yield SQL conditions for the evaluations that neither number nor age keeps."""
     if keep.keep_last > 0:
         place = func.row_number().over(partition_by=_of.model, order_by=_of.id.desc())
         numbered = select(_of.id, place.label("place")).where(_of.project == name).subquery()
         older = select(numbered.c.id).where(numbered.c.place > keep.keep_last)
-        conditions.append(_of.id.in_(older))
+        yield _of.id.in_(older)
     if keep.newer_than_days is not None:
         since = datetime.now(UTC) - timedelta(days=keep.newer_than_days)
-        conditions.append(_of.id < ids.first_id(since))
-    return conditions
+        yield _of.id < ids.first_id(since)
