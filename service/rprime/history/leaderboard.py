@@ -1,5 +1,6 @@
 """Leaderboard: versions in tiers, where tests find no difference to the best of a tier."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -96,14 +97,12 @@ class TierRanking:
     options: dict[str, Options] = field(default_factory=dict)
     plain: dict[bytes, Options] = field(default_factory=dict)
 
-    def tiers(self) -> list[tuple[list[Point], str]]:
-        """Return the tiers, best first, each with the reason for it."""
-        found: list[tuple[list[Point], str]] = []
+    def tiers(self) -> Iterator[tuple[list[Point], str]]:
+        """Yield the tiers, best first, each with the reason for it."""
         remaining = self.contenders
         while remaining:
             tier, remaining, why = self._next(remaining)
-            found.append((tier, why))
-        return found
+            yield tier, why
 
     @cached_property
     def contenders(self) -> list[Point]:

@@ -2,7 +2,7 @@
 
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -174,25 +174,24 @@ def page(
     return EvaluationPage(found, found[-1].id if len(rows) > limit else None)
 
 
-def conditions(project: str, filters: Filters) -> list[ColumnElement[bool]]:
-    """Return SQL conditions for the evaluations of a project that match filters."""
+def conditions(project: str, filters: Filters) -> Iterator[ColumnElement[bool]]:
+    """Yield SQL conditions for the evaluations of a project that match filters."""
     wanted = ((name, getattr(filters, name)) for name in NAMES)
-    named = (_named(name, value) for name, value in wanted if value is not None)
-    fits = [_of.project == project, *named]
+    yield _of.project == project
+    yield from (_named(name, value) for name, value in wanted if value is not None)
     if filters.fingerprint is not None:
-        fits.append(_of.fingerprint == digest_bytes(filters.fingerprint))
+        yield _of.fingerprint == digest_bytes(filters.fingerprint)
     if filters.since is not None:
         # The time is the start of the id, so this narrows the index that lists are read from.
-        fits.append(_of.id >= ids.first_id(filters.since))
+        yield _of.id >= ids.first_id(filters.since)
     if filters.tag is not None:
         # Not by LIKE, which ignores case on SQLite.
-        fits.append(func.replace(_of.tags, f"\n{filters.tag}\n", "") != _of.tags)
+        yield func.replace(_of.tags, f"\n{filters.tag}\n", "") != _of.tags
     if filters.slice:
         found = select(slices.c.evaluation).where(is_slice_of(filters.slice))
-        fits.append(found.correlate(evaluations).exists())
+        yield found.correlate(evaluations).exists()
     if filters.ids is not None:
-        fits.append(_of.id.in_(filters.ids))
-    return fits
+        yield _of.id.in_(filters.ids)
 
 
 def _named(name: str, wanted: str) -> ColumnElement[bool]:

@@ -76,7 +76,7 @@ def stacks(
     gathered: dict[_Kind, _Gathered] = {}
     asked: dict[bytes, bytes] = {}
     with database.streaming() as connection:
-        fits = conditions(project, filters)
+        fits = list(conditions(project, filters))
         if newest is not None:
             # Found by an index alone, so that rows stay in order.
             newest_first = select(_of.id).where(*fits).order_by(_of.id.desc())
