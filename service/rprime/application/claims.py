@@ -44,7 +44,7 @@ class Claim:
 def check_claims(models: Mapping[str, Any], improved: Improved) -> tuple[Claim, ...]:
     """Check every claim.
 
-    Given are the values of ten models by index, as the R' paper prints them, and tables.
+    Given are the values of ten models by index, as the R' paper prints them, and improved tables.
     """
     claims = {ZHANG: _of_zhang(models, improved), LABATUT: _of_labatut()}
     return tuple(Claim(source, *found) for source, all_ in claims.items() for found in all_)

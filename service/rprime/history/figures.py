@@ -132,7 +132,7 @@ class HistoryFigure:
             store, self.project, self.filters, newest=self.query.limit, indices=indices
         )
         columns = ((s.ids, s.models, s.versions, s.verdicts) for s in series.stacks)
-        steps = _Steps(_Found(*row) for four in columns for row in zip(*four, strict=True))
+        steps = _Steps(_Found(*row) for names in columns for row in zip(*names, strict=True))
         place = series.selection.overall_place
         whole = {i.name: series.overall[place[i.key]] for i in indices if i.scope == "overall"}
         of_classes = [index for index in indices if index.scope == "class"]

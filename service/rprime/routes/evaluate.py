@@ -235,8 +235,8 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     answers |= _earlier_answers(request, keys)
     requests = {i: one for i, one in requests.items() if i not in answers}
     for i, found in _evaluated_together(requests).items():
-        one, key = requests[i], keys.get(i)
-        answers[i] = _reported(request, one, found, with_table=with_table, key=key)
+        one, its_key = requests[i], keys.get(i)
+        answers[i] = _reported(request, one, found, with_table=with_table, key=its_key)
     results: list[bytes] = []
     status = HTTPStatus.OK
     for _, answer in sorted(answers.items()):

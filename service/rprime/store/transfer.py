@@ -126,7 +126,7 @@ def _aliases(connection: Connection, project: str | None) -> Iterator[Json]:
     rows = connection.execute(changes)
     for (owner, name), group in groupby(rows, lambda row: (row.project, row.name)):
         kept = [
-            {key: getattr(row, key) for key in ("evaluation", "changed", "by")} for row in group
+            {"evaluation": row.evaluation, "changed": row.changed, "by": row.by} for row in group
         ]
         target = named.get((owner, name))
         yield {"project": owner, "name": name, "evaluation": target, "changes": kept}
