@@ -90,7 +90,10 @@ def _of_labatut() -> Iterator[Found]:
     yield from _about_overall_indices()
     yield from _about_lines_of_classes()
     yield from _about_crossings_of_classes()
-    yield _about_the_number_of_classes()
+    equal, unequal = ([_crossing("accuracy", p=p, k=k) for k in (3, 10)] for p in (0.0, 1.0))
+    text = "The number of classes has a stronger effect when the classes are unbalanced"
+    numbers = f"c_x of accuracy for k = 3, 10: {_shown(equal)} at p = 0, {_shown(unequal)} at p = 1"
+    yield text, unequal[1] - unequal[0] > equal[1] - equal[0], numbers
 
 
 def _about_overall_indices() -> Iterator[Found]:
@@ -141,13 +144,6 @@ def _about_crossings_of_classes() -> Iterator[Found]:
     holds = all(map(_same, kept)) and not any(map(_same, changed))
     numbers = f"NPV {_shown(kept[1])}; TNR {_shown(changed[0])}; PPV {_shown(changed[1])}"
     yield text, holds, f"p = 0, 0.5, 1: {numbers}"
-
-
-def _about_the_number_of_classes() -> Found:
-    equal, unequal = ([_crossing("accuracy", p=p, k=k) for k in (3, 10)] for p in (0.0, 1.0))
-    text = "The number of classes has a stronger effect when the classes are unbalanced"
-    numbers = f"c_x of accuracy for k = 3, 10: {_shown(equal)} at p = 0, {_shown(unequal)} at p = 1"
-    return text, unequal[1] - unequal[0] > equal[1] - equal[0], numbers
 
 
 def _line(key: str, class_: int | None = None, *, p: float = 0.0, k: int = K) -> Line:
