@@ -94,13 +94,11 @@ def reproduce() -> Reproduction:
     sources = {**cases, "Table 5": models}
     others = {_in_chinese(name): text for name, text in chinese["conventions"].items()}
     conventions = english["conventions"] | others
-    return Reproduction(
-        f"{english['source']}; {chinese['source']}",
-        (*results, *_of_models(models)),
-        tuple((title, case["erratum"]) for title, case in sources.items() if "erratum" in case),
-        tuple(conventions.items()),
-        check_claims(models, _improved(english, chinese)),
-    )
+    errata = [(title, case["erratum"]) for title, case in sources.items() if "erratum" in case]
+    explained = (tuple(errata), tuple(conventions.items()))
+    claims = check_claims(models, _improved(english, chinese))
+    source = f"{english['source']}; {chinese['source']}"
+    return Reproduction(source, (*results, *_of_models(models)), *explained, claims)
 
 
 def _improved(*papers: dict[str, Any]) -> list[tuple[Any, Any]]:

@@ -150,15 +150,10 @@ def _gate(gate: Json) -> Json:
 
 def _result(result: Json, alpha: float) -> Json:
     low, high = result.pop("interval") or (None, None)
-    return result | {
-        "slice": None,
-        "confusion": None,
-        "suspect": False,
-        "against": "baseline" if result["kind"] in {"max_drop", "max_gain"} else None,
-        "lower_limit": low,
-        "upper_limit": high,
-        "level": None if low is None and high is None else 1 - alpha,
-    }
+    against = "baseline" if result["kind"] in {"max_drop", "max_gain"} else None
+    level = None if low is None and high is None else 1 - alpha
+    added: Json = {"slice": None, "confusion": None, "suspect": False, "against": against}
+    return result | added | {"lower_limit": low, "upper_limit": high, "level": level}
 
 
 def _comparison(comparison: Json) -> Json:
