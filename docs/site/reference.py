@@ -282,7 +282,7 @@ def problems() -> str:
             f"## {code}",
             f"**{kind.status} {literal(kind.title)}.** {literal(kind.meaning)}",
             f"What to do: {literal(kind.mend)}",
-            f"> {literal(kind.example)}",
+            f"> {literal(kind.example or f'{kind.title}.')}",
         ]
     return "\n\n".join(parts) + "\n"
 

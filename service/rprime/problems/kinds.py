@@ -13,8 +13,8 @@ class Kind:
     title: str
     meaning: str
     mend: str
-    example: str
-    """The detail of the example in the OpenAPI document."""
+    example: str | None = None
+    """The detail of the example in the OpenAPI document; None: the title as a sentence."""
 
 
 KINDS = {
@@ -90,7 +90,6 @@ KINDS = {
         "The request did not arrive in time",
         "The client kept the service waiting for the rest of its head or body.",
         "Send it again without pauses; `/version` has the deadlines.",
-        "The request did not arrive in time.",
     ),
     "no_store": Kind(
         409,
@@ -112,7 +111,6 @@ KINDS = {
         "An alias points at the evaluation",
         "An evaluation cannot be deleted while an alias points at it.",
         "Point the alias at another evaluation, or delete it first.",
-        "An alias points at the evaluation.",
     ),
     "evaluation_deleted": Kind(
         410,
@@ -186,14 +184,12 @@ KINDS = {
         "The key is used too often",
         "The key has sent more requests than RPRIME_KEY_REQUESTS_PER_MINUTE allows.",
         "Retry after the seconds in Retry-After, and spread requests evenly or send batches.",
-        "The key is used too often.",
     ),
     "head_too_large": Kind(
         431,
         "The head of the request is too large",
         "The path and the headers together exceed the limit in `/version`.",
         "Move large values into the body.",
-        "The head of the request is too large.",
     ),
     "internal_error": Kind(
         500,
@@ -229,7 +225,6 @@ KINDS = {
         "The service is stopping",
         "The service is shutting down and takes no new requests.",
         "Retry after the seconds in Retry-After.",
-        "The service is stopping.",
     ),
     "store_unavailable": Kind(
         503,
@@ -238,7 +233,6 @@ KINDS = {
         "is no longer at its path. `detail` has the state and the cause.",
         "Retry after the seconds in Retry-After; if it keeps failing, the log of the service "
         "has the cause.",
-        "The store cannot be used now.",
     ),
     "store_full": Kind(
         507,

@@ -199,7 +199,8 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
         examples = {}
         for code, kind in same.items():
             errors = [_EXAMPLE] if code == "invalid_request" else []
-            value = Problem(code, kind.example, errors=errors).document(_EXAMPLE_ID)
+            detail = kind.example or f"{kind.title}."
+            value = Problem(code, detail, errors=errors).document(_EXAMPLE_ID)
             examples[code] = {"summary": kind.meaning, "value": value}
         found[status] = {
             "description": "; ".join(kind.title for kind in same.values()),
