@@ -140,8 +140,10 @@ def test_test_sets_that_differ_are_described() -> None:
 
 
 def test_other_shares_of_the_classes_are_named_with_the_population_that_would_help() -> None:
-    sides = [table_side(ConfusionTable.dense(np.diag(n))) for n in ([900.0, 100], [500.0, 500])]
-    found = compare(*sides, OPTIONS)
+    here, there = (
+        table_side(ConfusionTable.dense(np.diag(n))) for n in ([900.0, 100], [500.0, 500])
+    )
+    found = compare(here, there, OPTIONS)
     assert found.comparability == "different"
     assert found.sets_differ == (
         "The test sets differ: both have 1,000 items; class `0` has 90 % of them instead of 50 %. "
@@ -149,4 +151,5 @@ def test_other_shares_of_the_classes_are_named_with_the_population_that_would_he
         "shares of the classes in use: at these the sides are comparable."
     )
     population = Population("true", np.array([0.5, 0.5]))
-    assert compare(*sides, replace(OPTIONS, population=population)).comparability == "unknown"
+    known = compare(here, there, replace(OPTIONS, population=population))
+    assert known.comparability == "unknown"
