@@ -21,7 +21,8 @@ from rprime.report.figures.evaluation import FIGURES as EVALUATION_FIGURES
 from rprime.report.figures.evaluation import shown_indices
 from rprime.report.figures.history import MOST_PANELS, draw_boxes, draw_lines, draw_trend
 from rprime.report.figures.sheet import Canvas
-from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of, union
+from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of
+from rprime.report.marks import union
 from rprime.schemas.history import HistoryFigureQuery
 from rprime.store import Filters, Store, ids
 

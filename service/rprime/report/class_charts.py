@@ -10,7 +10,7 @@ from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.quantities import plural
 from rprime.report.class_selection import ClassSelection, ordered_classes
-from rprime.report.marks import Axis
+from rprime.report.marks import Axis, union
 from rprime.report.measures import MeasureColumns, Measures, class_changes
 from rprime.report.names import isolated, shown
 from rprime.report.styles import Series, rounded, series_style
@@ -139,9 +139,7 @@ class RadarChart:
         known = np.concatenate([row[np.isfinite(row)] for _, row in rows])
         # A bar begins at 0. Nothing of a radar lies in its centre, where all spokes are one.
         ends = [0.0, 1.0] if bars or not known.size else [known.min() - 0.15 * np.ptp(known)]
-        limits = [index.range for index in indices]
-        within = (min(low for low, _ in limits), max(high for _, high in limits))
-        axis = Axis.around([*known, *ends], within)
+        axis = Axis.around([*known, *ends], union(index.range for index in indices))
         outlines = tuple(Series(name, series_style(i), row) for i, (name, row) in enumerate(rows))
         return cls(chart.title, chart.order, chart.labels, outlines, axis)
 

@@ -11,7 +11,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.studies.correlation import Box, box
 from rprime.report.decimals import decimal
-from rprime.report.marks import Axis
+from rprime.report.marks import Axis, Ends
 from rprime.report.names import isolated, shown
 from rprime.report.styles import VERDICT_STYLES, Series, SeriesStyle, rounded, series_style
 
@@ -27,7 +27,6 @@ MOST_NAMED = 12
 """Evaluations up to which the worst class of each is named."""
 MOST_MARKED = 60
 """Evaluations up to which each value of a line is marked."""
-Ends = tuple[float, float]
 Point = tuple[float | None, float | None, float | None]
 
 
@@ -167,9 +166,3 @@ class ClassHistory:
             "dots": [rounded(row) for row in self.values] if len(named) <= MOST_DOTS else [],
             "worst": worst if steps <= MOST_NAMED else [],
         }
-
-
-def union(ranges: Iterable[Ends]) -> Ends:
-    """Return the range of several indices together."""
-    lows, highs = zip(*ranges, strict=True)
-    return min(lows), max(highs)

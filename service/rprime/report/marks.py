@@ -11,6 +11,7 @@ from rprime.report.measures import Measure
 MOST_STEPS = 5
 NARROWEST = 0.8
 """Percent: what is narrower could not be seen."""
+Ends = tuple[float, float]
 Interval = tuple[float | None, float | None]
 
 
@@ -22,9 +23,7 @@ class Axis:
     high: float
 
     @classmethod
-    def around(
-        cls, numbers: Iterable[float | None], within: tuple[float, float] = (-inf, inf)
-    ) -> Self:
+    def around(cls, numbers: Iterable[float | None], within: Ends = (-inf, inf)) -> Self:
         """Choose round ends around numbers, but none beyond what is possible."""
         known = [number for number in numbers if number is not None and isfinite(number)]
         if not known:
@@ -44,6 +43,12 @@ class Axis:
         """Place a number, in percent, held within the axis."""
         share = (number - self.low) / (self.high - self.low) if self.high > self.low else 0.5
         return round(100 * min(max(share, 0.0), 1.0), 2)
+
+
+def union(ranges: Iterable[Ends]) -> Ends:
+    """Return the range of several indices together; of none, all numbers."""
+    ends = list(ranges) or [(-inf, inf)]
+    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def round_step(width: float) -> float:
@@ -86,9 +91,7 @@ def axis_of(measures: Iterable[Measure]) -> Axis:
         for m in found
         for number in (m.value, m.low, m.high, m.change.baseline if m.change else None)
     ]
-    low = min((m.index.range[0] for m in found), default=-inf)
-    high = max((m.index.range[1] for m in found), default=inf)
-    return Axis.around(numbers, (low, high))
+    return Axis.around(numbers, union(m.index.range for m in found))
 
 
 def mark_of(measure: Measure, axis: Axis) -> Mark | None:

@@ -26,8 +26,8 @@ from rprime.report.history_charts import (
     ClassHistory,
     FigureStep,
     TrendChart,
-    union,
 )
+from rprime.report.marks import union
 from rprime.report.styles import VERDICT_STYLES, Series, series_style
 
 if TYPE_CHECKING:
