@@ -108,7 +108,6 @@ class Panel:
 class Chart:
     """Panels, in words what they show, and their numbers as a table."""
 
-    name: str
     title: str
     lead: str
     panels: tuple[Panel, ...]
@@ -187,7 +186,7 @@ def _roc(of: _Of) -> Chart:
     lead = f"Each class against the rest; the legend has the areas.{of.note}"
     panel = Panel("", "False-positive rate", "Recall", tuple(lines), diagonal="at random")
     columns = ("Class", "Area", *(f"Recall at rate {rate:g}" for rate in _FALSE_POSITIVES))
-    return Chart("roc", "ROC curves", lead, (panel,), columns, tuple(rows))
+    return Chart("ROC curves", lead, (panel,), columns, tuple(rows))
 
 
 def _precision_recall(of: _Of) -> Chart:
@@ -203,8 +202,7 @@ def _precision_recall(of: _Of) -> Chart:
     panels = (Panel("", "Recall", "Precision", tuple(lines)),)
     titles = (f"Precision at recall {recall:g}" for recall in _RECALLS)
     columns = ("Class", "Average precision", "Share of items", *titles)
-    name, title = "precision_recall", "Precision-recall curves"
-    return Chart(name, title, lead, panels, columns, tuple(rows))
+    return Chart("Precision-recall curves", lead, panels, columns, tuple(rows))
 
 
 def _reliability(of: _Of) -> Chart | None:
@@ -229,7 +227,7 @@ def _reliability(of: _Of) -> Chart | None:
         (span(*ends), count(n), decimal(mean), decimal(part), "" if at is None else span(*at))
         for ends, n, mean, part, at in numbers
     )
-    return Chart("reliability", "Reliability", lead, (panel,), columns, rows)
+    return Chart("Reliability", lead, (panel,), columns, rows)
 
 
 def _risk_coverage(of: _Of) -> Chart:
@@ -243,7 +241,7 @@ def _risk_coverage(of: _Of) -> Chart:
     lead = "Share of wrong predictions among the items with the highest top scores."
     columns = ("Coverage", "Risk", "Top score at least")
     texts = tuple(tuple(map(decimal, row)) for row in rows)
-    return Chart("risk_coverage", "Risk and coverage", lead, (panel,), columns, texts)
+    return Chart("Risk and coverage", lead, (panel,), columns, texts)
 
 
 def _scores(of: _Of) -> Chart:
@@ -270,7 +268,7 @@ def _scores(of: _Of) -> Chart:
         (span(low, high), *map(count, row))
         for low, high, row in zip(edges[:-1], edges[1:], numbers.tolist(), strict=True)
     )
-    return Chart("scores", "Scores by class", lead, tuple(panels), ("Score", *names), rows)
+    return Chart("Scores by class", lead, tuple(panels), ("Score", *names), rows)
 
 
 CHARTS: dict[str, Callable[[_Of], Chart | None]] = {
@@ -283,10 +281,10 @@ CHARTS: dict[str, Callable[[_Of], Chart | None]] = {
 """The charts by their names, which are those of the figures."""
 
 
-def plots(subject: ReportSubject) -> list[Chart]:
-    """Return all charts that an evaluation has; none without scores."""
-    charts = (chart_of_scores(name, subject) for name in CHARTS)
-    return [chart for chart in charts if chart is not None]
+def plots(subject: ReportSubject) -> dict[str, Chart]:
+    """Return all charts that an evaluation has, by their names; none without scores."""
+    charts = {name: chart_of_scores(name, subject) for name in CHARTS}
+    return {name: chart for name, chart in charts.items() if chart is not None}
 
 
 def _ticks(low: float, high: float) -> list[float]:

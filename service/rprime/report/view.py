@@ -63,7 +63,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         "changed": changed_predictions(subject.comparison),
         "attributions": [_attribution(name, found) for name, found in attributed.items()],
         "slices": slice_plot(slice_table(subject.evaluation)),
-        "plots": plots(subject) if curves else [],
+        "plots": plots(subject) if curves else {},
         "warnings": grouped_warnings(subject),
         "terms": [term(index) for index in shown_first],
     }
@@ -138,13 +138,12 @@ def _isolated(label: str) -> str:
 def _overall(measures: Measures) -> dict[str, Any]:
     headlines = _merged(measures.headlines)
     axis = axis_of(headlines)
+    every = measures.overall.values()
     return {
         "headlines": [{"term": term(m.index), **_figure(m, axis)} for m in headlines],
         "headline_axis": axis.ends,
         "legend": measures.legend(_isolated),
-        "everything": [
-            {"term": term(m.index), **_figure(m, None)} for m in measures.overall.values()
-        ],
+        "everything": [{"term": term(m.index), **_figure(m, None)} for m in every],
     }
 
 
