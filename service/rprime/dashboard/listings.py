@@ -111,11 +111,9 @@ def table_of(rows: Sequence[ListingRow]) -> dict[str, Any]:
     indices = [OVERALL_INDICES[key] for key in HEADLINES]
     measured = [list(map(measure_of, indices, points)) for _, points in rows]
     axes = [axis_of(column) for column in zip(*measured, strict=True)] or [Axis(0, 1)] * 3
+    columns = [{"term": term(i), "ends": axis.ends} for i, axis in zip(indices, axes, strict=True)]
     return {
-        "columns": [
-            {"term": term(index), "ends": axis.ends}
-            for index, axis in zip(indices, axes, strict=True)
-        ],
+        "columns": columns,
         "rows": [
             (entry_of(summary), list(map(cell_of, of_row, axes)))
             for (summary, _), of_row in zip(rows, measured, strict=True)

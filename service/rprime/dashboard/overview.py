@@ -41,10 +41,7 @@ def overview(store: Store, projects: Iterable[Project]) -> dict[str, Any]:
     models.sort(key=lambda one: one.id, reverse=True)
     models.sort(key=urgency)
     kept = models[:MOST_LINES]
-    points = {
-        project: _points(store, project, recent[project])
-        for project in {one.project for one in kept}
-    }
+    points = {name: _points(store, name, recent[name]) for name in {one.project for one in kept}}
     lines = [_line(one, points[one.project].get(one.model, [])) for one in kept]
     return {
         "lines": lines,

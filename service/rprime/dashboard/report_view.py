@@ -48,7 +48,7 @@ def render_report_view(
     """
     # Whoever looks at a page waits for the curves, too.
     content = view_of(replace(subject, kept_scores=subject.scores), query.selection)
-    charts = charts_of(
+    charts = _charts(
         subject, [line.label for line in content["selected"].lines], query.selection.by
     )
     content |= {"charts": charts, "query": query, "stored": subject.id, "slice_text": slice_text}
@@ -56,11 +56,10 @@ def render_report_view(
     return Markup(render("pages/report.html", root, **content))  # noqa: S704 (a template)
 
 
-def charts_of(subject: ReportSubject, shown_first: Sequence[str], by: str) -> dict[str, Any]:
-    """Return the data of all charts of an evaluation; NaN stays.
+def _charts(subject: ReportSubject, shown_first: Sequence[str], by: str) -> dict[str, Any]:
+    """Return the data of all charts; that beside the table has its classes, ordered `by` an index.
 
-    `shown_first` has the names of the classes of the table in its order, in which the chart beside
-    it has them; `by` is the key of the index that orders them, if any.
+    NaN stays.
     """
     measures, evaluation = Measures(subject), subject.evaluation
     chart = ConfusionChart.of(evaluation)
@@ -91,15 +90,13 @@ def _costs(evaluation: Evaluation, places: Array) -> dict[str, Any]:
         """Round to significant digits: one item among millions costs little."""
         return [float(f"{n:.{COST_DIGITS}g}") for n in part[places].tolist()]
 
+    scopes = (("overall", found.overall, of_all), ("per_class", found.per_class, of_class))
     return {
         scope: [
             {"name": index.name, **{name: precise(rows[i]) for name, rows in parts.items()}}
             for i, index in enumerate(indices)
         ]
-        for scope, indices, parts in (
-            ("overall", found.overall, of_all),
-            ("per_class", found.per_class, of_class),
-        )
+        for scope, indices, parts in scopes
     }
 
 

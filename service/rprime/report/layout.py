@@ -124,26 +124,18 @@ def layout_of(
 def notes(selection: Selection, *, omissions: bool) -> bytes:
     """Render what must be known to read the values: association, universe, bands."""
     entries = selection.overall
-    everything = (*selection.per_class, *entries)
-    classified = [e.key for e in everything if e.universe == "classified"]
-    remarks = {
-        "association": (
-            [e.key for e in entries if e.association],
-            "These measure association: they do not care which label is which.",
-        ),
-        "classified_only": (
-            classified if omissions else [],
-            "These are computed on the classified items alone; the others on all items.",
-        ),
-        "conventional_bands": (
-            [e.key for e in entries if e.band],
-            "The bands of Landis and Koch (1977) are conventions, not tests.",
-        ),
+    classified = [e.key for e in (*selection.per_class, *entries) if e.universe == "classified"]
+    keys = {
+        "association": [e.key for e in entries if e.association],
+        "classified_only": classified if omissions else [],
+        "conventional_bands": [e.key for e in entries if e.band],
     }
-    return orjson.dumps(
-        [
-            {"code": code, "indices": keys, "detail": detail}
-            for code, (keys, detail) in remarks.items()
-            if keys
-        ]
-    )
+    found = [(code, own) for code, own in keys.items() if own]
+    return orjson.dumps([{"code": c, "indices": own, "detail": _NOTES[c]} for c, own in found])
+
+
+_NOTES = {
+    "association": "These measure association: they do not care which label is which.",
+    "classified_only": "These are computed on the classified items alone; the others on all items.",
+    "conventional_bands": "The bands of Landis and Koch (1977) are conventions, not tests.",
+}

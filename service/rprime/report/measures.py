@@ -235,10 +235,8 @@ class Measures:
         e = self.subject.evaluation
         true, predicted, items = e.table.cells.largest_errors(e.options.top_confusions)
         shares = (items / e.table.support[true]).tolist()
-        for i, j, n, share in zip(
-            true.tolist(), predicted.tolist(), items.tolist(), shares, strict=True
-        ):
-            yield e.labels[i], e.labels[j], n, share
+        cells = zip(true.tolist(), predicted.tolist(), items.tolist(), shares, strict=True)
+        return ((e.labels[i], e.labels[j], n, share) for i, j, n, share in cells)
 
 
 def class_changes(comparison: Comparison | None, key: str) -> dict[str, Change]:
