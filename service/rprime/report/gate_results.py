@@ -75,6 +75,8 @@ def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
     """Put a result into words; the label stands between the two parts of its sentence."""
     sign, tone = SIGNS[result.effect]
     before, label, after = result.message.partition(f"`{result.class_}`")
+    said = {"before": shown(before), "named": bool(label), "after": shown(after)}
+    drawn = {"mark": mark_of_result(result, axis), "axis": axis.ends, "captions": _captions(result)}
     return {
         "rule": shown(result.rule),
         "label": shown_if_any(result.class_),
@@ -82,12 +84,8 @@ def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
         "finding": finding(result),
         "sign": sign,
         "tone": tone,
-        "before": shown(before),
-        "named": bool(label),
-        "after": shown(after),
-        "mark": mark_of_result(result, axis),
-        "axis": axis.ends,
-        "captions": _captions(result),
+        **said,
+        **drawn,
     }
 
 

@@ -110,13 +110,9 @@ def shaded_table(
     for row, items in enumerate(support.tolist()):
         cells = [drawn(row, column) for column in range(len(names))]
         rows.append({"label": names[row], "cells": cells, "support": count(items)})
-    return {
-        "columns": names,
-        "rows": rows,
-        "unclassified": unclassified,
-        "numbers": fits,
-        "turned": max(map(len, names)) > (LONGEST_UPRIGHT if fits else 2),
-    }
+    turned = max(map(len, names)) > (LONGEST_UPRIGHT if fits else 2)
+    table = {"columns": names, "rows": rows, "unclassified": unclassified}
+    return {**table, "numbers": fits, "turned": turned}
 
 
 def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:

@@ -152,9 +152,8 @@ class _Of:
         places = np.sort(places[np.argsort(summary.areas[0, own], kind="stable")[:MOST_CLASSES]])
         names = {i: shown(labels[summary.classes[i]]) for i in places.tolist()}
         less = np.count_nonzero(own) > len(names)
-        note = (
-            f" The {len(names)} of {plural(k, 'class')} with the smallest areas under ROC curves."
-        )
+        number = f"{len(names)} of {plural(k, 'class')}"
+        note = f" The {number} with the smallest areas under ROC curves."
         if not own.all():
             names[len(own) - 1] = POOLED
         return cls(subject.evaluation, summary, names, note if less else "")
