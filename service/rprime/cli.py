@@ -25,6 +25,7 @@ from rprime.commands import (
     study,
     transfer,
 )
+from rprime.commands.exit_status import defects
 
 _MEANT = {
     "--output": "`rprime evaluate` writes files by --json-file, --html and --markdown",
@@ -41,7 +42,8 @@ class _Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (the base class has it so)
         try:
-            return super().invoke(ctx)
+            with defects():
+                return super().invoke(ctx)
         except Exception as error:
             # Its class is that of click, or of the copy of click in newer versions of typer.
             known = vars(error)

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import typer
+from typer.testing import CliRunner
 
 import rprime as library
-from rprime.commands.exit_status import defects
+from rprime.cli import app
 from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
 from tests.forked_command import program
@@ -179,13 +179,42 @@ def test_a_refusal_of_the_service_ends_with_2_and_says_where(rprime: Run, file: 
     assert "/y_true/3: Newer rules." in done.stderr
 
 
-def test_a_defect_is_neither_a_verdict_nor_an_outage(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit) as caught, defects():
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["indices", "--json"],
+        ["history", "--project", "p", "--store", "sqlite:///x.db"],
+        [
+            "promote",
+            "01k9d3hv5gw2zj4t8x6c7m1n0p",
+            "main",
+            "--project",
+            "p",
+            "--store",
+            "sqlite:///x.db",
+        ],
+        ["export", "--store", "sqlite:///x.db"],
+    ],
+)
+def test_a_defect_of_any_command_is_neither_a_verdict_nor_an_outage(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError
-    assert caught.value.exit_code == 70
-    said = capsys.readouterr().err
-    assert "ZeroDivisionError" in said
-    assert "says nothing about the model" in said
+
+    monkeypatch.setattr("rprime.store.open_store", broken)
+    monkeypatch.setattr("rprime.schemas.report.catalog", broken)
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 70, done.output
+    assert "ZeroDivisionError" in done.stderr
+    assert "says nothing about the model" in done.stderr
+
+
+@pytest.mark.parametrize("command", [["--no-such"], ["history", "no-such"], ["lint"]])
+def test_a_mistake_in_the_command_line_is_no_defect(command: list[str]) -> None:
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 2
+    assert "defect" not in done.stderr
 
 
 class TestOutages:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from typer import Argument, Exit, Option
 
-from rprime.commands.exit_status import Status, defects, refuse, say
+from rprime.commands.exit_status import Status, refuse, say
 
 if TYPE_CHECKING:
     import httpx
@@ -36,7 +36,6 @@ class Forge(NamedTuple):
     headers: dict[str, str]
 
 
-@defects()
 def comment(
     file: Annotated[Path, Argument(help="The report that --markdown of `evaluate` wrote.")],
     *,

@@ -9,7 +9,7 @@ import orjson
 from typer import Argument, Option
 
 from rprime.commands import options
-from rprime.commands.exit_status import defects, refuse
+from rprime.commands.exit_status import refuse
 from rprime.commands.history_source import STORE, HistorySource, StoreUrl, absent, newest
 from rprime.commands.options import ServiceOptions
 
@@ -25,7 +25,6 @@ _origin = partial(Option, rich_help_panel="Where it belongs")
 
 @options.with_output
 @options.with_service
-@defects()
 def evaluate(
     file: Annotated[
         list[str],
@@ -115,7 +114,6 @@ def evaluate(
 
 @options.with_output
 @options.with_service
-@defects()
 def compare(
     candidate: Annotated[
         str,

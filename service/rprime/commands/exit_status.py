@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
 
-from typer import Abort, BadParameter, Exit, echo
+from typer import Abort, Exit, echo
 
 from rprime.core.progress import WATCH
 
@@ -113,12 +113,13 @@ _COLUMNS = (
 
 @contextmanager
 def defects() -> Iterator[None]:
-    """End with the status of a defect."""
+    """End with the status of a defect; the 1 of Python would read as a failed gate."""
     try:
         yield
-    except (Exit, Abort, BadParameter):
-        raise
-    except Exception:  # noqa: BLE001 (whatever it is, 1 would read as a failed gate)
+    except Exception as error:
+        # Click's own errors, or those of the copy of click in newer versions of typer.
+        if isinstance(error, Abort) or hasattr(error, "exit_code"):
+            raise
         traceback.print_exc()
         say("this is a defect of rprime and says nothing about the model; please report it")
         raise Exit(Status.DEFECT) from None

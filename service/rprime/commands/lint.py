@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from typer import Argument, Option
 
 from rprime.commands import options
-from rprime.commands.exit_status import defects, put, refuse
+from rprime.commands.exit_status import put, refuse
 from rprime.commands.options import ServiceOptions
 from rprime.report.decimals import decimal, percent
 from rprime.report.names import clipped, isolated, shown
@@ -58,7 +58,6 @@ _with_reading = options.expanded("reading", _READING, Reading)
 
 @_with_reading
 @options.with_service
-@defects()
 def lint(
     file: File,
     *,
@@ -80,7 +79,6 @@ def lint(
 
 @_with_reading
 @options.with_service
-@defects()
 def plan(
     file: File,
     *,

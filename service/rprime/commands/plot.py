@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from typer import Argument, Option
 
-from rprime.commands.exit_status import attempting, defects, refuse, refusing
+from rprime.commands.exit_status import attempting, refuse, refusing
 from rprime.commands.history_source import HistorySource, with_history
 from rprime.report.figures import sheet
 
@@ -19,7 +19,6 @@ _Figure = Literal[sheet.EvaluationFigure, _HistoryFigure]
 
 
 @with_history
-@defects()
 def plot(
     source: Annotated[
         str | None,

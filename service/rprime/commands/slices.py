@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from rprime.commands import options
-from rprime.commands.exit_status import defects, put, refuse_here
+from rprime.commands.exit_status import put, refuse_here
 from rprime.commands.lint import overview, show
 from rprime.commands.options import ServiceOptions, settings
 from rprime.core.quantities import plural
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 
 @options.with_service
-@defects()
 def slices(
     file: Annotated[
         str, Argument(metavar="FILE", help="Predictions, as `rprime evaluate` takes them.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import orjson
 from typer import Argument, Exit, Option, Typer
 
-from rprime.commands.exit_status import Status, attempting, defects, put, refuse, refuse_here
+from rprime.commands.exit_status import Status, attempting, put, refuse, refuse_here
 from rprime.commands.options import settings
 from rprime.commands.plot import known_form, write_image
 
@@ -24,7 +24,6 @@ app = Typer(no_args_is_help=True, help="Study what indices have to do with each 
 
 
 @app.command()
-@defects()
 def discrimination(
     indices: Annotated[
         list[str] | None, Argument(metavar="INDEX...", help="Keys; `f1:1` is f1 of class 1.")
@@ -66,7 +65,6 @@ def discrimination(
 
 
 @app.command()
-@defects()
 def agreement(
     file: Annotated[
         str, Argument(help="A request of POST /v1/studies/agreement; - is standard input.")
