@@ -10,12 +10,12 @@ from typer import Argument, Option
 
 from rprime.commands import options
 from rprime.commands.exit_status import refuse
-from rprime.commands.history_source import STORE, HistorySource, StoreUrl, absent, newest
+from rprime.commands.history_source import DEFAULT_STORE, HistorySource, StoreUrl, absent, newest
 from rprime.commands.options import ServiceOptions
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client
-    from rprime.commands.evaluation import Outcome
+    from rprime.commands.evaluation import EvaluationOutcome
     from rprime.report.subject import ReportSubject
 
 Json = dict[str, Any]
@@ -148,7 +148,7 @@ def compare(
     request: options.Request = None,
     strict: options.Strict = False,
     service: ServiceOptions | None,
-    store: StoreUrl = STORE,
+    store: StoreUrl = DEFAULT_STORE,
     table_only: options.TableOnly = False,
     output: options.Output,
 ) -> None:
@@ -209,11 +209,11 @@ def _identified(client: "Client", project: str | None, reference: Json) -> str:
     return newest(client, project, names | {"model": reference.get("model")})
 
 
-def _stored(client: "Client", asked: Json, baseline: str) -> "Outcome":
+def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome":
     """Compare two stored evaluations; `baseline` is what the second one is called."""
     from rprime.application.report_subject import request_of_report, subject_of_report
     from rprime.client import calls
-    from rprime.commands.evaluation import Outcome, answered
+    from rprime.commands.evaluation import EvaluationOutcome, answered
 
     answer = client.ask(calls.comparison(orjson.dumps(asked)))
 
@@ -227,4 +227,4 @@ def _stored(client: "Client", asked: Json, baseline: str) -> "Outcome":
         shown = replace(subject_of_report(report, evaluation), baseline=baseline)
         return answered(shown, evaluation, answer)
 
-    return Outcome(answer.content, answer.verdict, answer.judged, subject)
+    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EvaluationOutcome:
     """What came out: the answer, JSON, and the verdict of the gate, if there is one."""
 
     content: bytes
@@ -53,10 +53,12 @@ def run(
     compares: bool = False,
     table: bool = False,
     table_only: bool,
-) -> Outcome:
+) -> EvaluationOutcome:
     """Answer as POST /evaluate or, if it `compares`, as POST /compare: here, or by a service."""
     if service is not None:
-        return _asked(ci_request, service, compares=compares, table=table, table_only=table_only)
+        return _run_on_server(
+            ci_request, service, compares=compares, table=table, table_only=table_only
+        )
     if "baseline" in ci_request.kept_there:
         refuse("a stored baseline needs --server; give a file to compare here")
     if not {"project", "keep_items"}.isdisjoint(ci_request.origin):
@@ -69,7 +71,7 @@ def run(
             content = render_assessment(evaluation_request.assessment)
         else:
             content = evaluation_request.report(evaluation, with_table=table)
-    return Outcome(
+    return EvaluationOutcome(
         content,
         evaluation_request.verdict,
         evaluation_request.judged,
@@ -77,9 +79,9 @@ def run(
     )
 
 
-def _asked(
+def _run_on_server(
     ci_request: CiRequest, service: ServiceOptions, *, compares: bool, table: bool, table_only: bool
-) -> Outcome:
+) -> EvaluationOutcome:
     """Ask a service; the values that renderings show are computed here, where one is asked for."""
     evaluation_request = read(ci_request.request, kept_there=True)
     # A service takes no columns to compare.
@@ -120,7 +122,7 @@ def _asked(
             link=link and f"{service.url.rstrip('/')}{link}",
         )
 
-    return Outcome(answer.content, answer.verdict, answer.judged, subject, notes)
+    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject, notes)
 
 
 def read(asked: JsonRequest | ColumnFileRequest, *, kept_there: bool = False) -> EvaluationRequest:

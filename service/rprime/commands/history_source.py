@@ -23,7 +23,7 @@ StoreUrl = Annotated[
     str, Option("--store", envvar="RPRIME_STORE", show_envvar=True, help="The store itself.")
 ]
 Project = Annotated[str, Option("--project", help="Whose evaluations.")]
-STORE = "sqlite:///rprime.db"
+DEFAULT_STORE = "sqlite:///rprime.db"
 """The store, unless another is named."""
 _PIECE = 1 << 16
 
@@ -185,7 +185,7 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
 
 with_history = options.expanded(
     "history",
-    {**options.connection("open the store"), "store": (StoreUrl, STORE)},
+    {**options.connection("open the store"), "store": (StoreUrl, DEFAULT_STORE)},
     lambda store, **service: HistorySource(ServiceOptions.of(**service), store),
 )
 """Add the options of a history; the command takes them as `history`."""

@@ -9,7 +9,7 @@ from typing import NoReturn
 from rich.console import Console
 from typer import Exit
 
-from rprime.commands.evaluation import Outcome
+from rprime.commands.evaluation import EvaluationOutcome
 from rprime.commands.exit_status import Status, attempting, put, put_error, say
 from rprime.commands.mappings import rule_places
 from rprime.commands.options import Output
@@ -27,7 +27,9 @@ _LOUD = {
 }
 
 
-def conclude(outcome: Outcome, output: Output, gates: Path | None, *, strict: bool) -> NoReturn:
+def conclude(
+    outcome: EvaluationOutcome, output: Output, gates: Path | None, *, strict: bool
+) -> NoReturn:
     """Print and write what was asked for, and end with the status of the verdict.
 
     Annotations stand at the rules in the file of gates.
@@ -54,7 +56,7 @@ def conclude(outcome: Outcome, output: Output, gates: Path | None, *, strict: bo
     _end(outcome, strict=strict)
 
 
-def _end(outcome: Outcome, *, strict: bool) -> NoReturn:
+def _end(outcome: EvaluationOutcome, *, strict: bool) -> NoReturn:
     """End with the status of the verdict, and say loudly what is no pass."""
     status, verdict = Status.DONE, outcome.verdict
     if verdict == "fail":
@@ -91,7 +93,7 @@ def _append(variable: str, content: Callable[[], bytes]) -> None:
             say(f"cannot write to {path}, which {variable} names: {error.strerror}")
 
 
-def _outputs(outcome: Outcome) -> bytes:
+def _outputs(outcome: EvaluationOutcome) -> bytes:
     """Return the outputs for later steps of a job: verdict, id and first figures."""
     found: dict[str, object] = {"verdict": outcome.verdict, "evaluation": outcome.subject.id}
     found |= {one.index.key: one.value for one in Measures(outcome.subject).headlines}

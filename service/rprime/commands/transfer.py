@@ -10,7 +10,13 @@ from typing import IO, Annotated
 from typer import Argument, Option
 
 from rprime.commands.exit_status import attempting, put, refuse, say, working
-from rprime.commands.history_source import STORE, HistorySource, StoreUrl, opened, with_history
+from rprime.commands.history_source import (
+    DEFAULT_STORE,
+    HistorySource,
+    StoreUrl,
+    opened,
+    with_history,
+)
 from rprime.core.progress import report
 
 _STANDARD = Path("-")
@@ -93,7 +99,7 @@ def _added(history: HistorySource, lines: IO[bytes]) -> dict[str, int]:
 def backup(
     path: Annotated[Path, Argument(help="The copy; it must not be there yet.")],
     *,
-    store: StoreUrl = STORE,
+    store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Copy a SQLite store by SQLite's own means, while a service may use it."""
     with opened(store, read_only=True) as found:

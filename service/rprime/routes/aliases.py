@@ -15,9 +15,9 @@ from rprime.routes.descriptions import (
     ETAG,
     PROBLEMS,
     TEXT,
-    answers,
-    described,
     json_body,
+    response_of,
+    route_responses,
 )
 from rprime.routes.evaluations import require_project
 from rprime.routes.examples import EVALUATION
@@ -41,7 +41,7 @@ _MATCH, _NONE_MATCH = (
     "/v1/projects/{project}/aliases",
     summary="The aliases of a project",
     description="Sorted by name.",
-    responses=answers("The list.", "AliasList", "not_found", *PROBLEMS),
+    responses=route_responses("The list.", "AliasList", "not_found", *PROBLEMS),
 )
 @requires("read")
 def list_aliases(request: Request, project: str) -> Response:
@@ -57,7 +57,7 @@ def list_aliases(request: Request, project: str) -> Response:
     "/v1/projects/{project}/aliases/{alias}",
     summary="An alias",
     description="The evaluation it points at. A change must send the header ETag in If-Match.",
-    responses=answers("The alias.", "AliasEntry", "not_found", *PROBLEMS, headers=ETAG),
+    responses=route_responses("The alias.", "AliasEntry", "not_found", *PROBLEMS, headers=ETAG),
 )
 @requires("read")
 def get_alias(request: Request, project: str, alias: str) -> Response:
@@ -69,7 +69,7 @@ def get_alias(request: Request, project: str, alias: str) -> Response:
     "/v1/projects/{project}/aliases/{alias}/history",
     summary="What an alias pointed at",
     description="Since when, and who changed it; newest first. It outlives a deleted alias.",
-    responses=answers("The changes.", "AliasHistory", "not_found", *PROBLEMS),
+    responses=route_responses("The changes.", "AliasHistory", "not_found", *PROBLEMS),
 )
 @requires("read")
 def alias_history(request: Request, project: str, alias: str) -> Response:
@@ -86,7 +86,7 @@ def alias_history(request: Request, project: str, alias: str) -> Response:
     description="The request says which state of the alias it expects, so that one of two "
     "simultaneous promotions fails with 412.",
     responses={
-        **answers(
+        **route_responses(
             "The alias points at the evaluation.",
             "AliasEntry",
             *("not_found", "precondition_failed", "precondition_required"),
@@ -94,7 +94,7 @@ def alias_history(request: Request, project: str, alias: str) -> Response:
             *PROBLEMS,
             headers=ETAG,
         ),
-        201: described("The alias is new.", "AliasEntry", headers=ETAG),
+        201: response_of("The alias is new.", "AliasEntry", headers=ETAG),
     },
     openapi_extra={
         "parameters": [_MATCH, _NONE_MATCH],

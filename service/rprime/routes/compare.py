@@ -6,7 +6,7 @@ from starlette.concurrency import run_in_threadpool
 from rprime.application import compare_request, lint_request, plan_request
 from rprime.auth.access import requires
 from rprime.problems.problem import responses
-from rprime.routes.descriptions import BODY_PROBLEMS, VERDICT, answers, json_body
+from rprime.routes.descriptions import BODY_PROBLEMS, VERDICT, json_body, route_responses
 from rprime.routes.examples import GATES, MNIST_AFTER, MNIST_BEFORE
 from rprime.routes.negotiation import JSON, verdict_header
 from rprime.routes.services import get_services, read_json, visible_history
@@ -23,7 +23,7 @@ router = APIRouter(tags=["Comparison"], default_response_class=Response)
     "predictions (`y_pred`) for the candidate's items. Paired if both sides carry the items of "
     "one test set, else unpaired. Every difference is candidate minus baseline. A stored "
     "evaluation needs a key with the scope `read`.",
-    responses=answers("The comparison.", "CompareReport", *BODY_PROBLEMS, headers=VERDICT)
+    responses=route_responses("The comparison.", "CompareReport", *BODY_PROBLEMS, headers=VERDICT)
     | responses("no_store", "baseline_not_found"),
     openapi_extra=json_body(
         "CompareRequest",
@@ -45,7 +45,7 @@ async def compare(request: Request) -> Response:
     description="Simulates the gate, with a seed, on pairs of models that both behave as the "
     "evidence says: how often it fails by chance alone, and which drop it detects with 80 % power. "
     "Rules about indices of scores need `y_true` and `y_score`.",
-    responses=answers("The simulated rates.", "LintReport", *BODY_PROBLEMS),
+    responses=route_responses("The simulated rates.", "LintReport", *BODY_PROBLEMS),
     openapi_extra=json_body(one_of(LINT_REQUESTS), example={"gates": GATES, **MNIST_AFTER}),
 )
 @requires("evaluate")
@@ -61,7 +61,7 @@ async def lint_gate(request: Request) -> Response:
     description="Simulates the gate on larger and smaller test sets with the classes and errors of "
     "the evidence: how many items, in which classes, until an unchanged model passes in 90 % of "
     "runs and a drop is found in 80 %.",
-    responses=answers("The numbers of items.", "PlanReport", *BODY_PROBLEMS),
+    responses=route_responses("The numbers of items.", "PlanReport", *BODY_PROBLEMS),
     openapi_extra=json_body(one_of(PLAN_REQUESTS), example={"gates": GATES, **MNIST_AFTER}),
 )
 @requires("evaluate")

@@ -25,18 +25,18 @@ def json_content(schema: str | Json, **more: Any) -> Json:  # noqa: ANN401 (JSON
     return {JSON: {"schema": found, **more}}
 
 
-def described(description: str, content: str | Json, headers: Json | None = None) -> Json:
+def response_of(description: str, content: str | Json, headers: Json | None = None) -> Json:
     """Describe a response by its content, or by the name of the schema of its JSON body."""
     found = json_content(content) if isinstance(content, str) else content
     more = {} if headers is None else {"headers": headers}
     return {"description": description, "content": found, **more}
 
 
-def answers(
+def route_responses(
     description: str, content: str | Json, *problems: str, headers: Json | None = None
 ) -> dict[int | str, Json]:
-    """Describe an answer, as `described`, and the problems of a route."""
-    return {**responses(*problems), 200: described(description, content, headers)}
+    """Describe an answer, as `response_of`, and the problems of a route."""
+    return {**responses(*problems), 200: response_of(description, content, headers)}
 
 
 def json_body(schema: str | Json, **more: Any) -> Json:  # noqa: ANN401 (JSON)

@@ -29,9 +29,9 @@ from rprime.routes.descriptions import (
     REQUEST_PARAMETER,
     TEXT,
     VERDICT,
-    described,
     json_body,
     json_content,
+    response_of,
 )
 from rprime.routes.examples import EXAMPLES, Json
 from rprime.routes.negotiation import JSON, rendered, wanted_format
@@ -192,8 +192,8 @@ _BATCH |= {"required": ["requests"], "properties": {"requests": _REQUESTS}}
     "equal size with equal options are computed as one stack.",
     responses={
         **_PROBLEMS,
-        200: described("Every request got a report.", "BatchReport"),
-        207: described("Some requests got a problem instead of a report.", "BatchReport"),
+        200: response_of("Every request got a report.", "BatchReport"),
+        207: response_of("Some requests got a problem instead of a report.", "BatchReport"),
     },
     openapi_extra={
         "parameters": [_INCLUDE, _KEY],

@@ -15,7 +15,15 @@ from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import NO_PROJECT, Problem, refuse, responses
 from rprime.report.formats import BY_SUFFIX, Format
 from rprime.routes.compressed_route import CompressedRoute
-from rprime.routes.descriptions import ETAG, PROBLEMS, REPORT, TEXT, UNCHANGED, VERDICT, answers
+from rprime.routes.descriptions import (
+    ETAG,
+    PROBLEMS,
+    REPORT,
+    TEXT,
+    UNCHANGED,
+    VERDICT,
+    route_responses,
+)
 from rprime.routes.negotiation import (
     JSON,
     RENDERINGS,
@@ -25,7 +33,7 @@ from rprime.routes.negotiation import (
     verdict_header,
     wanted_format,
 )
-from rprime.routes.services import Asked, get_services, get_store
+from rprime.routes.services import Parameters, get_services, get_store
 from rprime.schemas.history import ListQuery, ReportQuery, SliceQuery
 from rprime.store import EvaluationSummary, StoredEvaluation
 
@@ -47,10 +55,10 @@ _ALWAYS_LEFT_OUT = {*PARTS, *_OF_SLICES, "notes", *ADDED}
     "/v1/projects/{project}/evaluations",
     summary="The evaluations of a project",
     description="Newest first, as summaries; an evaluation must match every filter.",
-    responses=answers("A page.", "EvaluationPage", "not_found", *PROBLEMS),
+    responses=route_responses("A page.", "EvaluationPage", "not_found", *PROBLEMS),
 )
 @requires("read")
-def list_evaluations(request: Request, project: str, query: Asked[ListQuery]) -> Response:
+def list_evaluations(request: Request, project: str, query: Parameters[ListQuery]) -> Response:
     """Return a page of summaries."""
     filters = filters_of(query)
     page = get_store(request).page(project, filters, limit=query.limit, cursor=query.cursor)
@@ -75,14 +83,14 @@ def require_project(request: Request, project: str) -> None:
     description="Computed now from the stored table, with every index of this version; the "
     "comparison and the verdict are those of the first answer, and left out of a slice.",
     responses={
-        **answers(
+        **route_responses(
             "The report.", REPORT, "not_found", "not_acceptable", *PROBLEMS, headers=ETAG | VERDICT
         ),
         304: {"description": UNCHANGED.format("report")},
     },
 )
 @requires("read")
-def get_evaluation(request: Request, evaluation: str, query: Asked[ReportQuery]) -> Response:
+def get_evaluation(request: Request, evaluation: str, query: Parameters[ReportQuery]) -> Response:
     """Return the report or a rendering of it."""
     form, parts = wanted_format(request), _parts(query.include)
     return _represented(request, evaluation, form, parts, query.slice)
@@ -93,13 +101,13 @@ def get_evaluation(request: Request, evaluation: str, query: Asked[ReportQuery])
     summary="A rendering of the report",
     description="`suffix` is one of " + ", ".join(f"`{suffix}`" for suffix in BY_SUFFIX) + ".",
     responses={
-        **answers("The rendering.", RENDERINGS, "not_found", *PROBLEMS),
+        **route_responses("The rendering.", RENDERINGS, "not_found", *PROBLEMS),
         304: {"description": UNCHANGED.format("report")},
     },
 )
 @requires("read")
 def get_rendering(
-    request: Request, evaluation: str, suffix: str, query: Asked[SliceQuery]
+    request: Request, evaluation: str, suffix: str, query: Parameters[SliceQuery]
 ) -> Response:
     """Return the rendering that the path names."""
     if suffix not in BY_SUFFIX:
@@ -172,7 +180,7 @@ def delete_evaluation(request: Request, evaluation: str) -> None:
     summary="The verdict in one word",
     description="`pass`, `fail`, `inconclusive`, `no_rules`; `no_gate` if the request had no "
     "gates.",
-    responses=answers("The verdict.", {"text/plain": _WORD}, "not_found", *PROBLEMS),
+    responses=route_responses("The verdict.", {"text/plain": _WORD}, "not_found", *PROBLEMS),
 )
 @requires("read")
 def get_verdict(request: Request, evaluation: str) -> Response:

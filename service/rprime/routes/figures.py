@@ -16,10 +16,10 @@ from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
 from rprime.routes.compressed_route import CompressedRoute
-from rprime.routes.descriptions import ETAG, IMAGES, PROBLEMS, UNCHANGED, described
+from rprime.routes.descriptions import ETAG, IMAGES, PROBLEMS, UNCHANGED, response_of
 from rprime.routes.evaluations import find
 from rprime.routes.negotiation import PAGE_POLICY, etag_of, is_known
-from rprime.routes.services import Asked, get_services, get_store
+from rprime.routes.services import Parameters, get_services, get_store
 from rprime.routes.trend import require_some
 from rprime.schemas.history import FigureQuery, HistoryFigureQuery
 from rprime.server.pools import Slots
@@ -29,7 +29,7 @@ router = APIRouter(route_class=CompressedRoute, tags=["History"], default_respon
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     **responses("not_found", "not_installed", "overloaded", "invalid_request", "internal_error"),
-    200: described("The image.", IMAGES, ETAG),
+    200: response_of("The image.", IMAGES, ETAG),
     304: {"description": UNCHANGED.format("image")},
 }
 _OF_STORED = RESPONSES | responses("not_found", "not_installed", "overloaded", *PROBLEMS)
@@ -55,7 +55,7 @@ def drawing_of(limits: Limits) -> Slots:
 )
 @requires("read")
 async def get_evaluation_figure(
-    request: Request, evaluation: str, name: str, form: str, query: Asked[FigureQuery]
+    request: Request, evaluation: str, name: str, form: str, query: Parameters[FigureQuery]
 ) -> Response:
     """Return the image."""
     sheet = _sheet(name, of_evaluation.FIGURES, form, query)
@@ -84,7 +84,7 @@ async def get_evaluation_figure(
 )
 @requires("read")
 async def get_project_figure(
-    request: Request, project: str, name: str, form: str, query: Asked[HistoryFigureQuery]
+    request: Request, project: str, name: str, form: str, query: Parameters[HistoryFigureQuery]
 ) -> Response:
     """Return the image."""
     sheet = _sheet(name, FIGURES, form, query)

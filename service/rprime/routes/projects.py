@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import responses
-from rprime.routes.descriptions import CHANGE_PROBLEMS, PROBLEMS, answers, json_body
+from rprime.routes.descriptions import CHANGE_PROBLEMS, PROBLEMS, json_body, route_responses
 from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import check_name, get_store, read_model
@@ -24,7 +24,7 @@ router = APIRouter(tags=["History"], default_response_class=Response)
     summary="The projects",
     description="The projects that the caller may see, sorted by name, with the number of their "
     "evaluations.",
-    responses=answers("The list.", "ProjectList", *PROBLEMS),
+    responses=route_responses("The list.", "ProjectList", *PROBLEMS),
 )
 @requires("read")
 def list_projects(request: Request) -> Response:
@@ -74,7 +74,9 @@ def delete_project(request: Request, project: str) -> None:
     description="Deletes the evaluations that are neither among the newest `keep_last` of "
     "their model nor newer than `newer_than_days`; those that an alias points at always stay. "
     "`dry_run` only counts.",
-    responses=answers("What was deleted.", "PurgeReport", "not_found", *CHANGE_PROBLEMS, *PROBLEMS),
+    responses=route_responses(
+        "What was deleted.", "PurgeReport", "not_found", *CHANGE_PROBLEMS, *PROBLEMS
+    ),
     openapi_extra=json_body("PurgeRequest", example={"keep_last": 500, "dry_run": True}),
 )
 @requires("write")

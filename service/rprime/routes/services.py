@@ -20,7 +20,7 @@ from rprime.server.body import media_type, read_body
 from rprime.store import Store
 
 Model = TypeVar("Model", bound=BaseModel)
-Asked = Annotated[Model, Query()]
+Parameters = Annotated[Model, Query()]
 """The parameters of a request as a model."""
 _NAME: TypeAdapter[str] = TypeAdapter(PathName)
 SMALL_BODY = 64 * 1024

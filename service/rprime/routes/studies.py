@@ -24,9 +24,9 @@ from rprime.routes.descriptions import (
     IMAGES,
     REQUEST_PARAMETER,
     TEXT,
-    answers,
     json_body,
     json_content,
+    route_responses,
 )
 from rprime.routes.evaluate import SMALL
 from rprime.routes.figures import RESPONSES, answer_image, draw_in_pool, unchanged
@@ -74,7 +74,7 @@ _SEARCHED = {
     "2021); the other half tests them, so that `weak` errs in at most 1 - `confidence` of all "
     "searches, and `detectable` says what would have been found. The body is JSON with `slices`, "
     "or columns `slice:<name>`. Weights and `groups` are refused.",
-    responses=answers(
+    responses=route_responses(
         "The slices that were proposed and tested.", "SliceSearchReport", *BODY_PROBLEMS
     ),
     openapi_extra={
@@ -118,7 +118,7 @@ async def study_slices(request: Request) -> Response:
     "others; errors are spread evenly. A line has the pairs (c_x, c_y) to which an index gives "
     "the same value; above it the index prefers series y. With `Accept: image/svg+xml` or "
     "`image/png` the answer is a figure.",
-    responses=answers(
+    responses=route_responses(
         "The lines, each point exact to 1e-9.",
         json_content("DiscriminationReport") | IMAGES,
         *("not_acceptable", "not_installed", *BODY_PROBLEMS),
@@ -175,7 +175,7 @@ async def get_printed_figure(request: Request, number: int, form: str) -> Respon
     "better. The values of the models are posted, or computed from the stored tables of a "
     "`project`, with the default options of an evaluation; a project needs a key with the scope "
     "`read`.",
-    responses=answers(
+    responses=route_responses(
         "The agreement.",
         "AgreementReport",
         *("not_found", "no_store", "store_unavailable"),

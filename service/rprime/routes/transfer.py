@@ -11,10 +11,10 @@ from starlette.responses import StreamingResponse
 
 from rprime.auth.access import requires
 from rprime.problems.problem import Problem
-from rprime.routes.descriptions import PROBLEMS, TEXT, answers
+from rprime.routes.descriptions import PROBLEMS, TEXT, route_responses
 from rprime.routes.examples import HISTORY
 from rprime.routes.negotiation import JSON
-from rprime.routes.services import Asked, get_services, get_store
+from rprime.routes.services import Parameters, get_services, get_store
 from rprime.schemas.history import ExportQuery
 from rprime.server.body import media_type, received_chunks
 
@@ -30,10 +30,10 @@ PIECE = 256 * 1024
     description="One line of JSON for each evaluation, alias and count of looks; the first one "
     "names the version of the format, the last one counts the others, and is missing where the "
     "export was cut. Evaluations stored during the export are left out.",
-    responses=answers("The lines.", {NDJSON: TEXT}, "not_found", *PROBLEMS),
+    responses=route_responses("The lines.", {NDJSON: TEXT}, "not_found", *PROBLEMS),
 )
 @requires("admin")
-def export_evaluations(request: Request, query: Asked[ExportQuery]) -> Response:
+def export_evaluations(request: Request, query: Parameters[ExportQuery]) -> Response:
     """Stream the lines as they are read."""
     lines = get_store(request).export(query.project)
     headers = {"Content-Disposition": 'attachment; filename="rprime.ndjson"'}
@@ -58,7 +58,7 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
     summary="Add an export to the history",
     description="Existing evaluations stay unchanged, so importing twice changes nothing. An "
     "export that was cut is refused at its end.",
-    responses=answers(
+    responses=route_responses(
         "What was added.",
         "ImportReport",
         *("body_too_large", "unsupported_media_type", "unsupported_encoding", "store_full"),

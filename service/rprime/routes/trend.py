@@ -10,10 +10,10 @@ from rprime.problems.problem import refuse
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
 from rprime.report.slices import named
 from rprime.routes.compressed_route import CompressedRoute
-from rprime.routes.descriptions import PROBLEMS, TEXT, answers
+from rprime.routes.descriptions import PROBLEMS, TEXT, route_responses
 from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.services import Asked, get_services, get_store
+from rprime.routes.services import Parameters, get_services, get_store
 from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
 from rprime.store import Filters
 
@@ -28,10 +28,10 @@ BADGE_SECONDS = 60
     description="Oldest first, with intervals, computed now from the stored tables as one stack, "
     "so that a new index covers the whole history. With the default options of an evaluation; "
     "without indices of scores, which are not stored.",
-    responses=answers("The series.", "Trend", "not_found", *PROBLEMS),
+    responses=route_responses("The series.", "Trend", "not_found", *PROBLEMS),
 )
 @requires("read")
-def get_trend(request: Request, project: str, query: Asked[TrendQuery]) -> Response:
+def get_trend(request: Request, project: str, query: Parameters[TrendQuery]) -> Response:
     """Return the series."""
     store = get_store(request)
     measured = Measured.of(query.index, query.class_, uniform=query.prevalence is not None)
@@ -46,10 +46,12 @@ def get_trend(request: Request, project: str, query: Asked[TrendQuery]) -> Respo
     description="The newest evaluation of each version on one test set, best first. Versions that "
     "a test cannot tell apart from the best of their tier share it: paired if the items of both "
     "are stored, else unpaired, one-sided at 5 %, Holm-adjusted.",
-    responses=answers("The tiers.", "Leaderboard", "not_found", *PROBLEMS),
+    responses=route_responses("The tiers.", "Leaderboard", "not_found", *PROBLEMS),
 )
 @requires("read")
-def get_leaderboard(request: Request, project: str, query: Asked[LeaderboardQuery]) -> Response:
+def get_leaderboard(
+    request: Request, project: str, query: Parameters[LeaderboardQuery]
+) -> Response:
     """Return the tiers."""
     require_some(request, project)
     document = leaderboard_document(get_store(request), project, query)
@@ -76,10 +78,10 @@ async def has_public_badge(request: Request) -> bool:
     summary="A badge",
     description="The newest verdict, or one index of the newest evaluation. Needs no key if the "
     "project has `badge_public`.",
-    responses=answers("The image.", {"image/svg+xml": TEXT}, "not_found", *PROBLEMS),
+    responses=route_responses("The image.", {"image/svg+xml": TEXT}, "not_found", *PROBLEMS),
 )
 @requires("read", unless=has_public_badge)
-def get_badge_svg(request: Request, project: str, query: Asked[BadgeQuery]) -> Response:
+def get_badge_svg(request: Request, project: str, query: Parameters[BadgeQuery]) -> Response:
     """Return the image."""
     badge = _badge(request, project, query)
     return _cached(request, project, render_badge(badge).encode(), "image/svg+xml")
@@ -89,10 +91,10 @@ def get_badge_svg(request: Request, project: str, query: Asked[BadgeQuery]) -> R
     "/v1/projects/{project}/badge.json",
     summary="A badge as data",
     description="For the endpoint badge of shields.io; otherwise like badge.svg.",
-    responses=answers("The data.", "BadgeEndpoint", "not_found", *PROBLEMS),
+    responses=route_responses("The data.", "BadgeEndpoint", "not_found", *PROBLEMS),
 )
 @requires("read", unless=has_public_badge)
-def get_badge_json(request: Request, project: str, query: Asked[BadgeQuery]) -> Response:
+def get_badge_json(request: Request, project: str, query: Parameters[BadgeQuery]) -> Response:
     """Return the badge as JSON."""
     badge = _badge(request, project, query)
     return _cached(request, project, render_endpoint(badge), JSON)
