@@ -295,19 +295,8 @@ def compute(
     averaged, counted = _as_averaged(options, selection, counts, per_class, scores)
     if options.undefined != "null" and scores is None:
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing
-    return Values(
-        table,
-        options,
-        selection,
-        counts,
-        classified,
-        per_class,
-        whole[..., -1],
-        averaged,
-        counted,
-        scores,
-        sample=sample,
-    )
+    found = (per_class, whole[..., -1], averaged, counted, scores)
+    return Values(table, options, selection, counts, classified, *found, sample=sample)
 
 
 def _as_averaged(

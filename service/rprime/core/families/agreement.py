@@ -51,27 +51,21 @@ class Moments:
     `predicted_squares` of s_i^2, and `attainable` of min(m_i, s_i).
     """
 
+    k: int
     total: Array
     correct: Array
     products: Array
     support_squares: Array
     predicted_squares: Array
     attainable: Array
-    k: int
 
     @classmethod
     def of(cls, table: ConfusionTable) -> "Moments":
         """Sum up the margins of the tables."""
         support, predicted = table.support, table.predicted
-        return cls(
-            table.total,
-            np.add.reduce(table.correct, axis=-1),
-            np.add.reduce(support * predicted, axis=-1),
-            np.add.reduce(support * support, axis=-1),
-            np.add.reduce(predicted * predicted, axis=-1),
-            np.add.reduce(np.minimum(support, predicted), axis=-1),
-            table.k,
-        )
+        squares = (support * predicted, support * support, predicted * predicted)
+        parts = (table.correct, *squares, np.minimum(support, predicted))
+        return cls(table.k, table.total, *(np.add.reduce(part, axis=-1) for part in parts))
 
     @cached_property
     def observed(self) -> Array:

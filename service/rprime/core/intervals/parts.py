@@ -71,19 +71,19 @@ class PartIntervals:
 
     Parameters
     ----------
+    values
+        Shape (n, ..., k): what the functions combine to.
     successes, trials, shares, slopes
         Shape (t, ..., k): the proportion of each term with its counts, and the derivative of the
         function by it.
-    values
-        Shape (n, ..., k): what the functions combine to.
     """
 
     layout: PartLayout
+    values: Array
     successes: Array
     trials: Array
     shares: Array
     slopes: Array
-    values: Array
 
     @classmethod
     def at(
@@ -106,7 +106,7 @@ class PartIntervals:
             first = last
         if fixed_rows:
             slopes[[ratio == PREVALENCE for ratio in layout.ratios]] = 0.0
-        return cls(layout, successes, trials, shares, slopes, values)
+        return cls(layout, values, successes, trials, shares, slopes)
 
     def divided(self, effects: Array) -> "PartIntervals":
         """Divide the counts by the design effects (n, ..., k) of the functions."""
@@ -115,15 +115,9 @@ class PartIntervals:
 
     def take(self, choice: PartChoice) -> "PartIntervals":
         """Return the chosen functions."""
-        terms = choice.terms
-        return PartIntervals(
-            choice.layout,
-            self.successes[terms],
-            self.trials[terms],
-            self.shares[terms],
-            self.slopes[terms],
-            self.values[choice.places],
-        )
+        by_term = (self.successes, self.trials, self.shares, self.slopes)
+        chosen = (part[choice.terms] for part in by_term)
+        return PartIntervals(choice.layout, self.values[choice.places], *chosen)
 
     def combine(self, limits: Array) -> Array:
         """Combine Wilson's limits of the proportions (2, t, ..., k) to those of the functions.

@@ -73,31 +73,23 @@ class PreparedIntervals:
         elif items is not None and grouped:
             of_plans = [DesignEffects.of(p.selection, values, items, one) for p, one in plans]
         effects = DesignEffects.scattered(values, [plan for plan, _ in plans], of_plans)
-        universes = [
+        universes = tuple(
             UniverseIntervals.of(plan, values, one, effects=own, weights=weights)
             for (plan, one), own in zip(plans, of_plans or (None,) * len(plans), strict=True)
-        ]
+        )
         of_classes = of_pooled = None
         if weights is not None:
             squares = weights.counts("all")
             of_classes = squares.classes, weights.scale
             of_pooled = Counts(squares.rows[..., -1]), weights.scale
-        pooled = Counts(values.counts.rows[..., -1])
+        last = Counts(values.counts.rows[..., -1])
         shares = ratio_counts(values.counts.classes, methods.class_ratios, of_classes)
-        whole = ratio_counts(pooled, methods.overall.ratios, of_pooled)
+        whole = ratio_counts(last, methods.overall.ratios, of_pooled)
         if effects is not None and weights is None:
             shares = shares / effects.per_class[methods.class_rows]
             whole = whole / effects.overall[methods.overall.proportions]
-        return cls(
-            values,
-            methods,
-            ScoreCounts.of(*shares),
-            ScoreCounts.of(*whole),
-            tuple(universes),
-            effects,
-            weights,
-            unsuitable,
-        )
+        proportions, pooled = ScoreCounts.of(*shares), ScoreCounts.of(*whole)
+        return cls(values, methods, proportions, pooled, universes, effects, weights, unsuitable)
 
     @property
     def behind(self) -> Values:

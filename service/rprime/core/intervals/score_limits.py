@@ -168,16 +168,9 @@ class Ranked:
                 squares = np.where(effective > 0, support**2 / effective, 0.0)
                 rest = np.add.reduce(support) - support
                 negatives = rest**2 / (np.add.reduce(squares) - squares)
-        return cls(
-            key,
-            rankings.of_classes(key),
-            found.classes,
-            found.bias,
-            effective,
-            negatives,
-            least_effects(scores),
-            np.full(scores.k, groups - 1.0) if groups else found.degrees,
-        )
+        own = (rankings.of_classes(key), found.classes, found.bias)
+        degrees = np.full(scores.k, groups - 1.0) if groups else found.degrees
+        return cls(key, *own, effective, negatives, least_effects(scores), degrees)
 
     @property
     def guards(self) -> Array:

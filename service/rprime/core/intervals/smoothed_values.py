@@ -48,8 +48,8 @@ class Smoothed:
         if options.cell_weights is not None or options.undefined != "null":
             options = replace(options, cell_weights=None, undefined="null")
         counts = Counts.of(more, options.beta)
-        whole = class_values(selection, counts)
-        found, pooled = whole[..., :-1], whole[..., -1]
+        ratios = class_values(selection, counts)
+        found, pooled = ratios[..., :-1], ratios[..., -1]
         smooth = Values(more, options, selection, counts, counts, found, pooled, found)
         own = class_gradient(smooth, found)
         smooth = as_observed(plan.class_places, values, smooth, own, plan.odds_ratio)
@@ -57,13 +57,9 @@ class Smoothed:
         gradient = overall_gradient(smooth, own, overall)
         for place in plan.formulas:
             overall[place] = smooth.formula(selection.overall[place])
-        return cls(
-            smooth,
-            overall,
-            class_variances(smooth, own, options.sampling),
-            variances(gradient, more, options.sampling),
-            table.total / more.total[POOLED],
-        )
+        of_classes = class_variances(smooth, own, options.sampling)
+        whole = variances(gradient, more, options.sampling)
+        return cls(smooth, overall, of_classes, whole, table.total / more.total[POOLED])
 
 
 def as_observed(

@@ -305,15 +305,9 @@ def _averages(
     if some:
         weighted[absent] = 0.0
     ratio = whole / np.add.reduce(weighted, axis=-1)
-    return AverageIntervals(
-        averages=own,
-        classes=classes,
-        shares=shares,
-        absent=absent if some else None,
-        ratio=np.where(ratio > 0, ratio, np.nan),
-        fixed=_fixed(plan, values),
-        r_prime_is_recall=_r_prime_is_recall(values),
-    )
+    ratio = np.where(ratio > 0, ratio, np.nan)
+    about = (_fixed(plan, values), _r_prime_is_recall(values))
+    return AverageIntervals(own, classes, shares, absent if some else None, ratio, *about)
 
 
 def _fixed(plan: Plan, values: Values) -> Array | None:

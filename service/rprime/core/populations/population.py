@@ -100,14 +100,9 @@ class Population:
         """Count the items of the strata of dense tables."""
         cells, own = joint_cells(sample), np.eye(sample.k)
         if self.counts is not None:
-            inside = self.counts[..., :-1]
-            return StratumCounts(
-                self.counts.reshape(len(self.counts), -1),
-                np.diagonal(inside, axis1=-2, axis2=-1),
-                self.counts.sum(-1),
-                inside.sum(-2),
-                inside.sum(-1),
-            )
+            every, inside = self.counts.reshape(len(self.counts), -1), self.counts[..., :-1]
+            correct, support = np.diagonal(inside, axis1=-2, axis2=-1), self.counts.sum(-1)
+            return StratumCounts(every, correct, support, inside.sum(-2), inside.sum(-1))
         correct, inside = own * sample.correct[..., None, :], cells[..., : sample.k]
         if self.strata == "true":
             support = own * sample.support[..., None, :]

@@ -146,11 +146,8 @@ class _DrawnTables(NamedTuple):
         own = _values(counts[:, None] * factors, options)["class"]
         found["own"] = {"class": own.diagonal(axis1=-2, axis2=-1)}
         selection = select(options)
-        return cls(
-            {"class": selection.per_class, "overall": selection.overall},
-            found,
-            _related(rng, options, k),
-        )
+        related = _related(rng, options, k)
+        return cls({"class": selection.per_class, "overall": selection.overall}, found, related)
 
 
 def _keep(
