@@ -1,6 +1,6 @@
 """The indices that an evaluation computes, and their order."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -109,13 +109,13 @@ def arranged(computed: tuple[Index, ...], reported: int, overall: Sequence[Index
         ratios=ratios,
         numerators=integers(computed[i].rows[0] for i in ratios),
         denominators=integers(computed[i].rows[1] for i in ratios),
-        functions=_positions(computed, lambda entry: entry.reads in ("counts", "table")),
+        functions=tuple(i for i, e in enumerate(computed) if e.reads in ("counts", "table")),
         place=place,
         overall_place={entry.key: i for i, entry in enumerate(overall)},
         averages={kind: _averages(kind, overall, place) for kind in AVERAGES},
-        formulas=_positions(overall, lambda entry: entry.reads not in AVERAGES),
-        scored=_positions(computed, lambda entry: entry.scored),
-        overall_scored=_positions(overall, lambda entry: entry.scored),
+        formulas=tuple(i for i, e in enumerate(overall) if e.reads not in AVERAGES),
+        scored=tuple(i for i, e in enumerate(computed) if e.scored),
+        overall_scored=tuple(i for i, e in enumerate(overall) if e.scored),
     )
 
 
@@ -126,10 +126,6 @@ def _needed_besides(overall: list[Index], wanted: set[str]) -> list[Index]:
     if wanted & {"r_prime", "peirce_skill_score"}:
         averaged.append("informedness")
     return [CLASS_INDICES[key] for key in dict.fromkeys(averaged) if key not in wanted]
-
-
-def _positions(entries: Sequence[Index], holds: Callable[[Index], bool]) -> tuple[int, ...]:
-    return tuple(i for i, entry in enumerate(entries) if holds(entry))
 
 
 def _averages(kind: str, overall: Sequence[Index], place: dict[str, int]) -> tuple[Array, Array]:
