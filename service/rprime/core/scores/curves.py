@@ -32,13 +32,10 @@ class Detections:
     def of(cls, scores: Scores, own: int) -> "Detections":
         """Count the detections of one class; for k, of all, each score a decision of its own."""
         if own == scores.k:
-            return cls.at(scores.values.ravel(), scores.pooled)
-        column = scores.values[:, own]
-        return cls.at(column, ClassRanking.of(column, scores.true, own, scores.weights))
-
-    @classmethod
-    def at(cls, column: Array, ranking: ClassRanking) -> "Detections":
-        """Count those of the items of the class at every score (n,) of a ranking."""
+            column, ranking = scores.values.ravel(), scores.pooled
+        else:
+            column = scores.values[:, own]
+            ranking = ClassRanking.of(column, scores.true, own, scores.weights)
         assert ranking.order is not None  # noqa: S101 (see `ClassRanking.of`)
         starts, sizes, found = (part[::-1] for part in ranking.groups)
         tp = np.append(0, np.cumsum(found))
