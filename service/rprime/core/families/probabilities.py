@@ -39,10 +39,9 @@ def hinge_loss(s: Scores) -> Array:
     return np.maximum(0.0, 1 - s.own + np.maximum.reduce(others, axis=-1))
 
 
-SKILL = {
-    "resampled": True,
+BETWEEN_CLASSES = {"undefined": (*PROBABILITIES, "single_class"), "resampled": True}
+SKILL = BETWEEN_CLASSES | {
     "range": (-np.inf, 1.0),
-    "undefined": (*PROBABILITIES, "single_class"),
     "source": "scikit-learn 1.9, after Hastie, Tibshirani, Wainwright 2015",
 }
 
@@ -121,9 +120,8 @@ def weighted_hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     symbol="SAUC",
     name="Scored AUC",
     tex=r"\frac{1}{k (k - 1)} \sum_{i \ne j} E \max(0, p_i(x) - p_i(y)), x \in i, y \in j",
-    resampled=True,
     source=FERRI,
-    undefined=(*PROBABILITIES, "single_class"),
+    **BETWEEN_CLASSES,
 )
 def scored_auc(s: Scores) -> float:
     """Mean lead of an item of a class, in its probability, over those of another it exceeds."""
@@ -138,9 +136,8 @@ def scored_auc(s: Scores) -> float:
     symbol="PAUC",
     name="Probabilistic AUC",
     tex=r"\frac{1}{k (k - 1)} \sum_{i \ne j} \frac{\bar p_i(i) - \bar p_i(j) + 1}{2}",
-    resampled=True,
     source=FERRI,
-    undefined=(*PROBABILITIES, "single_class"),
+    **BETWEEN_CLASSES,
 )
 def probabilistic_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     """Mean distance of the mean probabilities of a class among its own items and another's."""
@@ -148,9 +145,8 @@ def probabilistic_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     sums = np.zeros((s.k, s.k))
     np.add.at(sums, s.true, s.values * s.item_weights[:, None])
     means = (sums[present] / s.support[present, None])[:, present]
-    return np.sum((means.diagonal() - means + 1) / 2 * (1 - np.eye(len(present)))) / np.float64(
-        len(present) * (len(present) - 1)
-    )
+    pairs = np.float64(len(present) * (len(present) - 1))
+    return np.sum((means.diagonal() - means + 1) / 2 * (1 - np.eye(len(present)))) / pairs
 
 
 TOP = {"takes": "top_k", "source": "TorchMetrics 1.9", "interval": "top_k"}
