@@ -44,8 +44,7 @@ def collect() -> tuple[Index, ...]:
     entries += [average for entry in per_class for average in averages_of(entry)]
     names = [(entry.scope, entry.key) for entry in entries]
     if twice := {name for name in names if names.count(name) > 1}:
-        message = f"declared twice: {sorted(twice)}"
-        raise ValueError(message)
+        raise ValueError(f"declared twice: {sorted(twice)}")
     return tuple(entries)
 
 

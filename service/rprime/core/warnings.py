@@ -319,8 +319,7 @@ def clipped(f: WarningInputs) -> Array:
     log loss depends on that limit.
     """
     scores = f.values.scores
-    known = scores is not None and scores.are_probabilities
-    return np.asarray(known and scores is not None and scores.clipped > 0)
+    return np.asarray(scores is not None and scores.are_probabilities and scores.clipped > 0)
 
 
 def _is_share(sums: Array) -> Array:
