@@ -20,14 +20,9 @@ class Estimates:
 
     A report, a comparison and a gate of one request read the same estimates.
 
-    Parameters
-    ----------
-    items
-        Of a single table: they matter if they have groups or weights.
-    stack, position
-        The estimates of several tables that these are one of, and where; None: computed alone.
-    apart
-        Whether its intervals are computed alone all the same: those of the others are not needed.
+    The `items` of a single table matter if they have groups or weights. `stack` has the estimates
+    of several tables that these are one of, at `position`; None: computed alone. `apart` says
+    whether intervals are computed alone all the same: those of the others are not needed.
     """
 
     values: Values

@@ -27,12 +27,9 @@ ROUNDED = 1e-30
 
 @dataclass(frozen=True, eq=False)
 class ItemGroups:
-    """The items of one table in their groups.
+    """The items of one table in their groups, shape (n,) each.
 
-    Parameters
-    ----------
-    true, predicted, groups
-        Shape (n,): classes, of which k as predicted one is unclassified, and numbers from 0.
+    A predicted class of k is unclassified; groups are numbers from 0.
     """
 
     true: Array
@@ -109,12 +106,8 @@ class ItemGroups:
 class Holding:
     """How many groups hold the items of each class; each of shape (k,).
 
-    Parameters
-    ----------
-    groups, with_errors, with_rights
-        All groups, those with an item that is predicted wrongly, and with one predicted correctly.
-    mean_size
-        Items of the class in each of its groups.
+    All groups, those with an item that is predicted wrongly, and with one predicted correctly;
+    `mean_size` are the items of the class in each of its groups.
     """
 
     groups: Array
@@ -149,13 +142,9 @@ class Holding:
 class DesignEffects:
     """Ratios of the grouped to the ungrouped variance of the influences of the items.
 
-    Parameters
-    ----------
-    per_class, overall
-        Shapes (c, k) and (o,): of the entries of a plan, or of all entries. NaN where the groups
-        do not differ at all. One group counts as one item, inside averages.
-    class_groups, groups
-        The same shapes: the number of groups behind each index.
+    `per_class`, shape (c, k), and `overall`, shape (o,), are of the entries of a plan, or of all
+    entries: NaN where the groups do not differ at all. One group counts as one item, inside
+    averages. `class_groups` and `groups`, of the same shapes, count the groups behind each index.
 
     Notes
     -----
@@ -219,12 +208,8 @@ RESTS_ON = {
 class Weights:
     """The sample weights of the items of one table.
 
-    Parameters
-    ----------
-    squares
-        The table of the sums of squared weights.
-    scale
-        Sum of the weights divided by the sum of their squares.
+    `squares` is the table of the sums of squared weights, `scale` the sum of the weights divided by
+    the sum of their squares.
 
     Notes
     -----

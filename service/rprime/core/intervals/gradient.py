@@ -16,10 +16,7 @@ CellGradient = Callable[[Array, Array], Array]
 class ClassGradient:
     """Derivatives of per-class indices, each by the margins of its own class.
 
-    Parameters
-    ----------
-    margins
-        Shape (4, n, ..., k): by a_i, m_i, s_i and w. NaN where an index has no derivative.
+    Shape (4, n, ..., k): by a_i, m_i, s_i and w. NaN where an index has no derivative.
     """
 
     margins: Array

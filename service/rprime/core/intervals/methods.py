@@ -39,16 +39,9 @@ INTERVALS = {method.name: method for method in (*limits.METHODS, *score_limits.M
 class Setting(NamedTuple):
     """What the intervals of a whole stack of tables depend on.
 
-    Parameters
-    ----------
-    f1
-        Whether F-beta is F1.
-    fixed_rows
-        Whether the class sizes are fixed by design.
-    unclassified, spurious
-        Whether some table has such items.
-    effects
-        Whether the items are grouped or weighted, so that every index needs its design effect.
+    Whether F-beta is F1, limits are exact, the design fixes the class sizes, some table has
+    unclassified or spurious items, and the items are grouped or weighted, so that every index needs
+    its design effect.
     """
 
     f1: bool = False

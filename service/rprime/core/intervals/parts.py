@@ -20,12 +20,8 @@ Squares = tuple[Counts, float]
 class PartLayout:
     """n functions of proportions and their t terms; all arrays hold positions.
 
-    Parameters
-    ----------
-    of, starts
-        Shapes (t,) and (n,): the function of each term, and the first term of each function.
-    ratios
-        The proportion of each term, as `CountRow`s.
+    `of`, shape (t,), is the function of each term, and `ratios` are their proportions; `starts`,
+    shape (n,), is the first term of each function.
     """
 
     parts: tuple[Parts, ...]
@@ -69,13 +65,8 @@ class PartChoice:
 class PartIntervals:
     """Indices as functions of proportions, with the counts of these.
 
-    Parameters
-    ----------
-    values
-        Shape (n, ..., k): what the functions combine to.
-    successes, trials, shares, slopes
-        Shape (t, ..., k): the proportion of each term with its counts, and the derivative of the
-        function by it.
+    `values`, shape (n, ..., k), are what the functions combine to. The others, (t, ..., k), are the
+    proportion of each term with its counts, and the derivative of the function by it.
     """
 
     layout: PartLayout

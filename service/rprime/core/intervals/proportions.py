@@ -44,16 +44,10 @@ def one_sided_quantile(alpha: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class ScoreCounts:
-    """Proportions with what of their score limits does not depend on the quantile.
+    """Proportions (...) with what of their score limits does not depend on the quantile.
 
-    Parameters
-    ----------
-    successes, trials
-        Shape (...); trials of NaN where they are invalid.
-    spread, squares
-        x (n - x) / n and x^2 / n.
-    full
-        Whether every trial succeeds; None if nowhere.
+    Trials are NaN where they are invalid. `spread` is x (n - x) / n, `squares` x^2 / n, and `full`
+    whether every trial succeeds; None if nowhere.
     """
 
     successes: FloatArray

@@ -20,15 +20,9 @@ from rprime.core.values import Values, class_values
 class Smoothed:
     """The smoothed tables of a plan with their values and variances.
 
-    Parameters
-    ----------
-    values, overall
-        Values of the stack (2, ...) of the pooled and the row-wise table, and the overall ones of
-        the plan, shape (o, 2, ...).
-    class_variances, variances
-        Shapes (c, 2, ..., k) and (o, 2, ...), the overall ones in the order of the plan.
-    growth
-        Items of the observed table divided by those of the pooled one, shape (...).
+    Values are of the stack (2, ...) of the pooled and the row-wise table, the overall ones of shape
+    (o, 2, ...) in the order of the plan. Variances have the shapes (c, 2, ..., k) and (o, 2, ...).
+    `growth`, shape (...), is the items of the observed table divided by those of the pooled one.
     """
 
     values: Values

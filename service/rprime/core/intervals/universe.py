@@ -22,10 +22,7 @@ from rprime.core.values import Values
 class ClassIntervals:
     """Intervals by parts, and by effective items, with one array of all their proportions.
 
-    Parameters
-    ----------
-    counts
-        The proportions of the terms of the parts, then the shares of the others.
+    `counts` are the proportions of the terms of the parts, then the shares of the others.
     """
 
     parts: PartIntervals
@@ -42,10 +39,7 @@ class ClassIntervals:
     def limits(self, quantile: float | Array) -> tuple[Array, Array]:
         """Compute the limits by parts and by effective items, (2, n, ..., k) each.
 
-        Parameters
-        ----------
-        quantile
-            A number, or an array that broadcasts to all proportions.
+        The quantile is a number, or an array that broadcasts to all proportions.
         """
         limits, terms = self.counts.limits(quantile), len(self.parts.layout.of)
         return self.parts.combine(limits[:, :terms]), self.scores.scaled(limits[:, terms:])
@@ -110,13 +104,8 @@ class AverageIntervals:
 
 
 class LogRatios(NamedTuple):
-    """Ratios with their logarithms.
-
-    Parameters
-    ----------
-    values, centres, errors
-        Shape (...): the ratios, their logarithms, finite where a ratio is 0 or infinite, and the
-        standard errors of these.
+    """Ratios (...), their logarithms, finite where a ratio is 0 or infinite, and the standard
+    errors of these.
     """
 
     values: Array
@@ -142,14 +131,8 @@ class LogRatios(NamedTuple):
 class UniverseIntervals:
     """The prepared intervals of the entries of one plan.
 
-    Parameters
-    ----------
-    classes, scores
-        Intervals of the classes; overall ones by effective items.
-    averages
-        None where nothing is averaged.
-    log_odds
-        Odds ratios, shape (..., k); None if not selected.
+    Those of the classes, and overall ones by effective items; `averages` are None where nothing is
+    averaged, the odds ratios (..., k) None if not selected.
     """
 
     plan: Plan
