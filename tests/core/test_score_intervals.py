@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from rprime.core.evaluate import Evaluation
-from rprime.core.intervals.score_limits import newcombe, unskewed
+from rprime.core.intervals.limits import newcombe, unskewed
 from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.rankings import rank
 from rprime.core.scores.scores import Scores

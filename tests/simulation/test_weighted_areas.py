@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from rprime.core.arrays import Array
-from rprime.core.intervals.score_limits import hanley_mcneil, newcombe
+from rprime.core.intervals.limits import hanley_mcneil, newcombe
 from rprime.core.scores.scores import Scores
 from tests.core.score_values import evaluated
 

@@ -1,11 +1,22 @@
-"""The declaration of interval methods, and those of the indices of tables."""
+"""The interval methods, and the limits of those of the indices of scores."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from rprime.core.arrays import Array
 from rprime.core.index import Index
+from rprime.core.intervals.delong import influence_of_items, ranked_key, rankings_of, scores_of
+from rprime.core.intervals.proportions import FEW_GROUPS, student, wilson
+from rprime.core.scores.ranking import effective_number
+from rprime.core.scores.scores import Scores
 from rprime.core.values import Values
+
+ROUNDING = 1e-13
+"""A standard error below this share of its mean is rounding: all items are equal."""
+ROUNDS = 60
+"""Most steps to a root; Newton's method needs about seven."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +38,31 @@ class IntervalMethod:
     reported: tuple[str, ...]
     words: str
     limits: Callable[[Values, Index, Array, float | Array], Array] | None = None
+
+
+def of_ranking(values: Values, entry: Index, _: Array, quantile: float | Array) -> Array:
+    """Limits of an area or average precision of the classes, or of an average of them."""
+    ranked = Ranked.of(values, ranked_key(entry) or entry.key)
+    if entry.scope == "class":
+        return ranked.limits(quantile)
+    return _averaged(values, entry, ranked, quantile)
+
+
+def of_mean(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
+    """Limits of a mean over the items, or of a sum."""
+    scores = scores_of(values)
+    influence = influence_of_items(values, entry, values.options.sampling)
+    if influence is None:
+        return np.full((2, *found.shape), np.nan)
+    sums = influence if scores.groups is None else np.bincount(scores.groups, influence)
+    number = group_number(scores) or effective_number(scores.item_weights)
+    error = float(np.sqrt(scores.square(influence)))
+    if number <= 2 or not error > ROUNDING * abs(found):
+        return np.full((2, *found.shape), np.nan)
+    skewness = float(np.add.reduce(sums**3)) / float(sums @ sums) ** 1.5
+    skewness *= float(np.sqrt(number * (number - 1))) / (number - 2)
+    t = student(quantile, np.asarray(number))
+    return np.array([found - error * unskewed(q, skewness) for q in (t, -t)])
 
 
 METHODS = (
@@ -67,4 +103,219 @@ METHODS = (
         "scores are predicted as it",
     ),
     IntervalMethod("bootstrap", ("bootstrap",), 'bootstrap, if `intervals` is "all"'),
+    IntervalMethod(
+        "area",
+        ("newcombe",),
+        "score interval with the variance of Hanley and McNeil (Newcombe), wider where that of "
+        "DeLong is larger",
+        of_ranking,
+    ),
+    IntervalMethod(
+        "mean_precision",
+        ("wilson_effective",),
+        "Wilson, on the effective number of items by the influences of the items",
+        of_ranking,
+    ),
+    IntervalMethod(
+        "items",
+        ("t_skewness",),
+        "t interval of a mean over the items, corrected for their skewness (Johnson; Hall)",
+        of_mean,
+    ),
 )
+
+
+def unskewed(quantile: float | Array, skewness: float) -> Array:
+    """Return the value of a t statistic of skewed items whose transformed value is the quantile.
+
+    Notes
+    -----
+    Source: Johnson 1978, whose transformation Hall 1992 made monotone by a cubic term; this is
+    its inverse.
+    """
+    if skewness == 0:
+        return np.asarray(quantile)
+    return np.asarray(3 / skewness * (np.cbrt(1 + skewness * (quantile - skewness / 6)) - 1))
+
+
+def newcombe(
+    area: Array,
+    positives: Array,
+    negatives: Array,
+    quantile: float | Array,
+    inflation: Array | float = 1.0,
+) -> Array:
+    """Score limits of areas under ROC curves (...), from effective numbers of items: (2, ...).
+
+    The limits 0 and 1 belong to an area of 0 or 1; NaN to one of NaN. The variance is multiplied by
+    the inflation.
+
+    Notes
+    -----
+    Source: Newcombe 2006, method 5. The limits t solve |area - t| = quantile root(V(t)), V the
+    variance of Hanley, McNeil 1982 with (m + n) / 2 items on both sides.
+    """
+    extra = (positives + negatives) / 2 - 1
+    spread = quantile**2 * inflation / (positives * negatives)
+    area = np.asarray(area)
+    inner = np.array([area, area])
+    outer = np.array([np.zeros_like(area), np.ones_like(area)])
+    at = outer.copy()
+    for _ in range(ROUNDS):
+        gap, half = area - at, at * (1 - at)
+        variance = half * (1 + extra * (1 + 2 * half) / (2 + half))
+        slope = (1 + extra * (2 - 6 / (2 + half) ** 2)) * (1 - 2 * at)
+        excess = gap * gap - spread * variance
+        outer, inner = np.where(excess >= 0, at, outer), np.where(excess >= 0, inner, at)
+        step = at + excess / (2 * gap + spread * slope)
+        between = (step - inner) * (step - outer) <= 0
+        new = np.where(between, step, (inner + outer) / 2)
+        if not (np.abs(new - at) > 1e-15).any():
+            break
+        at = new
+    return np.where(np.isnan(area), np.nan, at)
+
+
+def hanley_mcneil(area: Array, positives: Array, negatives: Array) -> Array:
+    """Return the variance V of `newcombe`."""
+    half = area * (1 - area)
+    extra = (positives + negatives) / 2 - 1
+    factor = 1 + extra * (1 + 2 * half) / (2 + half)
+    return np.asarray(half * factor / (positives * negatives))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """An index of the rankings of the classes, with what its limits and averages need.
+
+    Parameters
+    ----------
+    key
+        Of `RANKED`.
+    values, variances, bias
+        Shape (k,), NaN where a class has no value; and how much the values exceed what they
+        estimate on average.
+    positives, negatives
+        Shape (k,): effective numbers of items.
+    alike, degrees
+        Shape (k,): the least design effect of the groups, 1 without groups; and the degrees of
+        freedom of the variances of grouped or weighted items, else infinite.
+    """
+
+    key: str
+    values: Array
+    variances: Array
+    bias: Array
+    positives: Array
+    negatives: Array
+    alike: Array
+    degrees: Array
+
+    @classmethod
+    def of(cls, values: Values, key: str) -> "Ranked":
+        """Collect an index of `RANKED`."""
+        scores, rankings = scores_of(values), rankings_of(values)
+        support, effective, groups = scores.support, scores.effective, group_number(scores)
+        found = rankings.variances[key]
+        with np.errstate(all="ignore"):
+            if key == "hand_till_auc":  # every other class has the same say
+                inverse = np.where(effective > 0, 1 / effective, 0.0)
+                others = np.count_nonzero(effective) - 1
+                negatives = others**2 / (np.add.reduce(inverse) - inverse)
+            else:
+                squares = np.where(effective > 0, support**2 / effective, 0.0)
+                rest = np.add.reduce(support) - support
+                negatives = rest**2 / (np.add.reduce(squares) - squares)
+        own = (rankings.of_classes(key), found.classes, found.bias)
+        degrees = np.full(scores.k, groups - 1.0) if groups else found.degrees
+        return cls(key, *own, effective, negatives, least_effects(scores), degrees)
+
+    @property
+    def guards(self) -> Array:
+        """Variance of half an item on the wrong side, which a small sample may miss."""
+        if self.key == "average_precision":
+            return np.asarray(self.alike / self.positives**2)
+        return np.asarray(self.alike * (self.positives**-2.0 + self.negatives**-2.0) / 4)
+
+    def limits(self, quantile: float | Array) -> Array:
+        """Compute the limits of the classes at a normal quantile, shape (2, k)."""
+        if not np.isinf(self.degrees).all():
+            quantile = student(quantile, np.maximum(self.degrees, 1) + 1)
+        if self.key == "average_precision":
+            centre = (self.positives * self.values + 0.5) / (self.positives + 1)
+            number = centre * (1 - centre) / (self.variances + self.guards)
+            unbiased = np.maximum(self.values - self.bias, 0.0)
+            low = wilson(unbiased * number, number, quantile)[0]
+            return np.array([low, wilson(self.values * number, number, quantile)[1]])
+        sizes = (self.positives, self.negatives)
+        expected = hanley_mcneil(self.values, *sizes)
+        larger = np.where(expected > 0, self.variances / expected, 1.0)
+        inflation = np.fmax(self.alike, larger)
+        return newcombe(self.values, *sizes, quantile, inflation)
+
+    def average(
+        self, quantile: float | Array, shares: Array, mean: float, variance: float
+    ) -> Array:
+        """Compute the limits of a weighted mean of the classes, shape (2,).
+
+        The shares (k,) are the weights, 0 where a class has no value.
+
+        Notes
+        -----
+        The limits of the classes are averaged at a smaller quantile, by which independent errors
+        of the classes average out (Yan, Su 2010). The area of one of two classes is that of the
+        other one: its guard is the same one.
+        """
+        taking = shares > 0
+        shares, guards = shares[taking], self.guards[taking]
+        errors = np.sqrt(np.nan_to_num(self.variances[taking]) + guards)
+        apart = float(shares * shares @ guards)
+        together = float(shares @ np.sqrt(guards)) ** 2 - apart
+        alike = 0.0 if self.key == "average_precision" else 2 / ((len(self.values) - 1) ** 2 + 1)
+        error = np.sqrt(variance + apart + alike * together)
+        steps = self.limits(quantile * error / float(shares @ errors)) - self.values
+        return np.asarray(mean + steps[:, taking] @ shares)
+
+
+def _averaged(values: Values, entry: Index, ranked: Ranked, quantile: float | Array) -> Array:
+    """Limits of an average over the classes: macro, weighted, or of Hand and Till."""
+    scores = scores_of(values)
+    mean = float(values.overall[values.selection.overall_place[entry.key]])
+    influence = influence_of_items(values, entry, values.options.sampling)
+    there = np.isfinite(ranked.values)
+    shares = np.where(there, 1.0, 0.0)
+    if entry.reads == "weighted":
+        shares = np.where(there, scores.support, 0.0)
+        shares /= np.add.reduce(scores.support)
+    elif entry.reads == "macro":
+        shares /= np.count_nonzero(values.defined[values.selection.averaged(entry)])
+    else:
+        shares /= np.count_nonzero(there)
+    variance = np.nan if influence is None else float(scores.square(influence))
+    if np.isnan(mean) or np.isnan(variance):
+        return np.full(2, np.nan)
+    return ranked.average(quantile, shares, mean, variance)
+
+
+def group_number(scores: Scores) -> int:
+    """Count the groups; 0 if the items are independent."""
+    return 0 if scores.groups is None else int(np.count_nonzero(np.bincount(scores.groups)))
+
+
+def least_effects(scores: Scores) -> Array:
+    """Return the least design effect of an area of every class, shape (k,).
+
+    It is the mean size of a group if fewer than five groups hold an item that is ranked wrongly
+    against another one, or rightly: too few to show how groups differ. Else it is 1.
+    """
+    result = np.ones(scores.k)
+    if scores.groups is None:
+        return result
+    for own in np.flatnonzero(np.isfinite(scores.ranking().auc)):
+        column, positive = scores.values[:, own], scores.true == own
+        inside, outside = column[positive], column[~positive]
+        wrong = np.where(positive, column <= outside.max(), column >= inside.min())
+        right = np.where(positive, column >= outside.min(), column <= inside.max())
+        if min(len(np.unique(scores.groups[items])) for items in (wrong, right)) < FEW_GROUPS:
+            result[own] = len(scores.true) / group_number(scores)
+    return result

@@ -12,7 +12,7 @@ from rprime.core.catalog import CLASS_INDICES
 from rprime.core.counts import CountRow, RatioRows
 from rprime.core.families.one_vs_rest import PRECISION, PREVALENCE, RECALL
 from rprime.core.index import Index
-from rprime.core.intervals import limits, score_limits
+from rprime.core.intervals.limits import METHODS
 from rprime.core.intervals.top_k import plain
 from rprime.core.options import Options
 from rprime.core.selection import Selection
@@ -32,7 +32,7 @@ RESTS_ON = {
 }
 AS_ITEMS = {CountRow.support_and_predicted: CountRow.union, CountRow.weighted_union: CountRow.union}
 
-INTERVALS = {method.name: method for method in (*limits.METHODS, *score_limits.METHODS)}
+INTERVALS = {method.name: method for method in METHODS}
 """The interval methods, by the name that an index declares."""
 
 
