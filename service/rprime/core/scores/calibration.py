@@ -126,22 +126,6 @@ def blocks(values: Array, beside: Array) -> Iterator[tuple[Array, Array]]:
         yield values[start : start + BLOCK], beside[start : start + BLOCK]
 
 
-def area_under_risk_coverage(
-    confidence: Array, correct: Array, weights: Array | None = None
-) -> float:
-    """Average the error rate among the most confident items over all coverages.
-
-    The errors of items with equal confidence are spread evenly, as in a random order.
-
-    Source: Geifman, El-Yaniv 2017.
-    """
-    answered, wrong, drops, weights = ranked(confidence, correct, weights)
-    if not drops.all():
-        wrong = np.interp(answered, *where_dropping(answered, wrong, drops))
-    rates = np.divide(wrong, answered, out=np.zeros(len(wrong)), where=answered > 0)
-    return float(np.average(rates, weights=weights))
-
-
 def ranked(
     confidence: Array, correct: Array, weights: Array | None
 ) -> tuple[Array, Array, Array, Array | None]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from rprime.core.arrays import Array
 from rprime.core.index import CODE, NON_NEGATIVE, Index, from_scores, mean_of_items
-from rprime.core.scores import calibration
 from rprime.core.scores.calibration import (
     LEAST,
     Reliability,
@@ -18,6 +17,8 @@ from rprime.core.scores.calibration import (
     blocks,
     brier_scores,
     places_of_truth,
+    ranked,
+    where_dropping,
 )
 from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.rankings import RankedItems, ScoreRankings, rank
@@ -268,7 +269,11 @@ def expected_calibration_error(s: Scores) -> float:
 )
 def area_under_risk_coverage(s: Scores) -> float:
     """Mean error rate among the items with the highest top scores, over all coverages."""
-    return calibration.area_under_risk_coverage(s.confidence, s.correct, s.weights)
+    answered, wrong, drops, weights = ranked(s.confidence, s.correct, s.weights)
+    if not drops.all():  # errors of equal confidence are spread evenly, as in a random order
+        wrong = np.interp(answered, *where_dropping(answered, wrong, drops))
+    rates = np.divide(wrong, answered, out=np.zeros(len(wrong)), where=answered > 0)
+    return float(np.average(rates, weights=weights))
 
 
 CONDITIONS: dict[str, Callable[[Scores], Any]] = {
