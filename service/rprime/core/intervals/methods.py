@@ -14,9 +14,8 @@ from rprime.core.families.one_vs_rest import PRECISION, PREVALENCE, RECALL
 from rprime.core.index import Index
 from rprime.core.intervals.limits import METHODS
 from rprime.core.intervals.top_k import plain
-from rprime.core.options import Options
 from rprime.core.selection import Selection
-from rprime.core.table import ConfusionTable, Universe
+from rprime.core.table import Universe
 
 MISSES: RatioRows = (CountRow.fn, CountRow.support)
 CORRECT: RatioRows = (CountRow.tp, CountRow.total)
@@ -50,18 +49,6 @@ class Setting(NamedTuple):
     unclassified: bool = False
     spurious: bool = False
     effects: bool = False
-
-    @classmethod
-    def of(cls, table: ConfusionTable, options: Options, *, effects: bool) -> "Setting":
-        """Describe a stack of tables and its options."""
-        return cls(
-            f1=options.beta == 1,
-            exact=options.exact,
-            fixed_rows=options.sampling == "fixed_rows",
-            unclassified=table.unclassified is not None,
-            spurious=table.spurious is not None,
-            effects=effects,
-        )
 
     @property
     def omits(self) -> bool:

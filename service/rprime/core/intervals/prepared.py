@@ -61,7 +61,14 @@ class PreparedIntervals:
         options, table = values.options, values.table
         unsuitable = np.asarray(table.weighted | table.fractional & (weights is None))
         grouped = items is not None and items.groups is not None
-        setting = Setting.of(table, options, effects=grouped or weights is not None)
+        setting = Setting(
+            f1=options.beta == 1,
+            exact=options.exact,
+            fixed_rows=options.sampling == "fixed_rows",
+            unclassified=table.unclassified is not None,
+            spurious=table.spurious is not None,
+            effects=grouped or weights is not None,
+        )
         methods = methods_of(values.selection, setting)
         bound = Bounds.of_options(table.k, options)
         apart = () if unsuitable.all() else setting.universes
