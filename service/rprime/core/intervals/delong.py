@@ -5,7 +5,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.scores.ranking import item_share
-from rprime.core.scores.rankings import RANKED, ScoreRankings
+from rprime.core.scores.rankings import RANKED
 from rprime.core.scores.scores import Scores
 from rprime.core.values import Values, taken
 
@@ -14,12 +14,6 @@ def scores_of(values: Values) -> Scores:
     """Return the scores of values that have some."""
     assert values.scores is not None  # noqa: S101 (the callers have checked)
     return values.scores
-
-
-def rankings_of(values: Values) -> ScoreRankings:
-    """Return the rankings with the influences of the items."""
-    fixed = values.options.sampling == "fixed_rows"
-    return scores_of(values).ranking(influences=True, fixed_rows=fixed)
 
 
 def ranked_key(entry: Index) -> str | None:

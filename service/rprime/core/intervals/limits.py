@@ -7,7 +7,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.delong import influence_of_items, ranked_key, rankings_of, scores_of
+from rprime.core.intervals.delong import influence_of_items, ranked_key, scores_of
 from rprime.core.intervals.proportions import FEW_GROUPS, student, wilson
 from rprime.core.scores.ranking import effective_number
 from rprime.core.scores.scores import Scores
@@ -214,7 +214,8 @@ class Ranked:
     @classmethod
     def of(cls, values: Values, key: str) -> "Ranked":
         """Collect an index of `RANKED`."""
-        scores, rankings = scores_of(values), rankings_of(values)
+        scores, fixed = scores_of(values), values.options.sampling == "fixed_rows"
+        rankings = scores.ranking(influences=True, fixed_rows=fixed)
         support, effective, groups = scores.support, scores.effective, group_number(scores)
         found = rankings.variances[key]
         with np.errstate(all="ignore"):
