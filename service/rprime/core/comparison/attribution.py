@@ -265,7 +265,7 @@ class _Integrand:
         spurious = self.path.true == self.path.k
         result = gradient.at(np.where(spurious, 0, self.path.true), self.path.predicted)
         if spurious.any():
-            column = gradient.column[..., self.path.predicted[spurious]]
+            column = gradient.factors[2][..., self.path.predicted[spurious]]
             result[..., spurious] = np.where(silent[:, None, None], 0.0, column)
         return result
 

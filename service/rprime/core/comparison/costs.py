@@ -52,15 +52,16 @@ def costs(table: ConfusionTable, keys: tuple[str, ...]) -> Costs:
 def _costs(values: Values) -> Costs:
     of_classes = class_gradient(values)
     gradient = overall_gradient(values, of_classes)
-    right = gradient.column + gradient.diagonal
-    lost = gradient.row if gradient.unclassified is None else gradient.unclassified
+    diagonal, row, column = gradient.factors
+    right = column + diagonal
+    lost = row if gradient.unclassified is None else gradient.unclassified
     kinds = of_classes.kinds[:, : values.selection.reported]
     return Costs(
         overall=values.selection.overall,
         per_class=values.selection.per_class,
         right=right,
-        wrong=gradient.column,
-        silent=gradient.row + right - lost,
+        wrong=column,
+        silent=row + right - lost,
         missed=np.asarray(kinds[TP] - kinds[FN]),
         taken=np.asarray(kinds[TN] - kinds[FP]),
     )

@@ -170,12 +170,13 @@ def overall_guard(gradient: Gradient, units: Array) -> Array:
 
     `units`, shape (..., k): what an item of each class counts; one without items, 0, cannot flip.
     """
-    column, right = gradient.column, gradient.column + gradient.diagonal
+    diagonal, row, column = gradient.factors
+    right = column + diagonal
     effects = []
     if column.shape[-1] > 1:
         effects = [np.abs(_others(column, sign) - right) for sign in (1, -1)]
     if gradient.unclassified is not None:
-        effects.append(np.abs(gradient.unclassified - gradient.row - right))
+        effects.append(np.abs(gradient.unclassified - row - right))
     largest = np.zeros(column.shape[:-1])
     if effects:
         largest = np.where(units > 0, np.maximum.reduce(effects) * units, 0.0).max(-1)

@@ -114,7 +114,7 @@ class PairedItems:
         """
         if self.weights is not None:
             return self.weights.variance(lambda pairs: pairs.overall_variance(old, new))
-        joint, count = self.joint, len(old.row)
+        joint, count = self.joint, old.factors.shape[1]
         moments = np.zeros((3, count))
         influences = None if self.groups is None else np.empty((count, len(joint.items)))
         for part in parts_of(len(joint.items), count):

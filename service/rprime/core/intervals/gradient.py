@@ -63,21 +63,6 @@ class Gradient:
     unclassified: Array | None = None
     by_cell: tuple[tuple[int, CellGradient], ...] = ()
 
-    @property
-    def diagonal(self) -> Array:
-        """Addition for a correct item, shape (n, ..., k)."""
-        return self.factors[0]
-
-    @property
-    def row(self) -> Array:
-        """Part of the true class, shape (n, ..., k)."""
-        return self.factors[1]
-
-    @property
-    def column(self) -> Array:
-        """Part of the predicted class, shape (n, ..., k)."""
-        return self.factors[2]
-
     def part(self, start: int, stop: int) -> "Gradient":
         """Return the indices from `start` to `stop`."""
         if stop - start >= self.factors.shape[1]:
@@ -92,12 +77,13 @@ class Gradient:
 
     def at(self, rows: Array, columns: Array) -> Array:
         """Evaluate at cells (c,), where column k stands for unclassified items: (n, ..., c)."""
-        missed = columns == self.factors.shape[-1]
-        result = self.row[..., rows] + self.column[..., np.where(missed, 0, columns)]
+        diagonal, row, column = self.factors
+        missed = columns == row.shape[-1]
+        result = row[..., rows] + column[..., np.where(missed, 0, columns)]
         hits = np.flatnonzero(rows == columns)
-        result[..., hits] += self.diagonal[..., rows[hits]]
+        result[..., hits] += diagonal[..., rows[hits]]
         if missed.any():
-            other = self.row if self.unclassified is None else self.unclassified
+            other = row if self.unclassified is None else self.unclassified
             result[..., missed] = other[..., rows[missed]]
         for place, gradient in self.by_cell:
             result[place] = gradient(rows, columns)

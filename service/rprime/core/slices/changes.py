@@ -208,8 +208,9 @@ class SlicedPairs:
         """
         joint, (size, k) = self.joint, self.shape
         before, after = (_of_all_classes(side) for side in (old, new))
-        sums = np.zeros((3, size, len(old.row)))
-        for part in parts_of(len(joint.items), len(old.row)):
+        count = before.factors.shape[1]
+        sums = np.zeros((3, size, count))
+        for part in parts_of(len(joint.items), count):
             true, items = joint.true[part], joint.items[part, None]
             g_old = before.at(true, joint.old[part]).T
             phi = after.at(true, joint.new[part]).T - g_old
