@@ -39,13 +39,8 @@ RatioRows = tuple[CountRow, CountRow]
 class Counts:
     """One-vs-rest counts, one row for each `CountRow`, one column for each class.
 
-    Each row is an attribute, too.
-
-    Parameters
-    ----------
-    rows
-        Shape (rows, ..., k), or (rows, ..., k + 1) if the last column sums the classes: a micro
-        average is the same formula on that column.
+    Each row is an attribute, too. Shape (rows, ..., k), or (rows, ..., k + 1) if the last column
+    sums the classes: a micro average is the same formula on that column.
 
     Notes
     -----

@@ -91,13 +91,9 @@ class ScoreCounts:
 class ScoreIntervals:
     """Score intervals of n smooth indices: Wilson's on the effective number of items.
 
-    Parameters
-    ----------
-    shares, items
-        Shape (n, ...): the indices as shares of their ranges, and effective numbers of items; NaN
-        or infinite where there is no interval.
-    low, width
-        Shape (n, ...), broadcastable to them: smallest value of the range, and its width.
+    `shares` and `items`, shape (n, ...), are the indices as shares of their ranges, and effective
+    numbers of items; NaN or infinite where there is no interval. `low` and `width`, broadcastable
+    to them, are the smallest value of the range, and its width.
     """
 
     shares: FloatArray

@@ -21,14 +21,8 @@ class SmoothedCells:
     The addition has rank one off the diagonal, so it is never stored by cell: 100 000 classes have
     10^10 cells.
 
-    Parameters
-    ----------
-    base
-        The observed cells.
-    more, spread
-        Shape (2, ..., k): on the diagonal of each row, and over the rest of the row.
-    weight
-        Shape (..., k): what each column gets of it.
+    N are the observed cells, `base`; `more` and `spread` have the shape (2, ..., k), and `weight`,
+    what each column gets of what is spread over a row, (..., k).
     """
 
     base: Cells
