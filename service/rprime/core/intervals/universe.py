@@ -299,8 +299,6 @@ def _fixed(plan: Plan, values: Values) -> Array | None:
         return None
     places = plan.class_places[plan.averages.of]
     replaced = ~np.isfinite(_rows(values.per_class, places))
-    if values.counted_as_zero is not None:
-        replaced &= _rows(values.counted_as_zero, places) != 1
     replaced[places < 0] = False
     return np.where(replaced, _rows(values.averaged, places), np.nan)
 
