@@ -74,10 +74,6 @@ class DenseCells:
         """Sum, or combine otherwise, the values of the cells of each column, shape (..., k)."""
         return np.asarray(combine.reduce(values, axis=-2))
 
-    def outside(self, whole: Array, values: Array) -> Array | float:  # noqa: ARG002 (as sparse)
-        """Return the part of a whole that belongs to cells not stored here: none."""
-        return 0.0
-
     def largest_errors(self, limit: int) -> tuple[Array, Array, Array]:
         """Row, column and count of the largest off-diagonal cells of one table, largest first."""
         errors = self.counts.flatten()
@@ -168,10 +164,6 @@ class SparseCells:
     def column_totals(self, values: Array, combine: np.ufunc = np.add) -> Array:
         """Sum, or combine otherwise, the values of the cells of each column, shape (..., k)."""
         return self._gather(self.columns, values, combine)
-
-    def outside(self, whole: Array, values: Array) -> Array | float:
-        """Return the part of a whole that belongs to cells not stored here, the empty ones."""
-        return whole - self.total(values)
 
     def largest_errors(self, limit: int) -> tuple[Array, Array, Array]:
         """Row, column and count of the largest off-diagonal cells of one table, largest first."""

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import special
 
 from rprime.core.arrays import Array
+from rprime.core.cells import SparseCells
 from rprime.core.index import NON_NEGATIVE, Declaration, overall
 from rprime.core.table import ConfusionTable
 
@@ -37,7 +38,9 @@ class Association:
         parts = t.cells.counts - self.expected
         parts *= parts
         np.divide(parts, self.expected, out=parts, where=self.expected > 0)
-        statistic = t.cells.total(parts) + t.cells.outside(t.total, self.expected)
+        statistic = t.cells.total(parts)
+        if isinstance(t.cells, SparseCells):  # the rest is expected in empty cells, not stored
+            statistic = statistic + (t.total - t.cells.total(self.expected))
         return np.where(t.total > 0, statistic, np.nan)
 
     @cached_property
