@@ -9,9 +9,11 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import httpx
 import hypothesis
+import numpy as np
 import pytest
 import structlog
 import uvicorn
@@ -104,6 +106,15 @@ def serve(
         assert status == 0, path.read_text()
 
     return started
+
+
+@pytest.fixture(autouse=True)
+def _own_draws(request: pytest.FixtureRequest) -> None:
+    """Start the generators of a module anew, so that no draw depends on which tests ran before."""
+    for value in vars(request.module).values():
+        if isinstance(value, np.random.Generator):
+            seed: Any = value.bit_generator.seed_seq
+            value.bit_generator.state = np.random.default_rng(seed).bit_generator.state
 
 
 @pytest.fixture(scope="session")

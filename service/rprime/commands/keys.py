@@ -11,6 +11,8 @@ from typer import Argument, Option, Typer, echo
 from rprime.commands.exit_status import refuse, refusing, say
 
 if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
     from rprime.auth.keys import ApiKey
 
 app = Typer(no_args_is_help=True, help="Make, list and revoke the keys of the service.")
@@ -52,7 +54,7 @@ def create(
     with refusing(keys.KeyFileError):
         key, token = keys.create(file, scopes, project=project, lasts=lasts, name=name)
     echo(token)
-    _log("key_created", file, key)
+    _log(file, key).info("key_created")
 
 
 @app.command("list")
@@ -90,17 +92,18 @@ def revoke(
     if revoked is None:
         say(f"key {key_id} was revoked before")
     else:
-        _log("key_revoked", file, revoked)
+        _log(file, revoked).info("key_revoked")
 
 
-def _log(event: str, file: Path, key: "ApiKey") -> None:
-    """Log who changed which key; its name may name people."""
+def _log(file: Path, key: "ApiKey") -> "FilteringBoundLogger":
+    """Return the log of who changes which key; its name may name people."""
     import structlog
 
     described = key.model_dump(mode="json", include={"scopes", "project", "expires"})
     user = os.environ.get("SUDO_USER") or os.environ.get("USER")
     changed = {"key": key.id, **described, "file": str(file), "uid": os.getuid(), "user": user}
-    structlog.get_logger().info(event, **changed)
+    log: FilteringBoundLogger = structlog.get_logger().bind(**changed)
+    return log
 
 
 def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
