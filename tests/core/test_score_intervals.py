@@ -239,6 +239,8 @@ def test_perfect_scores_of_few_groups_are_not_certain() -> None:
 
 def test_fixed_rows_leave_out_the_variance_between_the_classes() -> None:
     scores = drawn(RNG, 300, 3)
+    easy = scores.true == 0  # between classes that are alike there is no variance
+    scores = Scores(scores.true, np.where(easy[:, None], np.eye(3)[0], scores.values))
     most = {"log_loss": 0.9, "weighted_roc_auc": 0.95, "macro_average_precision": 1.03}
     for key, share in most.items():
         free, fixed = (interval(scores, key, sampling=s) for s in ("random", "fixed_rows"))
