@@ -168,9 +168,15 @@ class Assessment:
         """The verdict of the gate, where there is one."""
         if self.gate is None:
             return None
-        sides, today = (self.candidate, self.comparison), datetime.now(UTC).date()
+        today = datetime.now(UTC).date()
         return run_gate(
-            self.gate, *sides, self.compared, today=today, look=self.look, anchor=self.anchor
+            self.gate,
+            self.candidate,
+            self.comparison,
+            self.compared,
+            today=today,
+            look=self.look,
+            anchor=self.anchor,
         )
 
     @property

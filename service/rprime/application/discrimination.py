@@ -21,8 +21,13 @@ MOST_WORK = 30_000_000
 """Most cells of the tables, or of the larger grid, for all lines: some seconds."""
 
 _OF_CLASS = (
-    *("recall", "precision", "specificity", "negative_predictive_value"),
-    *("f1", "jaccard", "icsi"),
+    "recall",
+    "precision",
+    "specificity",
+    "negative_predictive_value",
+    "f1",
+    "jaccard",
+    "icsi",
 )
 _P = [0.0, 0.25, 0.5, 0.75, 1.0]
 _OVERALL = ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]

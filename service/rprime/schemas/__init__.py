@@ -10,14 +10,24 @@ from pydantic_core.core_schema import LiteralSchema, TaggedUnionSchema
 from rprime.schemas import history, report, request, simulation, slice_search, studies
 
 REQUESTS: tuple[type[BaseModel], ...] = (
-    *(*request.EVALUATE_REQUESTS, request.CompareRequest),
-    *(*simulation.LINT_REQUESTS, *simulation.PLAN_REQUESTS, *slice_search.SEARCH_REQUESTS),
-    *(studies.DiscriminationRequest, studies.AgreementRequest, studies.StoredAgreementRequest),
+    *request.EVALUATE_REQUESTS,
+    request.CompareRequest,
+    *simulation.LINT_REQUESTS,
+    *simulation.PLAN_REQUESTS,
+    *slice_search.SEARCH_REQUESTS,
+    studies.DiscriminationRequest,
+    studies.AgreementRequest,
+    studies.StoredAgreementRequest,
 )
 _ANSWERS: tuple[type[BaseModel], ...] = (
-    *(report.Report, report.BatchReport, report.CompareReport),
-    *(simulation.LintReport, simulation.PlanReport, slice_search.SliceSearchReport),
-    *(studies.DiscriminationReport, studies.AgreementReport),
+    report.Report,
+    report.BatchReport,
+    report.CompareReport,
+    simulation.LintReport,
+    simulation.PlanReport,
+    slice_search.SliceSearchReport,
+    studies.DiscriminationReport,
+    studies.AgreementReport,
     *history.ANSWERS,
 )
 _REFERENCE = "#/components/schemas/{model}"

@@ -400,7 +400,14 @@ class BadgeEndpoint(Answer):
 
 
 ANSWERS: tuple[type[BaseModel], ...] = (
-    *(EvaluationPage, ProjectList, AliasList, AliasHistory, Trend, Leaderboard),
-    *(PurgeReport, ImportReport, BadgeEndpoint),
+    EvaluationPage,
+    ProjectList,
+    AliasList,
+    AliasHistory,
+    Trend,
+    Leaderboard,
+    PurgeReport,
+    ImportReport,
+    BadgeEndpoint,
 )
 BODIES: tuple[type[BaseModel], ...] = (ProjectSettings, AliasTarget, PurgeRequest)

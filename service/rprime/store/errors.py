@@ -218,9 +218,14 @@ def refusal_state(text: str) -> str | None:
 
 
 UNDECODABLE = (
-    *(ValueError, TypeError, LookupError, ArithmeticError, MemoryError),
-    *(struct.error, zstandard.ZstdError),
+    ValueError,
+    TypeError,
     AttributeError,  # a number where a text or bytes were
+    LookupError,
+    ArithmeticError,
+    MemoryError,
+    struct.error,
+    zstandard.ZstdError,
 )
 """What reading bytes raises that are not as they were written."""
 

@@ -36,10 +36,8 @@ PAGE = 200
 MOST_IN_A_STEP = 200
 
 _of = schema.evaluations.c
-_AS_STORED = (
-    *("id", "created_at", "project", *NAMES, "waived", "engine_version"),
-    *("tags", "fingerprint", "input_digest"),
-)
+_NAMED = ("id", "created_at", "project", *NAMES, "waived", "engine_version")
+_AS_STORED = (*_NAMED, "tags", "fingerprint", "input_digest")
 _NUMPY = orjson.OPT_SERIALIZE_NUMPY
 Json = dict[str, Any]
 
