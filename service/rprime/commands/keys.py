@@ -11,8 +11,6 @@ from typer import Argument, Option, Typer, echo
 from rprime.commands.exit_status import refuse, refusing, say
 
 if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
-
     from rprime.auth.keys import ApiKey
 
 app = Typer(no_args_is_help=True, help="Make, list and revoke the keys of the service.")
@@ -40,6 +38,8 @@ def create(
     name: Annotated[str, Option(help="What the key is for.")] = "",
 ) -> None:
     """Make a key and print it: this once, since only its hash is kept."""
+    import structlog
+
     from rprime.auth import keys
     from rprime.schemas.provenance import Name
     from rprime.server import logs
@@ -54,7 +54,7 @@ def create(
     with refusing(keys.KeyFileError):
         key, token = keys.create(file, scopes, project=project, lasts=lasts, name=name)
     echo(token)
-    _log(file, key).info("key_created")
+    structlog.get_logger().info("key_created", **_described(file, key))
 
 
 @app.command("list")
@@ -80,6 +80,8 @@ def revoke(
     file: File,
 ) -> None:
     """Revoke a key for good: a service refuses it from its next request on."""
+    import structlog
+
     from rprime.auth import keys
     from rprime.server import logs
 
@@ -92,18 +94,14 @@ def revoke(
     if revoked is None:
         say(f"key {key_id} was revoked before")
     else:
-        _log(file, revoked).info("key_revoked")
+        structlog.get_logger().info("key_revoked", **_described(file, revoked))
 
 
-def _log(file: Path, key: "ApiKey") -> "FilteringBoundLogger":
-    """Return the log of who changes which key; its name may name people."""
-    import structlog
-
+def _described(file: Path, key: "ApiKey") -> dict[str, Any]:
+    """Say who changed which key; its name may name people."""
     described = key.model_dump(mode="json", include={"scopes", "project", "expires"})
     user = os.environ.get("SUDO_USER") or os.environ.get("USER")
-    changed = {"key": key.id, **described, "file": str(file), "uid": os.getuid(), "user": user}
-    log: FilteringBoundLogger = structlog.get_logger().bind(**changed)
-    return log
+    return {"key": key.id, **described, "file": str(file), "uid": os.getuid(), "user": user}
 
 
 def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
