@@ -251,13 +251,15 @@ def resident(process: int, field: str) -> int:
 def most_together(process: int, done: Event) -> int:
     """Watch the bytes of a process and of those that it started until done; return the most.
 
-    The peaks of the single processes add up to a third more, as they do not coincide.
+    The peaks of the single processes add up to a third more, as they do not coincide. So does a sum
+    that is read while one process frees what another takes; hence two in a row must be as large.
     """
-    most = 0
+    most = before = 0
     while not done.wait(0.002):
         # A worker may end while it is looked at.
         with suppress(FileNotFoundError, ProcessLookupError):
-            most = max(most, resident(process, "VmRSS"))
+            now = resident(process, "VmRSS")
+            most, before = max(most, min(before, now)), now
     return most
 
 
