@@ -244,12 +244,14 @@ def send(port: int, bomb: Bomb) -> tuple[int, float, bytes]:
 
 
 def resident(process: int, field: str) -> int:
-    """Bytes of a process and of those that it started: `VmRSS`, or its peak, `VmHWM`."""
+    """Bytes of a process and of those that it started: `VmRSS`, its peak `VmHWM`, or `RssAnon`."""
     return sum(_memory(one, field) for one in _family(process))
 
 
 def most_together(process: int, done: Event) -> int:
-    """Watch the bytes of a process and of those that it started until done; return the most.
+    """Watch the own memory of a process and of those that it started; return the most until done.
+
+    The pages of libraries are left out: all processes share these, and each would count them.
 
     The peaks of the single processes add up to a third more, as they do not coincide. So does a sum
     that is read while one process frees what another takes; hence two in a row must be as large.
@@ -258,7 +260,7 @@ def most_together(process: int, done: Event) -> int:
     while not done.wait(0.002):
         # A worker may end while it is looked at.
         with suppress(FileNotFoundError, ProcessLookupError):
-            now = resident(process, "VmRSS")
+            now = resident(process, "RssAnon")
             most, before = max(most, min(before, now)), now
     return most
 
