@@ -14,8 +14,7 @@ from scipy import stats
 
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates.gate import run_gate
-from rprime.core.gates.multiplicity import holm
-from rprime.core.gates.result import GateResult, Result
+from rprime.core.gates.results import GateResult, Result, number
 from rprime.core.gates.rules import (
     POLICIES,
     Effect,
@@ -28,8 +27,8 @@ from rprime.core.gates.rules import (
     check_gate,
     mistakes,
 )
-from rprime.core.gates.sentences import number
 from rprime.core.items import Items
+from rprime.core.multiplicity import holm
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
 from tests.core.comparison_sides import JOINT, PAIRED, paper_side, side_of, sides_of

@@ -10,14 +10,12 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import TANGO, Difference
-from rprime.core.gates.draft import Rows, draft_of
+from rprime.core.gates.evidence import Rows, draft_of
 from rprime.core.gates.lint import GateLint, lint
-from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
-from rprime.core.gates.rule_tests import RuleTests, plan_of
-from rprime.core.gates.rules import Gate, Rule, RuleError
-from rprime.core.gates.sentences import number
-from rprime.core.gates.simulated_gate import LintError
-from rprime.core.gates.verdict import VerdictCode, decide
+from rprime.core.gates.results import number
+from rprime.core.gates.rules import Gate, Rule, RuleError, VerdictCode
+from rprime.core.gates.simulation import LintError, SimulatedPredictions, UnchangedModel
+from rprime.core.gates.verdict import RuleTests, decide, plan_of
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
@@ -109,7 +107,7 @@ def test_every_result_has_its_line_in_order() -> None:
 def test_chunks_of_replicates_do_not_change_what_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("rprime.core.gates.table_lint.CHUNK", 100 * 7)
+    monkeypatch.setattr("rprime.core.gates.simulation.CHUNK", 100 * 7)
     found = linted(drop(0.02, test="none"), even(0.94), "unpaired", replicates=500)
     assert 0.7 < found.false_fail_rate < 0.95
     assert found.false_fail_rate * 500 == pytest.approx(round(found.false_fail_rate * 500))

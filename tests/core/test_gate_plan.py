@@ -1,25 +1,19 @@
 """Plan: as many items as it says make a gate pass an unchanged model and find a drop."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
-from rprime.core.comparison.compare import compare
-from rprime.core.gates.gate import run_gate
 from rprime.core.gates.lint import lint
 from rprime.core.gates.plan import ItemPlan, plan_items
 from rprime.core.gates.rules import Gate, Rule
-from rprime.core.gates.simulated_gate import LintError
-from rprime.core.options import Options
+from rprime.core.gates.simulation import LintError
 from rprime.core.populations.population import Population
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names
-from tests.core.gate_cases import TODAY, drop, floor, gate_of, tabled
+from tests.core.gate_cases import drop, floor, gate_of, tabled
 from tests.core.test_gate_lint import even
-from tests.core.test_gate_score_lint import scored
 
 
 def planned(gate: Gate, counts: Array, found: float | None = None) -> ItemPlan:
@@ -148,49 +142,6 @@ def test_a_gate_without_rules_never_passes() -> None:
     assert found.advice == ("The gate has no rules: it never passes.",)
 
 
-def passes(gate: Gate, n: int, builds: int = 30) -> float:
-    """Share of passes between two models of the same law, each on a test set of its own."""
-    options, verdicts = Options(indices=gate.indices), []
-    for seed in range(builds):
-        ours, theirs = (replace(scored(n, 100 + 2 * seed + i), items=None) for i in (0, 1))
-        found = compare(ours, theirs, options, attributed=())
-        verdicts.append(run_gate(gate, ours, found, options, today=TODAY).verdict)
-    return verdicts.count("pass") / builds
-
-
-def test_the_items_that_rules_about_scores_need() -> None:
-    gate = gate_of(drop(0.05, index="macro_roc_auc", classes=None))
-    found = plan_items(gate, scored(200, 3), pairing="unpaired", drop=0.1)
-    low, high = found.for_passing_interval
-    assert found.for_passing is not None
-    assert low is not None
-    assert high is not None
-    assert low <= found.for_passing <= high
-    assert passes(gate, round(1.3 * found.for_passing)) >= 0.8
-    assert passes(gate, found.for_passing // 2) <= 0.8
-
-
-def test_the_class_whose_scores_need_items_is_named() -> None:
-    gate = gate_of(drop(0.02, index="roc_auc", classes=("1",)), drop(0.04, index="recall"))
-    found = plan_items(gate, scored(300, 3), drop=0.06)
-    assert all(part.needed is not None and part.needed > part.items for part in found.classes)
-    assert found.for_finding is not None
-    assert found.for_finding > 300
-
-
-def test_few_paired_items_are_checked_by_real_tests() -> None:
-    # Tango's limit of no change at n items is 2.7 / (n + 2.7): fewer than 42 cannot show .06.
-    gate = gate_of(drop(0.06, index="top_k_accuracy", classes=None))
-    found = plan_items(gate, scored(200, 3))
-    assert found.for_passing is not None
-    assert found.for_passing > 42
-
-
 def test_a_table_of_too_many_classes_cannot_be_planned() -> None:
     with pytest.raises(LintError, match="300 replicates of at most 668 classes"):
         planned(gate_of(drop(0.1)), np.eye(700))
-
-
-def test_scores_cannot_be_planned_from_a_table() -> None:
-    with pytest.raises(LintError, match="items with scores"):
-        planned(gate_of(drop(0.1, index="roc_auc")), even(0.9, 50, k=3))

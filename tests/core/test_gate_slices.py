@@ -10,10 +10,10 @@ from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates.lint import GateLint, lint
-from rprime.core.gates.multiplicity import holm
 from rprime.core.gates.plan import plan_items
 from rprime.core.gates.rules import Rule, RuleError
-from rprime.core.gates.simulated_gate import LintError
+from rprime.core.gates.simulation import LintError
+from rprime.core.multiplicity import holm
 from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names, side_of

@@ -22,8 +22,7 @@ from rprime.core.comparison.paired_proportions import (
     tango_z,
 )
 from rprime.core.counts import CountRow
-from rprime.core.gates.rule_tests import distance_found
-from rprime.core.intervals.proportions import binomial_tail_p, normal_quantile
+from rprime.core.intervals.proportions import binomial_tail_p, distance_found, normal_quantile
 from rprime.core.items import Items
 from tests.core.comparison_sides import bracket, p_fail, p_pass
 

@@ -10,7 +10,6 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, REASONS, TANGO
-from rprime.core.gates.sliced import compare_slice
 from rprime.core.options import Options
 from rprime.core.slices.changes import (
     LOWER,
@@ -21,6 +20,7 @@ from rprime.core.slices.changes import (
     SliceChanges,
     slice_changes,
 )
+from rprime.core.slices.sides import compare_slice
 from rprime.core.slices.slices import SliceColumn, Slices
 from tests.core.comparison_sides import side_of
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rprime.core.gates.multiplicity import holm
+from rprime.core.multiplicity import holm
 from rprime.core.slices.finding import NEAR, Finder, TooManyCellsError
 from rprime.core.slices.search import SearchOptions, hypergeometric_tail_p, search_slices
 from rprime.core.slices.slices import SliceColumn

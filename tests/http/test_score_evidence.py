@@ -270,26 +270,6 @@ def test_two_sides_with_scores_are_compared(client: httpx.Client) -> None:
     assert found["overall"]["log_loss"]["interval"] is not None
 
 
-def test_a_gate_on_scores_is_not_linted_with_a_table(client: httpx.Client) -> None:
-    gates = {"rules": [{"index": "macro_roc_auc", "max_drop": 0.02}]}
-    body = {"gates": gates, "confusion_matrix": [[90, 6], [8, 85]]}
-    answer = client.post("/v1/gates/lint", json=body)
-    assert answer.status_code == 422
-    assert answer.json()["errors"][0]["code"] == "not_for_lint"
-
-
-def test_a_gate_on_scores_is_planned_with_items(client: httpx.Client) -> None:
-    gates = {"rules": [{"index": "log_loss", "max_gain": 0.2}]}
-    body = {"gates": gates, "y_true": TRUE * 10, "y_score": ROWS * 10}
-    answer = client.post("/v1/gates/plan", json=body)
-    assert answer.status_code == 200
-    assert answer.json()["for_passing"] > 0
-    table = client.post(
-        "/v1/gates/plan", json={"gates": gates, "confusion_matrix": [[9, 1], [1, 9]]}
-    )
-    assert table.json()["errors"][0]["code"] == "not_for_lint"
-
-
 def test_the_catalog_says_which_indices_need_scores(client: httpx.Client) -> None:
     entry = client.get("/v1/indices/class/roc_auc").json()
     assert entry["scores"] is True

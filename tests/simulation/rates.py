@@ -7,7 +7,7 @@ import numpy as np
 
 from rprime.core.comparison.compare import compare
 from rprime.core.gates.gate import run_gate
-from rprime.core.gates.result import GateResult
+from rprime.core.gates.results import GateResult
 from rprime.core.gates.rules import Gate
 from rprime.core.options import Options
 from tests.simulation.pairs import Pair

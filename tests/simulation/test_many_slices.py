@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rprime.core.gates.estimate import Estimate
-from rprime.core.gates.gap import GapLimits
+from rprime.core.gates.evidence import GapLimits
 from rprime.core.gates.rules import Gate, Rule
-from rprime.core.gates.simulated_gate import VerdictCounts
-from rprime.core.gates.table_lint import LintRun
+from rprime.core.gates.simulation import LintRun, VerdictCounts
+from rprime.core.gates.targets import Estimate
 from rprime.core.gates.verdict import GateVerdictCode
 from rprime.core.options import Options
 from rprime.core.selection import select

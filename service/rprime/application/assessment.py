@@ -9,14 +9,15 @@ from rprime.application.population import check_baseline
 from rprime.core.comparison.alignment import Side, estimate_together
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.estimates import Estimates
+from rprime.core.gates.evidence import MOST_JUDGED, too_many
 from rprime.core.gates.gate import run_gate
-from rprime.core.gates.result import GateResult
+from rprime.core.gates.results import GateResult
 from rprime.core.gates.rules import Gate
-from rprime.core.gates.sliced import MOST_JUDGED, Slice, too_many
 from rprime.core.options import Options
 from rprime.core.selection import DEFAULT_KEYS, default_keys
 from rprime.core.slices.changes import slice_changes
 from rprime.core.slices.evaluation import asked_indices
+from rprime.core.slices.slices import Slice
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import refuse

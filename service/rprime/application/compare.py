@@ -11,8 +11,9 @@ from rprime.application.assessment import Assessment, side_of
 from rprime.application.population import refuse_evidence
 from rprime.application.stored_options import comparison_options, stored_prevalence_of
 from rprime.core.comparison.alignment import Side, comparability
-from rprime.core.gates.sliced import Slice, side_of_slice, sides_of_slice
 from rprime.core.populations.population import Population
+from rprime.core.slices.sides import side_of_slice, sides_of_slice
+from rprime.core.slices.slices import Slice
 from rprime.core.suggestions import nearest_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence

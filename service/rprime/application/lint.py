@@ -11,7 +11,7 @@ from rprime.application.population import population_of
 from rprime.application.request import gate_of, read_members
 from rprime.core.gates.lint import GateLint, lint
 from rprime.core.gates.plan import ItemPlan, plan_items
-from rprime.core.gates.simulated_gate import LintError
+from rprime.core.gates.simulation import LintError
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
 from rprime.evidence import Evidence

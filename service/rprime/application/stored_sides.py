@@ -9,7 +9,7 @@ import orjson
 from rprime.application.assessment import Assessment, BaselineSide
 from rprime.application.stored_options import stored_prevalence_of
 from rprime.core.comparison.alignment import Side
-from rprime.core.gates.sliced import Slice
+from rprime.core.slices.slices import Slice
 from rprime.problems.problem import Problem, Violation, pointer, refuse
 from rprime.store import EvaluationMissingError, Store, StoredEvaluation, is_id
 from rprime.store.baselines import BaselineNotFoundError, BaselineQuery, Candidate

@@ -125,7 +125,7 @@ def _simulating(
 
 
 def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
-    """Return the table; the items where they have scores, or what a simulation must refuse."""
+    """Return the table; the items where a simulation must refuse them."""
     from rprime.application.assessment import side_of
     from rprime.commands.payload import spelled_side
     from rprime.core.cells import DenseCells
@@ -137,7 +137,7 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
         refuse(f"{len(evidence.labels):,} classes are too many for a simulation")
     side = side_of(evidence, None)
     omitted = evidence.table.has_omissions
-    if side.items is not None and (evidence.scores is not None or omitted or not side.counts_once):
+    if side.items is not None and (omitted or not side.counts_once):
         return spelled_side(side)
     given: dict[str, Any] = {"confusion_matrix": cells.counts, "labels": evidence.labels}
     for name in ("unclassified", "spurious"):

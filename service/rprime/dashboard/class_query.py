@@ -8,7 +8,7 @@ import orjson
 from fastapi import Request
 from pydantic import Field
 
-from rprime.core.gates.sliced import Slice
+from rprime.core.slices.slices import Slice
 from rprime.report.class_selection import ClassSelection
 from rprime.schemas.history import Narrowed, Query
 from rprime.schemas.population import Prevalence, SliceWanted

@@ -27,7 +27,7 @@ from rprime.store import (
 )
 
 if TYPE_CHECKING:
-    from rprime.core.gates.result import GateVerdict
+    from rprime.core.gates.results import GateVerdict
 
 HEADLINES = ("r_prime", "macro_f1", "kappa")
 """Overall indices that a list shows of every evaluation."""

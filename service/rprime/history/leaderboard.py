@@ -13,11 +13,12 @@ from rprime.application.stored_sides import side_of_stored
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
-from rprime.core.gates.multiplicity import holm
-from rprime.core.gates.sliced import Slice, side_of_slice
+from rprime.core.multiplicity import holm
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
 from rprime.core.quantities import plural
+from rprime.core.slices.sides import side_of_slice
+from rprime.core.slices.slices import Slice
 from rprime.history.series import Measured, Point
 from rprime.problems.problem import refuse
 from rprime.schemas.history import LeaderboardQuery

@@ -12,13 +12,12 @@ from rprime.application.stored_options import read_options, with_options
 from rprime.application.stored_sides import extras_of
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation, evaluate
-from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.evaluation import evaluate_slices
-from rprime.core.slices.slices import SliceName, Slices
+from rprime.core.slices.slices import Slice, SliceName, Slices
 from rprime.core.suggestions import nearest_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.pending_evaluation import metadata_members, store_warnings

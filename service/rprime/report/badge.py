@@ -5,7 +5,7 @@ from html import escape
 
 import orjson
 
-from rprime.core.gates.result import GateVerdict
+from rprime.core.gates.results import GateVerdict
 from rprime.core.index import Index
 from rprime.report.decimals import decimal
 from rprime.report.names import clipped, shown

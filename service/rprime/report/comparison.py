@@ -13,7 +13,7 @@ from rprime.core.comparison.attribution import Attribution, CellChanges
 from rprime.core.comparison.compare import Comparison
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift
-from rprime.core.gates.result import GateResult, Result
+from rprime.core.gates.results import GateResult, Result
 from rprime.core.slices.changes import SliceChanges
 
 Json = dict[str, Any]

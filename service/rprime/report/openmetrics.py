@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import get_args
 
-from rprime.core.gates.result import GateVerdict
+from rprime.core.gates.results import GateVerdict
 from rprime.report.decimals import fixed
 from rprime.report.measures import Measure, MeasureColumns, Measures
 from rprime.report.names import shown

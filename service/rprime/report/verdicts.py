@@ -6,9 +6,8 @@ from operator import itemgetter
 from typing import Literal
 
 from rprime.core.catalog import find
-from rprime.core.gates.result import GateVerdict
+from rprime.core.gates.results import CAUSES, PASSED, GateVerdict
 from rprime.core.gates.rules import Effect
-from rprime.core.gates.sentences import CAUSES, PASSED
 from rprime.core.quantities import plural
 from rprime.report.decimals import percent, signed
 from rprime.report.names import isolated, shown

@@ -9,7 +9,7 @@ from rprime import __version__
 from rprime.auth.access import check_project, requires
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.families.averages import AVERAGES
-from rprime.core.gates.sliced import Slice
+from rprime.core.slices.slices import Slice
 from rprime.history.series import filters_of
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import NO_PROJECT, Problem, refuse, responses

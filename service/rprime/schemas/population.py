@@ -16,7 +16,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from rprime.core.gates.sliced import Slice
+from rprime.core.slices.slices import Slice
 from rprime.schemas.fields import Absent, Answer, IntegerLabel, Request, optional
 
 MOST_SHARES = 10_000

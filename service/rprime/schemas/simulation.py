@@ -12,7 +12,7 @@ from rprime.schemas.request import EvidenceRest
 
 _FAILING = "Share of runs that fail an unchanged model, 0 to 1."
 _OTHERS = "As other test sets of this size, drawn from the table, would say; null as above."
-_RATES = "On other test sets of this size, drawn from the table; null for rules about scores."
+_RATES = "On other test sets of this size, drawn from the table."
 _DISCORDANCE = "Share of the items that only one of the two models got right; null if unpaired."
 
 

@@ -9,10 +9,9 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, text
 
-from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
-from rprime.core.slices.slices import SliceName, Slices
+from rprime.core.slices.slices import Slice, SliceName, Slices
 from rprime.store import ids, packing, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.errors import StoreDamagedError, decoding

@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
-from rprime.core.slices.slices import Slices
+from rprime.core.slices.slices import Slice, Slices
 from rprime.core.table import ConfusionTable
 from rprime.store import ids
 

@@ -13,7 +13,7 @@ import orjson
 from sqlalchemy import Connection, Row, select
 
 from rprime.core.cells import SparseCells
-from rprime.core.gates.result import GateVerdict
+from rprime.core.gates.results import GateVerdict
 from rprime.core.items import Items, table_of
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable, coordinates

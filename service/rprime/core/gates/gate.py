@@ -12,25 +12,30 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison
-from rprime.core.gates.draft import Draft
-from rprime.core.gates.evidence import GateCandidate, gather_evidence
-from rprime.core.gates.multiplicity import Block
-from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
-from rprime.core.gates.rule_tests import RuleTests, distance_found
-from rprime.core.gates.rules import Gate, Waiver, check_gate
-from rprime.core.gates.sentences import gate_sentence, named, number, sentence
-from rprime.core.gates.verdict import (
+from rprime.core.gates.evidence import Draft, GateCandidate, gather_evidence
+from rprime.core.gates.results import (
+    GateResult,
+    GateVerdict,
+    Result,
+    Verdict,
+    gate_sentence,
+    named,
+    number,
+    sentence,
+)
+from rprime.core.gates.rules import (
     EFFECTS,
     JUDGED,
     Against,
     Codes,
-    Decisions,
-    Plan,
+    Gate,
     VerdictCode,
-    conclude,
-    decide,
-    effects,
+    Waiver,
+    check_gate,
 )
+from rprime.core.gates.verdict import Decisions, Plan, RuleTests, conclude, decide, effects, plan_of
+from rprime.core.intervals.proportions import distance_found
+from rprime.core.multiplicity import Block
 from rprime.core.options import Options
 from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
@@ -83,7 +88,8 @@ def run_gate(
     unjudged: tuple[Warning, ...] = ()
     if gate.rules:
         side = GateCandidate(candidate, comparisons, options, gate.indices)
-        run = GateRun.of(gather_evidence(gate, side), comparisons, today)
+        drafts = gather_evidence(gate, side)
+        run = GateRun.of(RuleTests(drafts, plan_of(gate, drafts)), comparisons, today)
         verdict = GATE_VERDICTS[int(conclude(run.decisions, run.effects, run.plan))]
         results = tuple(run.results())
         unjudged = tuple(_omission_warnings(gate, candidate))

@@ -1,20 +1,175 @@
 """Lint a gate: how often it fails an unchanged model, and which changes it detects."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
-from rprime.core.gates.advice import RuleLint, advise
-from rprime.core.gates.rules import Gate, check_gate
-from rprime.core.gates.score_lint import MOST_REPLICATES, NormalGate, ScoredModel
-from rprime.core.gates.simulated_gate import ENDS, OtherSets, SimulatedGate, VerdictCounts
-from rprime.core.gates.table_lint import LintRun
-from rprime.core.gates.verdict import GateVerdictCode
+from rprime.core.gates.results import number
+from rprime.core.gates.rules import Gate, Rule, check_gate
+from rprime.core.gates.simulation import ENDS, LintRun, OtherSets, VerdictCounts, without_scores
+from rprime.core.gates.verdict import GateVerdictCode, Plan
 from rprime.core.populations.population import Population
+from rprime.core.quantities import plural
+
+OFTEN = 0.01
+"""Largest share of unchanged models that may fail without advice."""
+RARELY = 0.8
+"""Share of unchanged models that should pass a mandatory rule."""
+MILDER = {"min_value": "a lower limit", "max_value": "a higher limit"}
+"""What makes a rule easier to pass, by its kind; else a larger limit."""
+MOST_NAMED = 5
+"""Most classes named one by one for a rule."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleLint:
+    """What a rule would do to an unchanged model, for one class or slice or overall.
+
+    Parameters
+    ----------
+    false_fail_rate, inconclusive_rate
+        Shares of the replicates; every fail counts, whatever its effect.
+    detectable_drop
+        Change of the value at which the rule fails in 80 % of runs, if nothing else got worse;
+        None where no possible change is detected that often.
+    detectable_interval
+        The same on 95 % of other test sets of this size.
+    """
+
+    id: str
+    class_: str | None
+    slice: dict[str, str] | None
+    items: int
+    false_fail_rate: float
+    inconclusive_rate: float
+    detectable_drop: float | None
+    detectable_interval: tuple[float | None, float | None]
+
+    @property
+    def name(self) -> str:
+        """The class and the slice, as a subject of a sentence; empty for an overall index."""
+        parts = [] if self.class_ is None else [f"class `{self.class_}`"]
+        named = [f"`{column}={value}`" for column, value in (self.slice or {}).items()]
+        return " of ".join(parts + ([f"slice {', '.join(named)}"] if named else []))
+
+
+def assumed(gate: Gate, discordant: float | None) -> Iterator[str]:
+    """Say what a simulation assumes: the share of the items that only one model gets right."""
+    if discordant is not None and any(rule.compares for rule in gate.rules):
+        yield (
+            f"It is assumed that on {percent(discordant)} of the items only one of candidate and "
+            "baseline is right: state the share that you know as `discordance`."
+        )
+    if gaps := [rule.name for rule in gate.rules if rule.kind == "max_gap"]:
+        yield (
+            f"The drop of {', '.join(gaps)} is one of the slice that is worst now: a better slice "
+            "must fall further."
+        )
+
+
+def advise(
+    plan: Plan,
+    rules: Sequence[RuleLint],
+    gate_rates: FloatArray,
+    total: float,
+    discordant: float | None,
+) -> Iterator[str]:
+    """Explain the rates in sentences, first of the gate, then of its rules.
+
+    `gate_rates` are the shares of the gate's verdicts by `GateVerdictCode`, shape (3, runs): those
+    on the own table, then those on other ones. `discordant` is as for `assumed`.
+    """
+    fail, open_ = gate_rates[[GateVerdictCode.fail, GateVerdictCode.inconclusive]].tolist()
+    yield (
+        f"An unchanged model fails this gate in {percent(fail[0])} of runs, and leaves it "
+        f"inconclusive in {percent(open_[0])}."
+    )
+    if len(open_) > 1:
+        yield (
+            f"The {plural(total, 'item', 'are')} a sample: on other test sets of this size it "
+            f"would fail in {_span(fail)} and end inconclusive in {_span(open_)} of runs."
+        )
+    yield from assumed(plan.gate, discordant)
+    for rule in plan.gate.rules:
+        own = [r for r, owner in zip(rules, plan.rules, strict=True) if owner is rule]
+        yield from _rate_advice(rule, own)
+        yield from _detectability_advice(rule, own)
+
+
+def _rate_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
+    if rule.kind == "min_gain":
+        yield f"Rule {rule.name} demands a gain, so an unchanged model does not pass it."
+        return
+    worst = max(rules, key=lambda r: r.false_fail_rate)
+    share, milder = percent(worst.false_fail_rate), MILDER.get(rule.kind, "a larger limit")
+    if worst.false_fail_rate > OFTEN and rule.test == "none":
+        yield (
+            f"Rule {rule.name} compares point values: noise alone makes {worst.name or 'it'} fail "
+            f'in {share} of runs of an unchanged model. Use `test: "auto"`, or {milder}.'
+        )
+    elif worst.false_fail_rate > OFTEN:
+        where = f" for {worst.name}" if worst.name else ""
+        yield f"Rule {rule.name} fails an unchanged model{where} in {share} of runs."
+    worst = max(rules, key=lambda r: r.inconclusive_rate)
+    if rule.mandatory and worst.inconclusive_rate > 1 - RARELY:
+        policy = ' or `policy: "suspects_undecided"`' if rule.knows_suspects else ""
+        yield (
+            f"Rule {rule.name} must pass, but {worst.name or 'it'} stays inconclusive in "
+            f"{percent(worst.inconclusive_rate)} of runs of an unchanged model: take {milder}"
+            f"{', more items' if policy else ' or more items'}{policy}."
+        )
+    best = min(rules, key=lambda r: r.inconclusive_rate)
+    if not rule.decides_by.startswith("suspects") or worst.inconclusive_rate <= 1 - RARELY:
+        return
+    what = "class" if rule.slices is None else "result"
+    if best.inconclusive_rate > 1 - RARELY:
+        yield (
+            f"Rule {rule.name} needs a {what} that passes, but even {best.name or 'the best one'} "
+            f"is undecided in {percent(best.inconclusive_rate)} of runs of an unchanged model: "
+            f"take {milder} or more items."
+        )
+    else:
+        yield (
+            f"Rule {rule.name} leaves {worst.name or 'it'} undecided in "
+            f"{percent(worst.inconclusive_rate)} of runs, and passes all the same if another "
+            f'{what} passes: its policy is "{rule.decides_by}".'
+        )
+
+
+def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
+    # Twice the limit of a change; a bound or a gain says nothing about useful distances.
+    most = 2 * rule.limit if rule.knows_suspects else float("inf")
+    blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > most]
+    blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
+    worse = "drop" if rule.guards_below else "rise"
+    for result in blind[:MOST_NAMED]:
+        subject = result.name or "the test set"
+        subject = subject[0].upper() + subject[1:]
+        items = plural(result.items, "item") if result.items else "no items"
+        found = f"finds no {worse} in 80 % of runs, however large"
+        if result.detectable_drop is not None:
+            drop = number(result.detectable_drop)
+            found = f"finds a {worse} of {drop} in 80 % of runs, and smaller ones less often"
+        yield f"{subject} has {items}: rule {rule.name} {found}."
+    if (more := len(blind) - MOST_NAMED) > 0:
+        others = plural(more, "more class" if rule.slices is None else "more result")
+        yield f"The same applies to {others} of rule {rule.name}, not named here."
+
+
+def percent(share: float) -> str:
+    """Write a share, to a hundredth of a percent."""
+    return f"{number(round(100 * share, 2))} %"
+
+
+def _span(shares: Sequence[float]) -> str:
+    """Write the range of shares, or the one that all have."""
+    low, high = percent(min(shares)), percent(max(shares))
+    return low if low == high else f"{low} to {high}"
+
 
 FEWER = 4
 """Other tables are simulated in so many times fewer replicates."""
@@ -26,7 +181,7 @@ class GateLint:
 
     Intervals are from the lowest to the highest share on this table and on two others drawn from
     it: those of 200 on which the gate passes about most and least easily, without 2.5 % of them at
-    each end. None for rules about scores.
+    each end.
 
     `discordance` is the expected share of discordant items, smaller than asked for where the
     classes allow no more; None for models on test sets of their own.
@@ -34,8 +189,8 @@ class GateLint:
 
     false_fail_rate: float = 0.0
     inconclusive_rate: float = 0.0
-    false_fail_interval: tuple[float, float] | None = (0.0, 0.0)
-    inconclusive_interval: tuple[float, float] | None = (0.0, 0.0)
+    false_fail_interval: tuple[float, float] = (0.0, 0.0)
+    inconclusive_interval: tuple[float, float] = (0.0, 0.0)
     discordance: float | None = None
     rules: tuple[RuleLint, ...] = ()
     advice: tuple[str, ...]
@@ -58,37 +213,31 @@ def lint(
     gate
         The simulation ignores its waivers.
     side
-        A single table of whole numbers without unclassified and spurious items; or, if a rule is
-        about scores, items with their scores, which are then drawn anew. Each slice is drawn on
-        its own: results of slices that share items are more alike than that, so that real rates of
-        failure are lower.
+        A single table of whole numbers without unclassified and spurious items. Each slice is
+        drawn on its own: results of slices that share items are more alike than that, so that real
+        rates of failure are lower.
     pairing
         Whether the gate will get the predictions of each item, or two tables.
     discordance
         If paired: share of the items of each class that only one of the models predicts correctly,
-        as far as the class allows. Of scores, the new model gives so many items of a class the
-        scores of other items of it.
+        as far as the class allows.
     replicates, seed
         Size and seed of the simulation; the same seed gives the same answer. It is smaller where
-        there are many slices, and with scores. Two more tables are simulated, in a quarter of the
+        there are many slices. Two more tables are simulated, in a quarter of the
         replicates. The cost grows with replicates x k^2: for 2000 replicates 0.1 to 0.4 s with 10
         classes, 2 to 4 s with 100.
     population
-        What the rules are about, given by the prevalence of the classes; None: the items. Not for
-        rules about scores.
+        What the rules are about, given by the prevalence of the classes; None: the items.
 
     Raises
     ------
     RuleError
         If the catalog cannot answer a rule.
     LintError
-        If the table, or the items, cannot be drawn from.
+        If the table cannot be drawn from, or every rule is about scores.
     """
     check_gate(gate)
-    if gate.scored:
-        model = ScoredModel.of(gate, side, pairing=pairing, discordance=discordance)
-        normal = NormalGate.of(model, min(replicates, MOST_REPLICATES), seed)
-        return _lint(normal, [normal.drawn], normal.others(seed), normal.items[0])
+    gate, unsimulated = without_scores(gate)
     run = LintRun.of(
         gate, side, replicates, pairing=pairing, discordance=discordance, population=population
     )
@@ -97,33 +246,30 @@ def lint(
     replicates, others = run.fewer(replicates), run.others(seed)
     fewer = max(replicates // FEWER, 1)
     counted = [other.counted(fewer, seed) for other in others.ends(others.chances)]
-    return _lint(run, [run.counted(replicates, seed), *counted], others, run.tests.items)
+    report = _lint(run, [run.counted(replicates, seed), *counted], others)
+    return replace(report, advice=(*unsimulated, *report.advice))
 
 
-def _lint(
-    run: SimulatedGate, counted: Sequence[VerdictCounts], others: OtherSets, items: FloatArray
-) -> GateLint:
-    """Report the verdicts on the own test set, and on others if there are some."""
+def _lint(run: LintRun, counted: Sequence[VerdictCounts], others: OtherSets) -> GateLint:
+    """Report the verdicts on the own test set and on others."""
     rates = np.array([one.rate(one.gate) for one in counted])
     low, high = rates.min(0).tolist(), rates.max(0).tolist()
-    several, fail, open_ = len(counted) > 1, GateVerdictCode.fail, GateVerdictCode.inconclusive
-    rules = tuple(_rule_lints(run, counted[0], others, items))
+    fail, open_ = GateVerdictCode.fail, GateVerdictCode.inconclusive
+    rules = tuple(_rule_lints(run, counted[0], others))
     return GateLint(
         false_fail_rate=float(rates[0, fail]),
         inconclusive_rate=float(rates[0, open_]),
-        false_fail_interval=(low[fail], high[fail]) if several else None,
-        inconclusive_interval=(low[open_], high[open_]) if several else None,
+        false_fail_interval=(low[fail], high[fail]),
+        inconclusive_interval=(low[open_], high[open_]),
         discordance=run.discordant,
         rules=rules,
         advice=tuple(advise(run.plan, rules, rates.T, float(run.support.sum()), run.discordant)),
     )
 
 
-def _rule_lints(
-    run: SimulatedGate, counted: VerdictCounts, others: OtherSets, items: FloatArray
-) -> Iterator[RuleLint]:
+def _rule_lints(run: LintRun, counted: VerdictCounts, others: OtherSets) -> Iterator[RuleLint]:
     """Yield the rates of every result, its items, shape (m,), and the drop that it detects."""
-    plan, own = run.plan, run.detectable()
+    plan, own, items = run.plan, run.detectable(), run.tests.items
     failed, undecided = counted.rate(counted.failed), counted.rate(counted.inconclusive)
     # A table without errors lies outside of most that are drawn.
     here = np.nan_to_num(own, nan=np.inf)

@@ -1,9 +1,8 @@
 """Plan a test set: how many items until a gate passes an unchanged model and finds a drop."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -11,20 +10,20 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
 from rprime.core.counts import CountRow
-from rprime.core.gates.advice import MOST_NAMED, assumed, percent
-from rprime.core.gates.draft import Rows
-from rprime.core.gates.rule_tests import POWER
-from rprime.core.gates.rules import Gate, Rule, check_gate
-from rprime.core.gates.score_lint import DRAWS, LEAST_SIZE, PASSES, STEP, NormalGate, ScoredModel
-from rprime.core.gates.simulated_gate import LintError, SimulatedGate
-from rprime.core.gates.sliced import Slice, chosen
-from rprime.core.gates.table_lint import LintRun
-from rprime.core.gates.verdict import GateVerdictCode, VerdictCode
+from rprime.core.gates.evidence import Rows, chosen
+from rprime.core.gates.lint import MOST_NAMED, assumed, percent
+from rprime.core.gates.rules import Gate, Rule, VerdictCode, check_gate
+from rprime.core.gates.simulation import LintError, LintRun, without_scores
+from rprime.core.gates.verdict import GateVerdictCode
+from rprime.core.intervals.proportions import POWER
 from rprime.core.populations.population import Population
 from rprime.core.quantities import plural
+from rprime.core.slices.slices import Slice
 
 _Result = tuple[str, str | None, Slice | None]
-FACTORS = LEAST_SIZE * STEP ** np.arange(57.0)
+PASSES = 0.9
+"""Share of unchanged models that a planned test set should let pass."""
+FACTORS = 2 ** (np.arange(57.0) / 4 - 4)
 """Sizes of the test set, relative to the table: from a sixteenth to a thousandfold."""
 CLEAR = 0.099
 """How far a quarter of the replicates must be from `PASSES` to decide: three standard errors."""
@@ -105,31 +104,21 @@ def plan_items(
     -----
     A rule about classes is about those with `min_items` in the table, at all sizes.
 
-    Sizes are tried in steps of a fourth root of 2. With rules about scores the tests of drawn test
-    sets are scaled to each size by the normal law (see `NormalGate`), and real tests near the size
-    that it finds decide which one lets an unchanged model pass.
+    Sizes are tried in steps of a fourth root of 2.
     """
     check_gate(gate)
     _check_drop(gate, drop)
-    if gate.scored:
-        model = ScoredModel.of(gate, side, pairing=pairing, discordance=discordance)
-        normal = NormalGate.of(model, DRAWS, seed)
-        return _planned(normal, drop, replicates, seed, partial(model.checked, seed=seed))
+    gate, unsimulated = without_scores(gate)
     gate = replace(gate, rules=tuple(_about_classes(rule, side) for rule in gate.rules))
     run = LintRun.of(
         gate, side, replicates, pairing=pairing, discordance=discordance, population=population
     )
-    return _planned(run, drop, run.fewer(replicates), seed)
+    report = _planned(run, drop, run.fewer(replicates), seed)
+    return replace(report, advice=(*unsimulated, *report.advice))
 
 
-def _planned(
-    run: SimulatedGate,
-    drop: float | None,
-    replicates: int,
-    seed: int,
-    checked: Callable[[float], float] = float,
-) -> ItemPlan:
-    """Plan the items, and correct the sizes for passing like that on the own test set."""
+def _planned(run: LintRun, drop: float | None, replicates: int, seed: int) -> ItemPlan:
+    """Plan the items."""
     results = [result for result, _ in _goals(run.of_size(FACTORS[-1]), drop)]
     factors = _finding(run, drop)
     passing, finding = [_passing(run, replicates, seed)], [_largest(factors)]
@@ -139,8 +128,6 @@ def _planned(
         hardest = np.max(np.nan_to_num(others.drops / goals), axis=-1, initial=0.0)
         passing += [_passing(one, replicates, seed) for one in others.ends(others.chances)]
         finding += [_largest(_finding(one, drop)) for one in others.ends(hardest)]
-        correction = checked(passing[0]) / passing[0]
-        passing = [size * correction for size in passing]
     total, classes = float(run.support.sum()), []
     for label, items in zip(run.labels, run.support.tolist(), strict=True):
         needed = items * _largest(factors[[name == label for _, name, _ in results]])
@@ -183,7 +170,7 @@ def _goal(rule: Rule, drop: float | None) -> float:
     return 2 * rule.limit if rule.knows_suspects or rule.kind == "max_gap" else np.nan
 
 
-def _goals(run: SimulatedGate, drop: float | None) -> list[tuple[_Result, float]]:
+def _goals(run: LintRun, drop: float | None) -> list[tuple[_Result, float]]:
     """Return the results that must find a drop, and that drop."""
     pairs = (
         (result, _goal(rule, drop))
@@ -192,7 +179,7 @@ def _goals(run: SimulatedGate, drop: float | None) -> list[tuple[_Result, float]
     return [pair for pair in pairs if np.isfinite(pair[1])]
 
 
-def _passing(run: SimulatedGate, replicates: int, seed: int) -> float:
+def _passing(run: LintRun, replicates: int, seed: int) -> float:
     """Find the smallest size at which an unchanged model passes; NaN if none does."""
     if not run.gate.rules:
         return np.nan
@@ -210,7 +197,7 @@ def _passing(run: SimulatedGate, replicates: int, seed: int) -> float:
     return float(FACTORS[place]) if place < len(FACTORS) else np.nan
 
 
-def _finding(run: SimulatedGate, drop: float | None) -> FloatArray:
+def _finding(run: LintRun, drop: float | None) -> FloatArray:
     """Find the size at which each of `_goals` of the largest one is found with power .8, or NaN.
 
     A smaller test set may lack some results.
@@ -231,11 +218,9 @@ def _finding(run: SimulatedGate, drop: float | None) -> FloatArray:
 
 
 def _slices(
-    run: SimulatedGate, results: list[_Result], factors: FloatArray, passing: float
+    run: LintRun, results: list[_Result], factors: FloatArray, passing: float
 ) -> Iterator[SlicePlan]:
     """Yield the items that the results of each slice need; `passing`: all of the gate's."""
-    if not isinstance(run, LintRun) or not run.slices:
-        return
     rules = {rule.name: rule for rule in run.gate.rules if rule.slices is not None}
     inside = {key: chosen(rule, run.slices) for key, rule in rules.items()}
     for name, items in zip(run.slices, run.sizes_of_slices.sum(-1).tolist(), strict=True):
@@ -247,7 +232,7 @@ def _slices(
         yield SlicePlan(slice=dict(name), items=round(items), needed=_items(needed))
 
 
-def _results(run: SimulatedGate) -> list[_Result]:
+def _results(run: LintRun) -> list[_Result]:
     """Return rule, class and slice of each result."""
     names = (rule.name for rule in run.plan.rules)
     return list(zip(names, run.plan.labels, run.plan.slices, strict=True))
@@ -268,7 +253,7 @@ def _items(count: float) -> int | None:
 
 
 def _advice(
-    run: SimulatedGate,
+    run: LintRun,
     total: float,
     drop: float | None,
     factors: tuple[list[float], list[float]],
@@ -318,7 +303,7 @@ def _enough(total: float, factors: list[float], holds: str) -> str:
     )
 
 
-def _obstacles(run: SimulatedGate) -> Iterator[str]:
+def _obstacles(run: LintRun) -> Iterator[str]:
     """Name the rules that an unchanged model does not pass even on so large a test set."""
     plan, tests = run.plan, run.tests
     point, fixed = (part.reshape(-1, len(plan.rules))[0] for part in (run.centre, tests.fixed))

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from enum import IntEnum
 from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rprime.core.gates.targets import Mistake, Target, target_of
 from rprime.core.options import Options
@@ -25,6 +27,32 @@ DEFAULT_EFFECTS: Mapping[OpenVerdict, Effect] = {
     "not_comparable": "fail",
     "undefined": "fail",
 }
+
+
+EFFECTS: tuple[Effect, ...] = ("pass", "warn", "fail")
+Codes = NDArray[np.uint8]
+Against = Literal["baseline", "anchor"]
+"""What a difference is from."""
+
+
+class VerdictCode(IntEnum):
+    """The verdict on one result; the names are those of the contract.
+
+    `undecided` is not in the contract: the tests still have to decide.
+    """
+
+    passed = 0
+    fail = 1
+    inconclusive = 2
+    no_baseline = 3
+    not_comparable = 4
+    undefined = 5
+    waived = 6
+    undecided = 255
+
+
+JUDGED = (VerdictCode.passed, VerdictCode.fail, VerdictCode.inconclusive, VerdictCode.waived)
+"""Verdicts that rest on the numbers."""
 
 
 class RuleError(ValueError):

@@ -304,3 +304,15 @@ def _far_tail(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 
 def _floats(values: ArrayLike) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
+
+
+POWER = 0.8
+"""Share of test sets on which a test finds what it should."""
+
+
+def distance_found(level: float | FloatArray, error: FloatArray) -> FloatArray:
+    """Return the distance from a threshold that a test at a level finds with power .8.
+
+    `level` is one-sided; the standard error `error` is to first order the same at all distances.
+    """
+    return np.asarray((one_sided_quantile(level) + one_sided_quantile(1 - POWER)) * error)

@@ -16,12 +16,16 @@ from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.paired_variance import PairedPredictions
 from rprime.core.estimates import Estimates
-from rprime.core.gates.multiplicity import benjamini_hochberg, holm
-from rprime.core.gates.rule_tests import distance_found
 from rprime.core.index import Index
 from rprime.core.intervals.intervals import FEW_ITEMS, Intervals
 from rprime.core.intervals.methods import bounds
-from rprime.core.intervals.proportions import binomial_tail_p, effective_items, quantile_of
+from rprime.core.intervals.proportions import (
+    binomial_tail_p,
+    distance_found,
+    effective_items,
+    quantile_of,
+)
+from rprime.core.multiplicity import benjamini_hochberg, holm
 from rprime.core.options import Options, SliceAdjust
 from rprime.core.selection import select
 from rprime.core.slices.slices import Slices

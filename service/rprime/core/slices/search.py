@@ -8,8 +8,8 @@ import numpy as np
 from scipy import special
 
 from rprime.core.arrays import Array
-from rprime.core.gates.multiplicity import holm
 from rprime.core.intervals.proportions import binomial_tail_p, quantile_of, wilson
+from rprime.core.multiplicity import holm
 from rprime.core.slices.evaluation import shrink
 from rprime.core.slices.finding import Finder
 from rprime.core.slices.slices import SliceColumn, SliceName, items_inside, of_places

@@ -15,6 +15,8 @@ from rprime.core.table import ConfusionTable
 
 SliceName = Mapping[str, str]
 """The value of each column that a slice is of: {"region": "EU", "device": "ios"}."""
+Slice = tuple[tuple[str, str], ...]
+"""The same in an order, as keys of mappings have it."""
 
 MOST_SLICES = 10_000
 MOST_CELLS = 1 << 21

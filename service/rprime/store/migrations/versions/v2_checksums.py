@@ -14,8 +14,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from rprime.core.gates.gate import JUDGED_VERDICTS
-from rprime.core.gates.result import Result
-from rprime.core.gates.sentences import gate_sentence
+from rprime.core.gates.results import Result, gate_sentence
 from rprime.store import schema
 from rprime.store.compression import content_key, inflate, sealed, squeeze
 from rprime.store.dialects import Row

@@ -1,6 +1,5 @@
-"""The slices of a test set as candidates of their own, for rules that hold in each of them."""
+"""The slices of a test set as sides of their own, to be evaluated and compared alone."""
 
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,44 +8,8 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.common_items import with_items
 from rprime.core.comparison.compare import Comparison, compare
-from rprime.core.gates.rules import Rule
 from rprime.core.options import Options
-
-MOST_JUDGED = 300
-"""Most slices of all rules of a gate together: each is compared on its own, in milliseconds."""
-Slice = tuple[tuple[str, str], ...]
-"""Column and value of a slice, or several of a crossing."""
-
-
-def slices_of(rule: Rule, *sides: Side) -> tuple[Slice, ...]:
-    """Return the slices that a rule is about, those of the first side first.
-
-    "all" means every slice, crossings too; a name the slices of that column.
-    """
-    every: dict[Slice, None] = {}
-    for known in (side.slices for side in sides if side.slices is not None):
-        every |= dict.fromkeys(tuple(sorted(name.items())) for name in known.names)
-    return chosen(rule, every)
-
-
-def chosen(rule: Rule, every: Iterable[Slice]) -> tuple[Slice, ...]:
-    """Return those slices that a rule is about."""
-    if rule.slices == "all":
-        return tuple(every)
-    return tuple(one for one in every if len(one) == 1 and one[0][0] in rule.columns)
-
-
-def too_many(rules: Sequence[Rule], *sides: Side) -> int | None:
-    """Return the position of the rule with which the slices are more than `MOST_JUDGED`."""
-    counts = [0 if r.slices is None else len(slices_of(r, *sides)) for r in rules]
-    beyond = np.flatnonzero(np.cumsum(counts) > MOST_JUDGED)
-    return int(beyond[0]) if beyond.size else None
-
-
-def missing_columns(rule: Rule, found: tuple[Slice, ...]) -> Iterator[str]:
-    """Yield the columns that a rule names and no slice has; "all" without any slice."""
-    known = {column for one in found for column, _ in one}
-    yield from (n for n in rule.columns if n not in known and not (found and n == "all"))
+from rprime.core.slices.slices import Slice
 
 
 def compare_slice(whole: Comparison, one: Slice, options: Options) -> Comparison | None:

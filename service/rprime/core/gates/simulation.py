@@ -1,0 +1,722 @@
+"""Simulate a gate on a table: an unchanged model predicts its items twice."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from math import isqrt
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from rprime.core.arrays import FloatArray
+from rprime.core.cells import DenseCells
+from rprime.core.comparison.aligned_values import AlignedValues
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import Pairing
+from rprime.core.comparison.compared_side import ComparedSide
+from rprime.core.comparison.guard import smoothed_by_rows
+from rprime.core.comparison.joint_counts import JointCounts
+from rprime.core.comparison.paired_strata import PairedStrata
+from rprime.core.comparison.paired_variance import (
+    PairedItems,
+    PairedPredictions,
+    PairedVariance,
+    variance_of_patterns,
+    without_noise,
+)
+from rprime.core.counts import CountRow
+from rprime.core.estimates import Estimates
+from rprime.core.gates.evidence import (
+    MOST_JUDGED,
+    Draft,
+    GapLimits,
+    Rows,
+    chosen,
+    draft_of,
+    gap_rows,
+    missing_columns,
+    nearest_column,
+    not_in_all,
+    slices_of,
+    small_classes,
+    too_many,
+    without_vague,
+)
+from rprime.core.gates.gate import joint_laws
+from rprime.core.gates.rules import Gate, Rule, VerdictCode
+from rprime.core.gates.targets import CELL_CLASSES, Estimate, differences
+from rprime.core.gates.verdict import (
+    Decisions,
+    GateVerdictCode,
+    Plan,
+    RuleTests,
+    conclude,
+    decide,
+    effects,
+    plan_of,
+)
+from rprime.core.intervals.gradient import ClassGradient, Gradient
+from rprime.core.multiplicity import Block
+from rprime.core.options import Options
+from rprime.core.populations.population import Population
+from rprime.core.selection import select
+from rprime.core.slices.slices import Slice
+from rprime.core.table import ConfusionTable
+
+MOST_DRAWN = 10**8
+"""Most items of a class for drawing a coincidence; above, the mean replaces it."""
+GRID = 2.0**20
+PRIOR = 2.0
+"""Items with the recall of all classes, added to each class to know how often it errs."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedPredictions:
+    """Old and new predictions of the same items, cell by cell; arrays of shape (..., k, k).
+
+    The new model does not predict the kept items anew: both models predict the same class. The
+    others are there as each model predicts them, and `both` has those that are in the same cell.
+
+    Parameters
+    ----------
+    joint
+        Shape (..., k, k, k): items by true class, old and new prediction; None where unknown,
+        then the expected coincidences of the other items are used.
+    centred
+        As for `PairedItems`.
+    """
+
+    kept: FloatArray
+    old: FloatArray
+    new: FloatArray
+    both: FloatArray
+    joint: FloatArray | None = None
+    centred: bool = True
+
+    def weighed(self, weights: FloatArray) -> "SimulatedPredictions":
+        """Return the items with a weight for each true class; variances are then squares alone."""
+        kept, old, new, both = (
+            part * weights[..., None] for part in (self.kept, self.old, self.new, self.both)
+        )
+        joint = None if self.joint is None else self.joint * weights[..., None, None]
+        return SimulatedPredictions(kept, old, new, both, joint, centred=False)
+
+    @property
+    def baseline(self) -> ConfusionTable:
+        """Tables of the old model."""
+        return ConfusionTable.dense(self.kept + self.old)
+
+    @property
+    def candidate(self) -> ConfusionTable:
+        """Tables of the new model."""
+        return ConfusionTable.dense(self.kept + self.new)
+
+    @property
+    def moving(self) -> FloatArray:
+        """Items of each class that are not kept, shape (..., k)."""
+        return np.add.reduce(self.old, axis=-1)
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return self.old.shape[-1]
+
+    def compared(
+        self, options: Options, labels: tuple[str, ...], pairs: PairedPredictions | None
+    ) -> AlignedValues:
+        """Compare the two models, by their pairs of predictions or as two tables."""
+        tables = self.baseline, self.candidate
+        baseline, candidate = (
+            ComparedSide(Estimates.of(table, options, select(options))) for table in tables
+        )
+        places = np.flatnonzero(tables[0].support.reshape(-1, self.k).any(0))
+        together = pairs is not None
+        if options.population is not None and pairs is self:
+            weights = options.population.weights(tables[1])
+            pairs = PairedStrata.of(self, self.weighed(weights**2), weights, tables)
+        return AlignedValues(candidate, baseline, labels, places, pairs, one_test_set=together)
+
+    def of_cell(self, row: int, column: int) -> "SimulatedPredictions":
+        """Return the items of one class, predicted as another one or not, as tables of two."""
+
+        def share(counts: FloatArray, total: FloatArray) -> FloatArray:
+            table = np.zeros((*total.shape, 2, 2))
+            table[..., 0, 0] = counts[..., row, column]
+            table[..., 0, 1] = total - counts[..., row, column]
+            return table
+
+        moving = self.moving[..., row]
+        old, new = share(self.old, moving), share(self.new, moving)
+        both = np.zeros_like(old)
+        both[..., 0, 0] = self.both[..., row, column]
+        both[..., 0, 1] = both[..., 0, 0] + moving - old[..., 0, 0] - new[..., 0, 0]
+        kept = share(self.kept, np.add.reduce(self.kept, axis=-1)[..., row])
+        return SimulatedPredictions(kept, old, new, both)
+
+    def items(self) -> PairedItems:
+        """Return the counts of true class, old and new prediction of a single expected draw."""
+        own = np.arange(self.k)
+        joint = self.old[:, :, None] * self.new[:, None, :]
+        joint /= np.where(self.moving > 0, self.moving, 1.0)[:, None, None]
+        joint[:, own, own] += self.kept
+        true, old, new = np.nonzero(joint)
+        return PairedItems(JointCounts(true, old, new, joint[true, old, new], self.k))
+
+    def flips(self, row: CountRow, *, per_class: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the items that enter and that leave a count, shape (..., k) or (...)."""
+        came, left = self.new - self.both, self.old - self.both
+        if row in (CountRow.tp, CountRow.fn, CountRow.not_wrong):
+            entering, leaving = _own(came), _own(left)
+        elif row == CountRow.predicted:
+            entering, leaving = came.sum(-2), left.sum(-2)
+        else:
+            entering, leaving = _foreign(came), _foreign(left)
+        if row in (CountRow.fn, CountRow.tn):
+            entering, leaving = leaving, entering
+        if per_class:
+            return entering, leaving
+        return np.add.reduce(entering, axis=-1), np.add.reduce(leaving, axis=-1)
+
+    def class_variance(
+        self, old: ClassGradient, new: ClassGradient, classified: NDArray[np.bool_]
+    ) -> PairedVariance:
+        """Compute the variances of differences of per-class indices, shape (index, ..., k)."""
+        same = self.kept + self.both
+        before, after = self.kept + self.old, self.kept + self.new
+        parts = []
+        for hits in (_foreign, _own):
+            stayed, left, came = hits(same), hits(before), hits(after)
+            own = np.add.reduce(before, axis=-1)
+            items = own if hits is _own else np.add.reduce(own, axis=-1)[..., None] - own
+            parts += [items - left - came + stayed, came - stayed, left - stayed, stayed]
+        found = variance_of_patterns(
+            _PATTERNS, np.array(parts), old, new, classified, centred=self.centred
+        )
+        return PairedVariance(found, found)
+
+    def overall_variance(self, old: Gradient, new: Gradient) -> PairedVariance:
+        """Compute the variances of differences of overall indices, shape (index, ...)."""
+        found = np.empty((old.factors.shape[1], *self.old.shape[:-2]))
+        for i in range(len(found)):
+            found[i] = self._variance(_at_cells(old, i), _at_cells(new, i))
+        return PairedVariance(found, found)
+
+    def _variance(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Sum T phi^2 - (sum T phi)^2 / w of one overall index, shape (...)."""
+        then, now = self.old * before, self.new * after
+        cross = self._coincidence(before, after)
+        own = ((self.kept + self.old) * before**2).sum((-2, -1))
+        square = own + ((self.kept + self.new) * after**2).sum((-2, -1)) - 2 * cross
+        shift = (then - now + self.kept * (before - after)).sum((-2, -1))
+        return without_noise(square - self.centred * shift**2 / self.baseline.total, own)
+
+    def _coincidence(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Sum of the products of both influences of every item, shape (...)."""
+        if self.joint is not None:
+            return np.asarray(np.einsum("...rij,...ri,...rj->...", self.joint, before, after))
+        moving = np.where(self.moving > 0, self.moving, 1.0)
+        then, now = (self.old * before).sum(-1), (self.new * after).sum(-1)
+        kept = (self.kept * before * after).sum((-2, -1))
+        return np.asarray(kept + (then * now / moving).sum(-1))
+
+
+_PATTERNS = np.array([0, 1, 3, 4, 9, 10, 12, 13])
+"""The patterns without unclassified items: true, old and new class are this one or another."""
+
+
+def _own(cells: FloatArray) -> FloatArray:
+    return np.asarray(np.diagonal(cells, axis1=-2, axis2=-1))
+
+
+def _foreign(cells: FloatArray) -> FloatArray:
+    return np.asarray(cells.sum(-2) - _own(cells))
+
+
+def _at_cells(gradient: Gradient, place: int) -> FloatArray:
+    """Influence of an item of every cell on one index, shape (..., k, k)."""
+    diagonal, row, column = gradient.factors[:, place]
+    cells = row[..., :, None] + column[..., None, :]
+    return np.asarray(cells + diagonal[..., :, None] * np.eye(row.shape[-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class UnchangedModel:
+    """An unchanged model with the class-wise behaviour of tables of whole counts, (..., k, k).
+
+    `redrawn`, shape (..., k), is the share of the items of each class that the new model predicts
+    anew, in the same proportions; 1 for another test set.
+    """
+
+    counts: FloatArray
+    redrawn: FloatArray
+
+    @classmethod
+    def paired(cls, counts: FloatArray, discordance: float) -> "UnchangedModel":
+        """Make a given share of the items discordant: only one of the two models gets them right.
+
+        Two predictions made anew are discordant with probability 2 rho (1 - rho), so classes
+        that are almost always right or wrong reach less: no unchanged model differs more. Where
+        few items of a class hide its errors, those of other classes are discordant in its place.
+        """
+        support = np.add.reduce(counts, axis=-1)
+        items = np.add.reduce(support, axis=-1, keepdims=True)
+        mean = np.add.reduce(_own(counts), axis=-1, keepdims=True) / np.where(items > 0, items, 1.0)
+        likely = _discordant((_own(counts) + PRIOR * mean) / (support + PRIOR))
+        wanted = np.add.reduce(support * np.minimum(likely, discordance), axis=-1, keepdims=True)
+        most = _discordant(_own(counts) / np.where(support > 0, support, 1.0))
+        level = _level(most, support, wanted)
+        return cls(counts, np.minimum(level / np.where(most > 0, most, np.inf), 1.0))
+
+    @classmethod
+    def unpaired(cls, counts: FloatArray) -> "UnchangedModel":
+        """Predict every item anew."""
+        return cls(counts, np.ones(counts.shape[:-1]))
+
+    @property
+    def discordance(self) -> float:
+        """The expected share of discordant items of a single table."""
+        support = np.maximum(self.support, np.finfo(float).tiny)
+        anew = self.redrawn * support * _discordant(_own(self.counts) / support)
+        return float(anew.sum() / support.sum())
+
+    @property
+    def support(self) -> FloatArray:
+        """Items of each class, shape (..., k)."""
+        return np.asarray(np.add.reduce(self.counts, axis=-1))
+
+    def expected(self) -> SimulatedPredictions:
+        """Return the expected counts, one draw for each table."""
+        # Rounded to a grid on which sums are exact, so that the tables stay whole.
+        moving = np.rint(self.counts * self.redrawn[..., None] * GRID) / GRID
+        total = np.add.reduce(moving, axis=-1, keepdims=True)
+        both = moving * moving / np.where(total > 0, total, 1.0)
+        return SimulatedPredictions(self.counts - moving, moving, moving, both)
+
+    def draw(self, replicates: int, random: np.random.Generator) -> SimulatedPredictions:
+        """Draw replicates with the class sizes of the tables, stack shape (replicates, ...)."""
+        support = np.rint(self.support).astype(np.int64)
+        shares = self.counts / np.where(support > 0, support, 1)[..., None]
+        shares[support == 0, 0] = 1.0
+        # Most cells of large tables are empty: draw the others alone, the largest ones first.
+        filled = int(np.count_nonzero(shares, axis=-1).max(initial=2))
+        order = np.argsort(-shares, axis=-1, kind="stable")[..., :filled]
+        shares = np.take_along_axis(shares, order, axis=-1)
+        moving = random.binomial(support, self.redrawn, (replicates, *support.shape))
+        kept, old, new = (random.multinomial(n, shares) for n in (support - moving, moving, moving))
+        total = moving[..., None]
+        if moving.max(initial=0) > MOST_DRAWN:
+            both = np.rint(old * (new / np.maximum(total, 1)))
+        else:  # the items in the same cell of two independent predictions, given both margins
+            both = random.hypergeometric(old, total - old, new)
+        cells = np.zeros((4, replicates, *self.counts.shape))
+        for drawn, part in zip((kept, old, new, both), cells, strict=True):
+            np.put_along_axis(part, np.broadcast_to(order, drawn.shape), drawn, axis=-1)
+        return SimulatedPredictions(*cells)
+
+
+def _discordant(recall: FloatArray) -> FloatArray:
+    """Return the share of items that just one of two independent predictions gets right."""
+    return 2 * recall * (1 - recall)
+
+
+def _level(most: FloatArray, items: FloatArray, total: FloatArray) -> FloatArray:
+    """Return the share of each class at which all have this total, though none more than its most.
+
+    The total is the least of what is linear in the share from each number of full classes on.
+    """
+    order = np.argsort(most, axis=-1)
+    items = np.take_along_axis(items, order, axis=-1)
+    full = items * np.take_along_axis(most, order, axis=-1)
+    others = np.cumsum(items[..., ::-1], axis=-1)[..., ::-1]
+    shares = (total - np.cumsum(full, axis=-1) + full) / np.where(others > 0, others, np.inf)
+    return np.asarray(np.max(shares, axis=-1, keepdims=True))
+
+
+ENDS = (0.025, 0.975)
+"""Quantiles over other test sets."""
+
+
+class LintError(ValueError):
+    """A gate cannot be simulated.
+
+    `place` is where, as tokens of a JSON pointer: ("gates", "rules", 2, "slices"); empty: it is the
+    evidence.
+    """
+
+    def __init__(self, message: str, place: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+def without_scores(gate: Gate) -> tuple[Gate, tuple[str, ...]]:
+    """Return the rules that can be simulated, and a sentence about those that read scores."""
+    scored = [i for i, rule in enumerate(gate.rules) if rule.target.entry.scored]
+    if not scored:
+        return gate, ()
+    if len(scored) == len(gate.rules):
+        text = "Rules about scores are not simulated: name an index of the table."
+        raise LintError(text, ("gates", "rules", scored[0], "index"))
+    names = ", ".join(gate.rules[i].name for i in scored)
+    kept = tuple(rule for rule in gate.rules if not rule.target.entry.scored)
+    return replace(gate, rules=kept), (f"Not simulated, because they read scores: {names}.",)
+
+
+def check_independent(side: Side) -> None:
+    """Refuse items in groups or with weights: they are drawn one by one, as if all were alike."""
+    items = side.items
+    if items is not None and items.groups is not None:
+        text = (
+            "A simulation draws items one by one, but items of a group are alike, so that a gate "
+            "needs more of them than it would say. Leave `groups` out to learn what independent "
+            "items would do, and collect more than that."
+        )
+        raise LintError(text, ("groups",))
+    if items is not None and items.weights is not None:
+        raise LintError("A simulation needs items that count once.", ("sample_weight",))
+
+
+@dataclass(frozen=True, eq=False)
+class VerdictCounts:
+    """Counts of verdicts: of the results, shape (m,), and of the gate, by `GateVerdictCode`."""
+
+    replicates: int
+    failed: FloatArray
+    inconclusive: FloatArray
+    gate: FloatArray
+
+    @classmethod
+    def of(cls, decisions: Decisions, plan: Plan) -> "VerdictCounts":
+        """Count decisions of shape (replicates, m), or (m,) for a single one."""
+        verdicts = np.atleast_2d(decisions.verdicts)
+        gate = np.atleast_1d(conclude(decisions, effects(decisions, plan), plan))
+        return cls(
+            len(verdicts),
+            np.add.reduce(verdicts == VerdictCode.fail, axis=0, dtype=np.float64),
+            np.add.reduce(verdicts == VerdictCode.inconclusive, axis=0, dtype=np.float64),
+            np.bincount(gate, minlength=len(GateVerdictCode)).astype(np.float64),
+        )
+
+    def rate(self, counts: FloatArray) -> list[float]:
+        """Return counts as shares of the replicates."""
+        return [float(count) / self.replicates for count in counts]
+
+    def __add__(self, other: "VerdictCounts") -> "VerdictCounts":
+        return VerdictCounts(
+            self.replicates + other.replicates,
+            self.failed + other.failed,
+            self.inconclusive + other.inconclusive,
+            self.gate + other.gate,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class OtherSets:
+    """Other test sets like that of a run, as the model might have behaved on them.
+
+    `drops` are what each result detects on them, shape (runs, m), infinite for nothing; `chances`
+    the logarithms of the chance that all results of an unchanged model pass, if these were
+    independent, shape (runs,).
+    """
+
+    runs: Sequence["LintRun"]
+    drops: FloatArray
+    chances: FloatArray
+
+    def ends(self, order: FloatArray) -> "list[LintRun]":
+        """Return the runs at both `ENDS` of an order, shape (runs,)."""
+        places = np.argsort(order, kind="stable")
+        return [self.runs[places[round(end * (len(places) - 1))]] for end in ENDS]
+
+
+CHUNK = 1 << 19
+"""Cells simulated at once: 4 MiB for each array."""
+LARGEST = 1 << 27
+"""Most cells to simulate: 250 classes in 2000 replicates."""
+MOST_SLICED = 20_000
+"""Most slices to simulate, replicates counted, but at least `FEWEST` replicates."""
+FEWEST = 100
+MOST_JOINT = 100
+"""Most classes for max-T of paired items, which counts true class, old and new prediction."""
+TABLES = 200
+"""Tables of other test sets, drawn to say how much the answers rest on this one."""
+
+
+@dataclass(frozen=True, eq=False)
+class LintRun:
+    """A gate and the table that it is simulated on, or a stack of tables for `tests` alone.
+
+    `sliced` has the counts of the s slices that rules are about, shape (..., s, k, k).
+    """
+
+    gate: Gate
+    labels: tuple[str, ...]
+    counts: FloatArray
+    pairing: Pairing
+    discordance: float
+    slices: tuple[Slice, ...]
+    sliced: FloatArray
+    population: Population | None = None
+
+    @classmethod
+    def of(
+        cls,
+        gate: Gate,
+        side: Side,
+        replicates: int,
+        *,
+        pairing: Pairing,
+        discordance: float,
+        population: Population | None,
+    ) -> "LintRun":
+        """Take the table of a side, to be simulated in so many replicates.
+
+        A `LintError` if the table cannot be drawn from, or if a rule is about slices that the side
+        has not, or about too many.
+        """
+        counts = _checked_counts(side, replicates)
+        slices, sliced = _wanted_slices(gate, side)
+        return cls(gate, side.labels, counts, pairing, discordance, slices, sliced, population)
+
+    @cached_property
+    def models(self) -> tuple[UnchangedModel, ...]:
+        """The model whose table has these counts, and the same model on each slice."""
+        if self.pairing == "unpaired":
+            return tuple(map(UnchangedModel.unpaired, (self.counts, self.sliced)))
+        both = self.counts, self.sliced
+        return tuple(UnchangedModel.paired(one, self.discordance) for one in both)
+
+    @cached_property
+    def tests(self) -> RuleTests:
+        """The tests of every rule where the draws are as expected."""
+        drafts = self._drafts(*(model.expected() for model in self.models))
+        return RuleTests(drafts, plan_of(self.gate, drafts))
+
+    @property
+    def discordant(self) -> float | None:
+        """The expected share of discordant items; None on two test sets."""
+        return self.models[0].discordance if self.pairing == "paired" else None
+
+    @property
+    def centre(self) -> FloatArray:
+        """What unchanged models differ by, or the values, shape (..., m)."""
+        return self.tests.point
+
+    @property
+    def plan(self) -> Plan:
+        """The results, in the order of `run_gate`."""
+        return self.tests.plan
+
+    @cached_property
+    def support(self) -> FloatArray:
+        """Items of each class, the same in all tables, shape (k,)."""
+        return self.models[0].support.reshape(-1, len(self.labels))[0]
+
+    @cached_property
+    def sizes_of_slices(self) -> FloatArray:
+        """Items of each class in each slice, the same in all tables, shape (s, k)."""
+        support = self.models[1].support
+        return support.reshape(-1, *support.shape[-2:])[0] if support.ndim > 2 else support
+
+    def fewer(self, replicates: int) -> int:
+        """Return how many replicates the slices are simulated in."""
+        return min(replicates, max(MOST_SLICED // max(len(self.slices), 1), FEWEST))
+
+    def counted(self, replicates: int, seed: int) -> VerdictCounts:
+        """Draw the replicates in chunks and count their verdicts."""
+        random = np.random.default_rng(seed)
+        most = max(CHUNK // (self.counts.size + self.sliced.size), 1)
+        parts = []
+        for start in range(0, replicates, most):
+            size = min(most, replicates - start)
+            draws = [model.draw(size, random) for model in self.models]
+            with np.errstate(all="ignore"):
+                tests = RuleTests(self._drafts(*draws), self.plan)
+                decisions = decide(tests, self.gate.level, lambda: self._joint_laws)
+            parts.append(VerdictCounts.of(decisions, self.plan))
+        return reduce(add, parts)
+
+    @cached_property
+    def _joint_laws(self) -> list[Block]:
+        """The joint law of the results where the draws are as expected."""
+        expected = self.models[0].expected()
+        if self.pairing == "paired" and expected.k > MOST_JOINT:
+            return []
+        pairs = expected.items() if self.pairing == "paired" else None
+        comparison = expected.compared(self._options, self.labels, pairs)
+        return joint_laws(self.tests, {"baseline": comparison})
+
+    @property
+    def _options(self) -> Options:
+        return Options(indices=self.gate.indices, population=self.population)
+
+    def _drafts(self, draws: SimulatedPredictions, sliced: SimulatedPredictions) -> list[Draft]:
+        whole, parts, found = self._compared(draws, self._options), None, []
+        for rule in self.gate.rules:
+            if rule.slices is None:
+                few = small_classes(rule, self.support)
+                rows = self._rows(rule, self.support)
+                found.append(replace(self._draft(rule, draws, whole, few), rows=rows))
+            else:
+                parts = parts or self._compared(sliced, self._options)
+                found.extend(self._of_slices(rule, sliced, parts))
+        return found
+
+    def _of_slices(
+        self, rule: Rule, sliced: SimulatedPredictions, parts: AlignedValues
+    ) -> Iterator[Draft]:
+        """Yield the drafts of the slices of a rule, or that of its largest gap."""
+        places = [self.slices.index(one) for one in chosen(rule, self.slices)]
+        if rule.kind == "max_gap":
+            few = not_in_all(rule, self.sizes_of_slices[places])
+            values = self._aligned(rule, sliced, parts, few)
+            known = Estimate(values.candidate.estimates, rule.target.entry)
+            limits = GapLimits.of_stack(known, places, rule.min_items)
+            items = known.items[..., places, :].sum(-2)
+            yield draft_of(rule, gap_rows(rule, self.labels, items, few), limits, items)
+            return
+        together = self._draft(rule, sliced, parts, ())
+        for i in places:
+            rows = self._rows(rule, self.sizes_of_slices[i])
+            yield replace(together.at(i), rows=rows, slice=self.slices[i])
+
+    def _draft(
+        self, rule: Rule, draws: SimulatedPredictions, whole: AlignedValues, few: tuple[int, ...]
+    ) -> Draft:
+        """Return what is known of a rule, as if it had no results yet."""
+        rows, values = Rows((), np.zeros(0, np.intp)), self._aligned(rule, draws, whole, few)
+        if rule.compares:
+            known = differences(rule.target.entry, values)
+            return draft_of(rule, rows, known, known.items, against="baseline")
+        estimates = values.candidate.estimates
+        own = Estimate(estimates, rule.target.entry)
+        draft = draft_of(rule, rows, own.statistic, own.items)
+        return draft if rule.slices is None else without_vague(draft, estimates)
+
+    def _aligned(
+        self, rule: Rule, draws: SimulatedPredictions, whole: AlignedValues, few: tuple[int, ...]
+    ) -> AlignedValues:
+        """Return the values that have the index of a rule."""
+        if rule.confusion is not None:
+            known = not rule.target.lacks(self.labels)
+            cell = [self.labels.index(name) for name in rule.confusion] if known else [0, 0]
+            options = Options(indices=("recall",))
+            return self._compared(draws.of_cell(*cell), options, CELL_CLASSES)
+        if few:
+            options = replace(self._options, indices=rule.target.keys, left_out=few)
+            return self._compared(draws, options)
+        return whole
+
+    def _compared(
+        self, draws: SimulatedPredictions, options: Options, labels: tuple[str, ...] = ()
+    ) -> AlignedValues:
+        pairs = draws if self.pairing == "paired" else None
+        return draws.compared(options, labels or self.labels, pairs)
+
+    def _rows(self, rule: Rule, support: FloatArray) -> Rows:
+        if rule.target.lacks(self.labels):
+            return Rows.single(exists=False)
+        if rule.classes is None:
+            own = support[self.labels.index(rule.confusion[0])] if rule.confusion else support.sum()
+            few = small_classes(rule, support)
+            return Rows.single(exists=bool(own > 0)).without(self.labels, few)
+        # A comparison has a row for each class with items, a table one for each class.
+        there = self.support if rule.slices is None else self.sizes_of_slices.max(0)
+        here = there > 0 if rule.compares else support >= 0
+        known = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
+        return Rows.of(rule, known, support[here])
+
+    def detectable(self) -> FloatArray:
+        """Return the drop that each result detects with 80 % power, NaN for none, (..., m)."""
+        together = int(np.count_nonzero(self.plan.tested))
+        return self.tests.detectable(self.gate.level, together)
+
+    def of_size(self, factor: float) -> "LintRun":
+        """Return the gate on a table with so many times the counts."""
+        counts, sliced = (_scaled(part, factor) for part in (self.counts, self.sliced))
+        return replace(self, counts=counts, sliced=sliced)
+
+    def others(self, seed: int) -> OtherSets:
+        """Draw the tables of other test sets with the same class sizes.
+
+        Notes
+        -----
+        Each row is multinomial with the shares of the row-wise smoothed table: a class without an
+        error, or without a right answer, has not shown that it never has one.
+        """
+        random = np.random.default_rng(seed)
+        drawn = [_others(part, random) for part in (self.counts, self.sliced)]
+        size = max(CHUNK // (self.counts.size + self.sliced.size), 1)
+        pieces = [slice(start, start + size) for start in range(0, TABLES, size)]
+        with np.errstate(all="ignore"):
+            runs = [replace(self, counts=drawn[0][i], sliced=drawn[1][i]) for i in pieces]
+            drops = np.concatenate([one.detectable() for one in runs])
+            p_pass = np.concatenate([one.tests.p[1] for one in runs])
+            z = special.ndtri(self.gate.level) - special.ndtri(p_pass)
+        alone = [replace(self, counts=own, sliced=part) for own, part in zip(*drawn, strict=True)]
+        chances = np.nansum(special.log_ndtr(z), axis=-1)
+        return OtherSets(alone, np.nan_to_num(drops, nan=np.inf), chances)
+
+
+def _checked_counts(side: Side, replicates: int) -> FloatArray:
+    """Return the counts of a side that a gate can be simulated on, shape (k, k)."""
+    table = side.table
+    check_independent(side)
+    if table.stack_shape or table.has_omissions:
+        raise LintError("Linting a gate needs one table without unclassified and spurious items.")
+    if table.weighted or table.fractional:
+        raise LintError("Linting a gate needs whole counts of unweighted items.")
+    if not isinstance(table.cells, DenseCells):
+        raise LintError("Linting a gate needs a dense table.")
+    if table.cells.counts.size * replicates > LARGEST:
+        most = isqrt(LARGEST // replicates)
+        text = f"{replicates} replicates of at most {most} classes can be simulated: merge classes."
+        raise LintError(text)
+    return np.asarray(table.cells.counts)
+
+
+def _wanted_slices(gate: Gate, side: Side) -> tuple[tuple[Slice, ...], FloatArray]:
+    """Return the s slices that rules are about, and their counts, shape (s, k, k)."""
+    found: dict[Slice, None] = {}
+    for i, rule in enumerate(gate.rules):
+        own = () if rule.slices is None else slices_of(rule, side)
+        if missing := next(missing_columns(rule, own), None):
+            text = f"Send the slices of the rule.{nearest_column(missing, side)}"
+            raise LintError(text, ("gates", "rules", i, "slices"))
+        if own and rule.min_items and rule.classes is None:
+            text = "Averages of slices that leave classes out are not simulated."
+            raise LintError(text, ("gates", "rules", i, "min_items"))
+        found |= dict.fromkeys(own)
+    if (place := too_many(gate.rules, side)) is not None:
+        text = f"All rules of a gate together judge at most {MOST_JUDGED} slices."
+        raise LintError(text, ("gates", "rules", place, "slices"))
+    if side.slices is None:
+        return (), np.zeros((0, side.table.k, side.table.k))
+    places = [side.slices.positions[frozenset(one)] for one in found]
+    cells = side.slices.tables[places].cells
+    assert isinstance(cells, DenseCells)  # noqa: S101 (slices are dense)
+    return tuple(found), cells.counts
+
+
+def _scaled(counts: FloatArray, factor: float) -> FloatArray:
+    """Return whole counts, so many times as large.
+
+    Right answers and errors are each rounded together, so that of small tables, too, errors are as
+    rare, and of small classes together there are as many items.
+    """
+    right = np.eye(counts.shape[-1], dtype=bool)
+    parts = np.stack([np.where(right, counts, 0.0), np.where(right, 0.0, counts)]) * factor
+    sums = np.cumsum(parts.reshape(*parts.shape[:-2], right.size), axis=-1)
+    whole = np.diff(np.rint(sums), axis=-1, prepend=0.0)
+    return np.asarray(np.add.reduce(whole, axis=0).reshape(counts.shape))
+
+
+def _others(counts: FloatArray, random: np.random.Generator) -> FloatArray:
+    """Draw `TABLES` tables for each of some tables, stack shape (TABLES, ...)."""
+    near = smoothed_by_rows(ConfusionTable.dense(counts)).cells
+    assert isinstance(near, DenseCells)  # noqa: S101 (the table is dense)
+    support = np.rint(np.add.reduce(counts, axis=-1)).astype(np.int64)
+    shares = near.counts / (support + (support > 0) + (support == 0))[..., None]
+    drawn = random.multinomial(support, shares, (TABLES, *support.shape))
+    return drawn.astype(np.float64)
