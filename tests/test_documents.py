@@ -19,8 +19,9 @@ from rprime.commands.exit_status import Status
 from rprime.commands.mappings import read_mapping
 from rprime.core.catalog import INDICES
 from rprime.core.comparison.difference import METHODS
+from rprime.core.gates.kinds import KINDS
 from rprime.core.gates.results import Verdict
-from rprime.core.gates.rules import KINDS, mistakes
+from rprime.core.gates.rules import mistakes
 from rprime.core.index import REASONS
 from rprime.core.intervals.methods import Setting, methods_of
 from rprime.core.options import Options

@@ -10,10 +10,11 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import TANGO, Difference
-from rprime.core.gates.evidence import Rows, draft_of
+from rprime.core.gates.evidence import Rows, evidence_of
+from rprime.core.gates.kinds import VerdictCode
 from rprime.core.gates.lint import GateLint, lint
 from rprime.core.gates.results import number
-from rprime.core.gates.rules import Gate, Rule, RuleError, VerdictCode
+from rprime.core.gates.rules import Gate, Rule, RuleError
 from rprime.core.gates.simulation import LintError, SimulatedPredictions, UnchangedModel
 from rprime.core.gates.verdict import RuleTests, decide, plan_of
 from rprime.core.options import Options
@@ -223,7 +224,7 @@ def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: in
     aligned = compared(draws, (rule.index,), paired=paired)
     rows = Rows(names(len(counts)), np.arange(len(counts)))
     known = aligned.of_classes(rule.index)
-    draft = draft_of(rule, rows, known, known.items, against="baseline")
+    draft = evidence_of(rule, rows, known, known.items, against="baseline")
     tests = RuleTests([draft], plan_of(gate_of(rule), [draft]))
     found = decide(tests, 0.05 / family * len(counts))
     return float((found.verdicts[:, 0] == VerdictCode.fail).mean())

@@ -8,7 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from rprime.core.gates.rules import Gate, Rule, RuleKind
+from rprime.core.gates.kinds import RuleKind
+from rprime.core.gates.rules import Gate, Rule
 from rprime.report.class_selection import MOST_CLASSES
 from rprime.report.gate_results import MOST_OPEN, gate_groups
 from rprime.report.html import render_html

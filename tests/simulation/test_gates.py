@@ -11,7 +11,8 @@ from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import INFLUENCE, TANGO
 from rprime.core.gates.gate import run_gate
-from rprime.core.gates.rules import Gate, Rule, RuleKind
+from rprime.core.gates.kinds import RuleKind
+from rprime.core.gates.rules import Gate, Rule
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable

@@ -9,7 +9,7 @@ from rprime.application.population import check_baseline
 from rprime.core.comparison.alignment import Side, estimate_together
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.estimates import Estimates
-from rprime.core.gates.evidence import MOST_JUDGED, too_many
+from rprime.core.gates.candidate import MOST_JUDGED, too_many
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.results import GateResult
 from rprime.core.gates.rules import Gate
@@ -124,9 +124,9 @@ class Assessment:
         return None if found is None else shares_text(found, self.candidate.labels)
 
     @property
-    def has_budget(self) -> bool:
-        """Whether the gate has a budget of looks at the test set."""
-        return self.gate is not None and self.gate.looks is not None
+    def counts_looks(self) -> bool:
+        """Whether the gate has to know how often the test set was used."""
+        return self.gate is not None and (self.gate.max_looks is not None or self.gate.spend)
 
     @property
     def compared(self) -> Options:
@@ -218,7 +218,7 @@ class Assessment:
         if other is not None and other.has_population and self.options.population is None:
             more = "docs/populations.md"
             found.append(Warning("baseline_population", "/baseline", _OF_A_POPULATION, more))
-        if self.has_budget and self.look is None:
+        if self.counts_looks and self.look is None:
             more = "docs/gates.md#repeated-looks"
             found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, more))
         if self.comparison is not None:

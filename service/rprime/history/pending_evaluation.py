@@ -183,7 +183,7 @@ class PendingEvaluation:
             verdict=self.evaluation_request.verdict,
             waived=verdict is not None and any(r.verdict == "waived" for r in verdict.results),
             submission=self._submission,
-            look=assessment.look if assessment and assessment.has_budget else None,
+            look=assessment.look if assessment and assessment.counts_looks else None,
         )
 
     def already(self, stored: StoredEvaluation) -> Warning:

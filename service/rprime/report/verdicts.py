@@ -6,8 +6,8 @@ from operator import itemgetter
 from typing import Literal
 
 from rprime.core.catalog import find
+from rprime.core.gates.kinds import Effect
 from rprime.core.gates.results import CAUSES, PASSED, GateVerdict
-from rprime.core.gates.rules import Effect
 from rprime.core.quantities import plural
 from rprime.report.decimals import percent, signed
 from rprime.report.names import isolated, shown
@@ -98,9 +98,9 @@ def tally(gate: Gate) -> str:
     first, *others = ((effects[effect], word) for effect, word in found if effects[effect])
     parts = [f"{first[0]:,} of {plural(len(gate.results), 'check')} {first[1]}"]
     parts += [f"{number:,} {word}" for number, word in others]
-    look, planned = "", f" of {gate.budget} planned" if gate.budget else ""
-    if gate.look is None and gate.budget:
-        look = f" {plural(gate.budget, 'evaluation')} may use the test set."
+    look, planned = "", f" of {gate.max_looks} planned" if gate.max_looks else ""
+    if gate.look is None and gate.max_looks:
+        look = f" {plural(gate.max_looks, 'evaluation')} may use the test set."
     elif gate.look is not None and (planned or gate.look > 1):
         look = f" This is evaluation {gate.look}{planned} on this test set."
     return f"{', '.join(parts)}. One-sided tests at {percent(gate.alpha)}.{look}"

@@ -1,26 +1,49 @@
 """Models of gates: the rules of a request, and their results."""
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from rprime.core.comparison.alignment import Comparability
 from rprime.core.gates import rules as core_rules
+from rprime.core.gates.kinds import (
+    DEFAULT_EFFECTS,
+    EFFECT_CHOICES,
+    POLICIES,
+    RETIRED_POLICIES,
+    RULE_KINDS,
+    VERDICTS,
+    Effect,
+    PolicyName,
+)
 from rprime.schemas.fields import Absent, Answer, AnyLabel, ClassName, IndexKey, Request, optional
 from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
 
-Effect = Literal["pass", "warn", "fail"]
 Pairing = Literal["paired", "unpaired"]
 Identifier = Annotated[str, Field(min_length=1, max_length=128)]
 _SOME, _TWO = Field(min_length=1), Field(min_length=2, max_length=2)
 _Names = Annotated[list[AnyLabel], _SOME]
-_KINDS = ", ".join(core_rules.KINDS[:-1]) + f" and {core_rules.KINDS[-1]}"
+_KINDS = ", ".join(list(RULE_KINDS)[:-1]) + f" and {list(RULE_KINDS)[-1]}"
+_NAMES = {
+    "kind": list(RULE_KINDS),
+    "policy": list(POLICIES),
+    "verdict": [verdict.name for verdict in VERDICTS.values()],
+}
 
 
-def _limit(description: str) -> Any:  # noqa: ANN401 (the type of Field)
-    return optional(f"{description} Exactly one limit in each rule.")
+def _enum(name: str) -> WithJsonSchema:
+    """Describe a name that a table of the core holds."""
+    return WithJsonSchema({"type": "string", "enum": _NAMES[name]})
 
 
 def _class_names(value: object) -> object:
@@ -39,7 +62,34 @@ def _class_name(value: object) -> object:
     return str(value) if isinstance(value, int) else value
 
 
-class Rule(Request):
+def _policy(value: object) -> object:
+    """Name what replaces a policy of earlier versions, and refuse other names."""
+    if isinstance(value, str) and value in RETIRED_POLICIES:
+        text = "There is no policy {old} any more: use {new}"
+        names = {"old": value, "new": RETIRED_POLICIES[value]}
+        raise PydanticCustomError("retired_policy", text, names)
+    return value
+
+
+_POLICY = (
+    "What decides the rule. "
+    + "; ".join(f"`{policy.name}`: {policy.description}" for policy in POLICIES.values())
+    + ". Default: `average` for "
+    + " and ".join(f"`{kind.name}`" for kind in RULE_KINDS.values() if kind.suspects)
+    + " of classes or slices whose average has a test, else `each`."
+)
+# One member for each kind of rule: a field with the type of a limit.
+_Limits = create_model(
+    "_Limits",
+    __base__=Request,
+    **{  # type: ignore[call-overload] # names and fields from a table
+        kind.name: (float | None, optional(f"{kind.description} Exactly one limit in each rule."))
+        for kind in RULE_KINDS.values()
+    },
+)
+
+
+class Rule(_Limits):
     """One demand on one target, with exactly one limit.
 
     The target is an overall index; with `classes`, a per-class index of each of these classes;
@@ -50,7 +100,7 @@ class Rule(Request):
         json_schema_extra={
             "allOf": [
                 {"oneOf": [{"required": [name]} for name in ("index", "confusion")]},
-                {"oneOf": [{"required": [kind]} for kind in core_rules.KINDS]},
+                {"oneOf": [{"required": [kind]} for kind in RULE_KINDS]},
             ]
         }
     )
@@ -74,33 +124,10 @@ class Rule(Request):
         "In place of `index`: [true, predicted]. Bounds the share of the items of the "
         "true class that are predicted as the other one."
     )
-    min_value: float | None = _limit("The value must not be below this; it needs no baseline.")
-    max_value: float | None = _limit("The value must not be above this; it needs no baseline.")
-    max_drop: float | None = _limit(
-        "The largest accepted drop of the value against the baseline, above 0."
-    )
-    max_gain: float | None = _limit(
-        "The largest accepted rise of the value against the baseline, above 0, for values that "
-        "are best when small."
-    )
-    min_gain: float | None = _limit(
-        "Superiority: the value must be shown to have risen by more than this, 0 or more."
-    )
-    max_gap: float | None = _limit(
-        "The largest accepted difference of the value between the slices of the column `slices`, "
-        "above 0; it needs no baseline."
-    )
     test: Literal["auto", "none"] = Field(
         default="auto", description="`auto` decides by evidence, `none` compares the point values."
     )
-    policy: core_rules.Policy | None = optional(
-        "What undecided results lead to. `all_must_pass`: each result must pass for "
-        "the gate to pass. `suspects_undecided`: a suspect makes the gate inconclusive, other "
-        "undecided results do not. `suspects_fail`: a suspect fails. `proven_only`: only a change "
-        "that is shown to exceed the limit counts. Default: `suspects_undecided` for `max_drop` "
-        "and `max_gain` of classes or slices, else `all_must_pass`, which is the only one of "
-        "`min_value`, `max_value`, `min_gain` and `max_gap`."
-    )
+    policy: Annotated[PolicyName | None, BeforeValidator(_policy)] = optional(_POLICY)
     severity: Literal["error", "warn"] = Field(
         default="error", description="`warn`: the rule never fails the gate."
     )
@@ -118,7 +145,7 @@ class Rule(Request):
 
     @model_validator(mode="after")
     def _has_one_target_and_limit(self) -> "Rule":
-        if sum(getattr(self, kind) is not None for kind in core_rules.KINDS) != 1:
+        if sum(getattr(self, kind) is not None for kind in RULE_KINDS) != 1:
             raise PydanticCustomError("one_limit", f"A rule has exactly one of {_KINDS}")
         if (self.index is None) == (self.confusion is None):
             raise PydanticCustomError("one_target", "A rule has either index or confusion")
@@ -129,7 +156,7 @@ class Rule(Request):
 
     def core(self) -> core_rules.Rule:
         """Return the rule of the core."""
-        kind = next(kind for kind in core_rules.KINDS if getattr(self, kind) is not None)
+        kind = next(kind for kind in RULE_KINDS if getattr(self, kind) is not None)
         true_and_predicted = self.confusion and (self.confusion[0], self.confusion[1])
         return core_rules.Rule(
             id=self.id or "",
@@ -165,29 +192,19 @@ class Waiver(Request):
         return core_rules.Waiver(**dict(self))
 
 
-class Effects(Request):
-    """The effects of results that are neither pass nor fail."""
-
-    inconclusive: Effect = Field(
-        default="warn", description="The items do not tell whether the rule holds."
-    )
-    no_baseline: Literal["warn", "fail"] = Field(
-        default="warn", description="The rule needs a baseline, and there is none."
-    )
-    not_comparable: Literal["warn", "fail"] = Field(
-        default="fail", description="The test sets differ, or a named class has no items."
-    )
-    undefined: Literal["warn", "fail"] = Field(
-        default="fail", description="The candidate has no value."
-    )
-
-
-class LookBudget(Request):
-    """A number of looks at one test set that share `alpha`."""
-
-    budget: int = Field(
-        ge=1, le=1_000_000, description="Each look is judged at alpha divided by this number."
-    )
+# One member for each kind of result that may lead to several things.
+Effects = create_model(
+    "Effects",
+    __base__=Request,
+    __doc__="What results lead to that are neither pass nor fail.",
+    **{  # type: ignore[call-overload] # names and fields from a table
+        name: (
+            Literal[choice.allowed],
+            Field(default=choice.default, description=choice.description),
+        )
+        for name, choice in EFFECT_CHOICES.items()
+    },
+)
 
 
 class Gates(Request):
@@ -199,13 +216,22 @@ class Gates(Request):
         "and of a false pass, for each rule.",
     )
     rules: list[Rule] = Field(max_length=200, description="What is demanded, in any order.")
-    on: Effects = Field(
-        default=Effects(), description="What results lead to that are neither pass nor fail."
+    effects: Effects = Field(
+        default=Effects(),
+        # `on` was its name; loaders of YAML 1.1 make a boolean of that.
+        validation_alias=AliasChoices("effects", "on", "true"),
+        description="What results lead to that are neither pass nor fail.",
     )
-    looks: Literal["ignore"] | LookBudget = Field(
-        default="ignore",
-        description="How repeated looks at one test set count. `ignore`: every look is judged at "
-        "`alpha`; the report says which look it is.",
+    max_looks: int | None = optional(
+        "The number of looks at one test set that share `alpha`: a look passes at `alpha` divided "
+        "by it. Without it every look passes at `alpha`; the report says which look it is.",
+        ge=1,
+        le=1_000_000,
+    )
+    spend: bool = Field(
+        default=False,
+        description="Look j passes at `alpha` / (j (j + 1)), so that any number of looks together "
+        "have the level `alpha`. Not with `max_looks`.",
     )
     anchor: StoredBaseline | None = optional(
         "A second, pinned baseline: rules about differences hold against it, too."
@@ -219,8 +245,9 @@ class Gates(Request):
         return core_rules.Gate(
             rules=tuple(rule.core() for rule in self.rules),
             alpha=self.alpha,
-            on=dict[Any, Effect](self.on),
-            looks=self.looks.budget if isinstance(self.looks, LookBudget) else None,
+            effects={**DEFAULT_EFFECTS, **dict[str, Effect](self.effects)},
+            max_looks=self.max_looks,
+            spend=self.spend,
             waivers=tuple(waiver.core() for waiver in self.waivers),
             anchor_requested=self.anchor is not None,
         )
@@ -239,13 +266,15 @@ class Result(Answer):
     confusion: tuple[str, str] | None = Field(
         description="The true and the predicted class of a cell; null for an index."
     )
-    verdict: Literal[
-        "pass", "fail", "inconclusive", "no_baseline", "not_comparable", "undefined", "waived"
-    ] = Field(description="The finding.")
+    average_of: int | None = optional(
+        "The number of classes or slices whose mean it is; absent for a single result."
+    )
+    columns: list[str] | None = optional("The columns of these slices; absent for classes.")
+    verdict: Annotated[str, _enum("verdict")] = Field(description="The finding.")
     effect: Effect = Field(description="The effect on the verdict of the gate.")
     suspect: bool = Field(
-        description="Whether it is inconclusive, but the change lies beyond the limit and is shown "
-        "to be for the worse."
+        description="Whether it is undecided, but shown to be worse while it lies beyond the "
+        "limit, or beyond the limit if it were tested alone."
     )
     against: Literal["baseline", "anchor"] | None = Field(
         description="What the difference is from; null for a rule about the value itself."
@@ -253,7 +282,9 @@ class Result(Answer):
     observed: float | None = Field(description="The value of the candidate.")
     baseline: float | None = Field(description="The value of the baseline, or of the anchor.")
     delta: float | None = Field(description="Candidate minus baseline.")
-    kind: core_rules.RuleKind = Field(description="What the rule bounds: the value, or its change.")
+    kind: Annotated[str, _enum("kind")] = Field(
+        description="What the rule bounds: the value, or its change."
+    )
     limit: float = Field(description="The limit of the rule.")
     lower_limit: float | None = Field(
         description="One-sided lower limit of the delta, or of the value."
@@ -321,6 +352,9 @@ class Gate(Answer):
         "results are `not_comparable`, `undefined` or without a baseline (the command then ends "
         "with 5, not with 1), and where no result could be judged."
     )
+    undecided: int = Field(
+        default=0, description="The number of results that neither pass nor fail, nor are waived."
+    )
     message: str = Field(
         description="The verdict in a sentence, which names suspects and undecided classes."
     )
@@ -328,7 +362,7 @@ class Gate(Answer):
     look: int | None = Field(
         description="Which look at the test set this was, from 1; null if nobody counted."
     )
-    budget: int | None = Field(
+    max_looks: int | None = Field(
         description="The number of looks that share the level of the gate; null if looks are "
         "ignored."
     )

@@ -220,12 +220,19 @@ class Difference(SingleTests):
         Of paired proportions the exact conditional test: Tango's normal approximation is wrong by
         half where few items changed.
         """
+        return self._p_of_no_change(self.tango & (self.gains + self.losses <= MOST_EXACT))
+
+    @property
+    def exact_p_of_no_change(self) -> tuple[Array, Array]:
+        """The same, by the exact test of every paired proportion."""
+        return self._p_of_no_change(self.tango)
+
+    def _p_of_no_change(self, exact: Array) -> tuple[Array, Array]:
         below, above = self.p(0.0)
-        few = self.tango & (self.gains + self.losses <= MOST_EXACT)
-        if few.any():
-            gains, losses = self.gains[few], self.losses[few]
-            below = _replaced(below, few, sign_test_p(gains, losses))
-            above = _replaced(above, few, sign_test_p(losses, gains))
+        if exact.any():
+            gains, losses = self.gains[exact], self.losses[exact]
+            below = _replaced(below, exact, sign_test_p(gains, losses))
+            above = _replaced(above, exact, sign_test_p(losses, gains))
         return below, above
 
     @property

@@ -139,6 +139,11 @@ class MoverLimits(SingleTests):
         """The smallest levels at which D is shown to be below, and above, 0."""
         return self.p(0.0)
 
+    @property
+    def exact_p_of_no_change(self) -> tuple[Array, Array]:
+        """The same: two samples have no exact test here."""
+        return self.p_of_no_change
+
     def tails(self, threshold: Array, span: Array) -> tuple[Array, Array]:
         """Return exact p-values of the candidate alone below, and above, a threshold (m,).
 

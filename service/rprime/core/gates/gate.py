@@ -12,28 +12,20 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison
-from rprime.core.gates.evidence import Draft, GateCandidate, gather_evidence
+from rprime.core.gates.candidate import GateCandidate, gather_evidence
+from rprime.core.gates.evidence import Average, RuleEvidence
+from rprime.core.gates.kinds import EFFECTS, VERDICTS, Against, Codes, VerdictCode, verdict_named
 from rprime.core.gates.results import (
     GateResult,
     GateVerdict,
     Result,
-    Verdict,
     gate_sentence,
     named,
     number,
     sentence,
 )
-from rprime.core.gates.rules import (
-    EFFECTS,
-    JUDGED,
-    Against,
-    Codes,
-    Gate,
-    VerdictCode,
-    Waiver,
-    check_gate,
-)
-from rprime.core.gates.verdict import Decisions, Plan, RuleTests, conclude, decide, effects, plan_of
+from rprime.core.gates.rules import Gate, Waiver, check_gate
+from rprime.core.gates.verdict import Decisions, Plan, RuleTests, conclude, decide, effects
 from rprime.core.intervals.proportions import distance_found
 from rprime.core.multiplicity import Block
 from rprime.core.options import Options
@@ -41,14 +33,8 @@ from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
 GATE_VERDICTS: tuple[GateVerdict, ...] = get_args(GateVerdict)
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""In the order of the codes of `GateVerdictCode` and `VerdictCode`."""
-REASONS: dict[int, str] = {
-    VerdictCode.passed: "within_limit",
-    VerdictCode.fail: "beyond_limit",
-    VerdictCode.waived: "waived",
-}
-JUDGED_VERDICTS = tuple(VERDICTS[code] for code in JUDGED)
+"""In the order of the codes of `GateVerdictCode`."""
+DECIDED = ("pass", "fail", "waived")
 SMALLEST_CHANGE = "docs/gates.md#the-smallest-change-that-a-rule-sees"
 
 
@@ -87,24 +73,26 @@ def run_gate(
     warnings: tuple[Warning, ...] = ()
     unjudged: tuple[Warning, ...] = ()
     if gate.rules:
-        side = GateCandidate(candidate, comparisons, options, gate.indices)
-        drafts = gather_evidence(gate, side)
-        run = GateRun.of(RuleTests(drafts, plan_of(gate, drafts)), comparisons, today)
+        side = GateCandidate(candidate, comparisons, options, gate.indices, gate.averages)
+        level = gate.pass_level(look)
+        evidence = gather_evidence(gate, side, level)
+        run = GateRun.of(RuleTests(evidence, Plan(gate, evidence)), comparisons, level, today)
         verdict = GATE_VERDICTS[int(conclude(run.decisions, run.effects, run.plan))]
         results = tuple(run.results())
         unjudged = tuple(_omission_warnings(gate, candidate))
         warnings = (*_look_warnings(gate, look), *run.warnings(), *unjudged)
     deciding = [r for r in results if verdict != "fail" or r.effect == "fail"]
-    judged = any(result.verdict in JUDGED_VERDICTS for result in deciding)
+    judged = any(verdict_named(result.verdict).judged for result in deciding)
     differ = {name: c.sets_differ for name, c in comparisons.items() if c}
     message = gate_sentence(verdict, results, judged=judged, differences=differ)
     return GateResult(
         verdict=verdict,
         judged=judged,
+        undecided=sum(result.verdict not in DECIDED for result in results),
         message=" ".join((message, *(warning.detail for warning in unjudged))),
-        alpha=gate.level,
+        alpha=gate.pass_level(look),
         look=look,
-        budget=gate.looks,
+        max_looks=gate.max_looks,
         results=results,
         warnings=warnings,
     )
@@ -114,13 +102,34 @@ MOST_OMITTED = 0.01
 """Largest share of items without a prediction that no rule needs to count."""
 
 
+FIRST_WARNED = 10
+"""The look from which reuse of a test set is warned about, and each time the number doubles."""
+
+
 def _look_warnings(gate: Gate, look: int | None) -> Iterator[Warning]:
-    if gate.looks is not None and look is not None and look > gate.looks:
+    """Warn where a test set was used so often that the level of the gate says too little."""
+    if look is None or gate.spend:
+        return
+    docs = "docs/gates.md#repeated-looks"
+    if gate.max_looks is not None:
+        if look > gate.max_looks:
+            detail = (
+                f"This is look {look} at the test set, but the gate divides alpha over "
+                f"{gate.max_looks}: false passes are more likely than alpha says. Use a new test "
+                "set."
+            )
+            yield Warning("looks_exceeded", "/gate/look", detail, docs)
+        return
+    doubled, rest = divmod(look, FIRST_WARNED)
+    due = rest == 0 and doubled.bit_count() == 1
+    if due or (look > 1 and any(not rule.traits.unchanged_passes for rule in gate.rules)):
+        level = 1 - (1 - gate.alpha) ** look
         detail = (
-            f"This is look {look} at the test set, but the gate divides alpha over {gate.looks}: "
-            "false verdicts are more likely than alpha says. Use a new test set."
+            f"This is look {look} at the test set. One of {look} candidates passes wrongly in up "
+            f"to {number(100 * level)} % of cases, if every candidate sits at the limit. "
+            "`spend: true` keeps alpha over all looks."
         )
-        yield Warning("looks_exceeded", "/gate/look", detail, "docs/gates.md#repeated-looks")
+        yield Warning("repeated_looks", "/gate/look", detail, docs)
 
 
 def _omission_warnings(gate: Gate, candidate: Side) -> Iterator[Warning]:
@@ -139,36 +148,37 @@ def _omission_warnings(gate: Gate, candidate: Side) -> Iterator[Warning]:
 class GateRun:
     """The tests of every rule of a gate, with the verdicts after waivers.
 
-    `waivers` has the one for each result that would fail, in force or not.
+    `waivers` has the one for each result that would fail, in force or not; `level` is the
+    one-sided level of a pass of this look.
     """
 
     tests: RuleTests
     decisions: Decisions
     effects: Codes
     waivers: tuple[Waiver | None, ...]
+    level: float
     today: date
 
     @classmethod
     def of(
-        cls, tests: RuleTests, comparisons: Mapping[Against, Comparison | None], today: date
+        cls,
+        tests: RuleTests,
+        comparisons: Mapping[Against, Comparison | None],
+        level: float,
+        today: date,
     ) -> "GateRun":
-        """Decide every result, then apply the waivers."""
+        """Decide every result at the level of this look, then apply the waivers."""
         plan = tests.plan
         known = {against: c.aligned for against, c in comparisons.items() if c is not None}
-        found = decide(tests, plan.gate.level, cache(partial(joint_laws, tests, known)))
+        found = decide(tests, level, cache(partial(joint_laws, tests, known)))
         waivers, verdicts = apply_waivers(found, plan, tests.point, today)
         decisions = replace(found, verdicts=verdicts)
-        return cls(tests, decisions, effects(decisions, plan), waivers, today)
+        return cls(tests, decisions, effects(decisions, plan), waivers, level, today)
 
     @property
     def plan(self) -> Plan:
         """The rules behind the results."""
         return self.tests.plan
-
-    @cached_property
-    def level(self) -> float:
-        """One-sided, of this look."""
-        return self.plan.gate.level
 
     @cached_property
     def together(self) -> int:
@@ -188,16 +198,16 @@ class GateRun:
             "p_value": found.p_value,
             "p_adjusted": found.p_adjusted,
             "n": tests.items,
-            "min_detectable_drop": tests.detectable(self.level, self.together),
+            "min_detectable_drop": tests.detectable(plan.gate.alpha, self.together),
         }
         table = np.stack([*numbers.values()], axis=-1)
         rows = np.where(np.isfinite(table), table, np.array(None)).tolist()
-        every = ((draft, own) for draft in tests.drafts for own in range(len(draft.rows.labels)))
+        every = ((draft, own) for draft in tests.evidence for own in range(len(draft.rows.labels)))
         for i, (row, (draft, own)) in enumerate(zip(rows, every, strict=True)):
             yield self._result(i, dict(zip(numbers, row, strict=True)), draft, own)
 
     # Any: the members of a result that are numbers.
-    def _result(self, i: int, numbers: dict[str, Any], draft: Draft, own: int) -> Result:
+    def _result(self, i: int, numbers: dict[str, Any], draft: RuleEvidence, own: int) -> Result:
         """Return a result by its position among all and among those of its draft."""
         rule, n, part = draft.rule, numbers["n"], draft.slice
         numbers["n"] = int(n) if n is not None and n == round(n) else n
@@ -209,7 +219,7 @@ class GateRun:
             class_=self.plan.labels[i],
             slice=None if part is None else dict(part),
             confusion=rule.confusion,
-            verdict=VERDICTS[self.decisions.verdicts[i]],
+            verdict=VERDICTS[VerdictCode(self.decisions.verdicts[i])].name,
             effect=EFFECTS[self.effects[i]],
             suspect=bool(self.decisions.suspect[i]),
             against=draft.against,
@@ -219,6 +229,8 @@ class GateRun:
             method=draft.methods[own] if draft.methods else None,
             pairing=draft.pairing if draft.rows.positions[own] >= 0 else None,
             reason=self._reason(draft.reasons[own], i),
+            average_of=None if draft.average is None else draft.average.of,
+            columns=draft.average.columns or None if draft.average else None,
         )
         waiver = self.waivers[i]
         said = sentence(found, rule, together=self.together, waiver=waiver)
@@ -229,13 +241,13 @@ class GateRun:
         waiver, verdict = self.waivers[i], int(self.decisions.verdicts[i])
         if waiver is not None and verdict != VerdictCode.waived:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
-        if verdict in REASONS:
-            return REASONS[verdict]
+        if fixed := VERDICTS[VerdictCode(verdict)].reason:
+            return fixed
         if given:
             return given
         if self.decisions.suspect[i]:
             return "suspect"
-        significant = self.tests.p[0][i] < self.level
+        significant = self.tests.p[0][i] < self.plan.gate.alpha
         return "not_significant_together" if significant else "not_enough_items"
 
     def warnings(self) -> Iterator[Warning]:
@@ -247,10 +259,12 @@ class GateRun:
         shown = (verdicts == VerdictCode.fail) | (verdicts == VerdictCode.waived)
         needed = distance_found(self.level, np.sqrt(self.tests.unchanged))
         needed, place = np.where(shown, 0.0, needed), 0
-        for draft in self.tests.drafts:
+        for draft in self.tests.evidence:
             own = needed[place : place + len(draft.rows.labels)]
             if draft.rows.left_out:
                 yield _left_out(draft, place)
+            if draft.average is not None and draft.average.left_out:
+                yield _too_small(draft, draft.average, place)
             if warning := _underpowered(draft, own, place):
                 yield warning
             place += own.size
@@ -272,6 +286,7 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
         number = rule.target.correlated(plan.labels[i])
         # The comparison is one of all items, and of averages over all classes.
         whole = rule.slices is None and not (rule.min_items and rule.classes is None)
+        whole = whole and not plan.averages[i]
         if whole and number is not None:
             numbers[i] = number
     blocks = []
@@ -293,7 +308,7 @@ def apply_waivers(
     """Apply the waivers.
 
     A waiver applies to a demonstrated failure, and to an inconclusive result that would fail
-    through `on`: otherwise more evidence of less harm would be worse. An undefined value is
+    through `effects`: otherwise more evidence of less harm would be worse. An undefined value is
     never within the ceiling. Returns the waiver for each of these results, in force or not, and
     the verdicts after it.
     """
@@ -301,7 +316,7 @@ def apply_waivers(
     if not plan.gate.waivers:
         return (None,) * len(verdicts), verdicts
     would_fail = effects(found, plan) == EFFECTS.index("fail")
-    inconclusive = verdicts == VerdictCode.inconclusive
+    inconclusive = verdicts == VerdictCode.undecided
     waivable = (verdicts == VerdictCode.fail) | (inconclusive & would_fail)
     waivers: list[Waiver | None] = [None] * len(verdicts)
     after = verdicts.copy()
@@ -315,12 +330,12 @@ def apply_waivers(
     return tuple(waivers), after
 
 
-def _left_out(draft: Draft, start: int) -> Warning:
+def _left_out(draft: RuleEvidence, start: int) -> Warning:
     """Name the classes that a rule leaves out because of their items."""
     rule, names = draft.rule, draft.rows.left_out
     few = plural(rule.min_items, "item") if rule.min_items > 1 else "items"
     sides = "" if draft.against is None else f" on both sides, candidate and {draft.against}"
-    sides = " in every slice" if rule.kind == "max_gap" and rule.classes is None else sides
+    sides = " in every slice" if rule.traits.between_slices and rule.classes is None else sides
     detail = (
         f"Rule {rule.name} leaves out {len(names)} of its classes, which do not have "
         f"{few}{sides}: {named(names)}."
@@ -328,10 +343,21 @@ def _left_out(draft: Draft, start: int) -> Warning:
     return Warning("classes_left_out", f"/gate/results/{start}", detail, "docs/gates.md#rules")
 
 
-def _underpowered(draft: Draft, needed: FloatArray, start: int) -> Warning | None:
+def _too_small(draft: RuleEvidence, average: Average, start: int) -> Warning:
+    """Name the classes or slices that an average leaves out."""
+    names = average.left_out
+    noun = "slices" if average.columns else "classes"
+    detail = (
+        f"The average of rule {draft.rule.name} leaves out {len(names)} {noun} that are too small "
+        f"for it: {named(names, noun)}."
+    )
+    return Warning("average_leaves_out", f"/gate/results/{start}", detail, "docs/gates.md#policies")
+
+
+def _underpowered(draft: RuleEvidence, needed: FloatArray, start: int) -> Warning | None:
     """Warn if the test set is too small, so that an unchanged model often fails to pass."""
     rule, labels = draft.rule, draft.rows.labels
-    if not rule.knows_suspects or rule.test == "none":
+    if not rule.traits.suspects or rule.test == "none":
         return None
     weak = np.flatnonzero(needed > rule.limit)
     if not weak.size:

@@ -18,19 +18,19 @@ from rprime.core.quantities import plural
 OFTEN = 0.01
 """Largest share of unchanged models that may fail without advice."""
 RARELY = 0.8
-"""Share of unchanged models that should pass a mandatory rule."""
-MILDER = {"min_value": "a lower limit", "max_value": "a higher limit"}
-"""What makes a rule easier to pass, by its kind; else a larger limit."""
+"""Share of unchanged models that should pass what decides a rule."""
 MOST_NAMED = 5
 """Most classes named one by one for a rule."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RuleLint:
-    """What a rule would do to an unchanged model, for one class or slice or overall.
+    """What a rule would do to an unchanged model, for one class or slice, overall or on average.
 
     Parameters
     ----------
+    average_of, columns
+        As of a `Result`.
     false_fail_rate, inconclusive_rate
         Shares of the replicates; every fail counts, whatever its effect.
     detectable_drop
@@ -43,6 +43,8 @@ class RuleLint:
     id: str
     class_: str | None
     slice: dict[str, str] | None
+    average_of: int | None
+    columns: tuple[str, ...] | None
     items: int
     false_fail_rate: float
     inconclusive_rate: float
@@ -52,6 +54,8 @@ class RuleLint:
     @property
     def name(self) -> str:
         """The class and the slice, as a subject of a sentence; empty for an overall index."""
+        if self.average_of is not None:
+            return f"the average over {self.average_of} {'slices' if self.columns else 'classes'}"
         parts = [] if self.class_ is None else [f"class `{self.class_}`"]
         named = [f"`{column}={value}`" for column, value in (self.slice or {}).items()]
         return " of ".join(parts + ([f"slice {', '.join(named)}"] if named else []))
@@ -59,12 +63,12 @@ class RuleLint:
 
 def assumed(gate: Gate, discordant: float | None) -> Iterator[str]:
     """Say what a simulation assumes: the share of the items that only one model gets right."""
-    if discordant is not None and any(rule.compares for rule in gate.rules):
+    if discordant is not None and any(rule.traits.compares for rule in gate.rules):
         yield (
             f"It is assumed that on {percent(discordant)} of the items only one of candidate and "
             "baseline is right: state the share that you know as `discordance`."
         )
-    if gaps := [rule.name for rule in gate.rules if rule.kind == "max_gap"]:
+    if gaps := [rule.name for rule in gate.rules if rule.traits.between_slices]:
         yield (
             f"The drop of {', '.join(gaps)} is one of the slice that is worst now: a better slice "
             "must fall further."
@@ -95,17 +99,20 @@ def advise(
         )
     yield from assumed(plan.gate, discordant)
     for rule in plan.gate.rules:
-        own = [r for r, owner in zip(rules, plan.rules, strict=True) if owner is rule]
-        yield from _rate_advice(rule, own)
+        places = [i for i, owner in enumerate(plan.rules) if owner is rule]
+        own = [rules[i] for i in places]
+        yield from _rate_advice(rule, own, [rules[i] for i in places if plan.decisive[i]])
         yield from _detectability_advice(rule, own)
 
 
-def _rate_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
-    if rule.kind == "min_gain":
+def _rate_advice(
+    rule: Rule, rules: Sequence[RuleLint], decisive: Sequence[RuleLint]
+) -> Iterator[str]:
+    if not rule.traits.unchanged_passes:
         yield f"Rule {rule.name} demands a gain, so an unchanged model does not pass it."
         return
     worst = max(rules, key=lambda r: r.false_fail_rate)
-    share, milder = percent(worst.false_fail_rate), MILDER.get(rule.kind, "a larger limit")
+    share, milder = percent(worst.false_fail_rate), rule.traits.milder
     if worst.false_fail_rate > OFTEN and rule.test == "none":
         yield (
             f"Rule {rule.name} compares point values: noise alone makes {worst.name or 'it'} fail "
@@ -114,38 +121,30 @@ def _rate_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
     elif worst.false_fail_rate > OFTEN:
         where = f" for {worst.name}" if worst.name else ""
         yield f"Rule {rule.name} fails an unchanged model{where} in {share} of runs."
-    worst = max(rules, key=lambda r: r.inconclusive_rate)
-    if rule.mandatory and worst.inconclusive_rate > 1 - RARELY:
-        policy = ' or `policy: "suspects_undecided"`' if rule.knows_suspects else ""
+    worst = max(decisive, key=lambda r: r.inconclusive_rate)
+    if worst.inconclusive_rate > 1 - RARELY:
         yield (
-            f"Rule {rule.name} must pass, but {worst.name or 'it'} stays inconclusive in "
-            f"{percent(worst.inconclusive_rate)} of runs of an unchanged model: take {milder}"
-            f"{', more items' if policy else ' or more items'}{policy}."
+            f"Rule {rule.name} must pass, but {worst.name or 'it'} stays undecided in "
+            f"{percent(worst.inconclusive_rate)} of runs of an unchanged model: take {milder} or "
+            "more items."
         )
-    best = min(rules, key=lambda r: r.inconclusive_rate)
-    if not rule.decides_by.startswith("suspects") or worst.inconclusive_rate <= 1 - RARELY:
-        return
-    what = "class" if rule.slices is None else "result"
-    if best.inconclusive_rate > 1 - RARELY:
+    others = [r for r in rules if r not in decisive and r.inconclusive_rate > 1 - RARELY]
+    if others:
+        worst = max(others, key=lambda r: r.inconclusive_rate)
+        one = "class" if rule.slices is None else "result"
         yield (
-            f"Rule {rule.name} needs a {what} that passes, but even {best.name or 'the best one'} "
-            f"is undecided in {percent(best.inconclusive_rate)} of runs of an unchanged model: "
-            f"take {milder} or more items."
-        )
-    else:
-        yield (
-            f"Rule {rule.name} leaves {worst.name or 'it'} undecided in "
-            f"{percent(worst.inconclusive_rate)} of runs, and passes all the same if another "
-            f'{what} passes: its policy is "{rule.decides_by}".'
+            f"Rule {rule.name} passes by its average. Of its results "
+            f"{plural(len(others), one, 'are')} often undecided, {worst.name} in "
+            f"{percent(worst.inconclusive_rate)} of runs: `--strict` seldom passes them."
         )
 
 
 def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
     # Twice the limit of a change; a bound or a gain says nothing about useful distances.
-    most = 2 * rule.limit if rule.knows_suspects else float("inf")
+    most = 2 * rule.limit if rule.traits.suspects else float("inf")
     blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > most]
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
-    worse = "drop" if rule.guards_below else "rise"
+    worse = "drop" if rule.traits.guards_below else "rise"
     for result in blind[:MOST_NAMED]:
         subject = result.name or "the test set"
         subject = subject[0].upper() + subject[1:]
@@ -275,11 +274,14 @@ def _rule_lints(run: LintRun, counted: VerdictCounts, others: OtherSets) -> Iter
     here = np.nan_to_num(own, nan=np.inf)
     lowest, highest = np.quantile(others.drops, ENDS, axis=0, method="nearest")
     ends = np.minimum(lowest, here).tolist(), np.maximum(highest, here).tolist()
-    for i, (rule, part) in enumerate(zip(plan.rules, plan.slices, strict=True)):
+    results = zip(plan.rules, plan.slices, plan.means, strict=True)
+    for i, (rule, part, average) in enumerate(results):
         yield RuleLint(
             id=rule.name,
             class_=plan.labels[i],
             slice=None if part is None else dict(part),
+            average_of=None if average is None else average.of,
+            columns=average.columns or None if average else None,
             items=round(items[i]) if np.isfinite(items[i]) else 0,
             false_fail_rate=failed[i],
             inconclusive_rate=undecided[i],

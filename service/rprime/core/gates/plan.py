@@ -10,9 +10,11 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
 from rprime.core.counts import CountRow
-from rprime.core.gates.evidence import Rows, chosen
+from rprime.core.gates.candidate import chosen
+from rprime.core.gates.evidence import Rows
+from rprime.core.gates.kinds import VerdictCode
 from rprime.core.gates.lint import MOST_NAMED, assumed, percent
-from rprime.core.gates.rules import Gate, Rule, VerdictCode, check_gate
+from rprime.core.gates.rules import Gate, Rule, check_gate
 from rprime.core.gates.simulation import LintError, LintRun, without_scores
 from rprime.core.gates.verdict import GateVerdictCode
 from rprime.core.intervals.proportions import POWER
@@ -149,7 +151,7 @@ def _planned(run: LintRun, drop: float | None, replicates: int, seed: int) -> It
 def _check_drop(gate: Gate, drop: float | None) -> None:
     """Raise a `LintError` if a drop to find is one that a rule allows."""
     for rule in gate.rules:
-        if drop is not None and rule.knows_suspects and drop <= rule.limit:
+        if drop is not None and rule.traits.suspects and drop <= rule.limit:
             text = f"The drop must exceed the limit of every rule: {rule.name} allows it."
             raise LintError(text, ("drop",))
 
@@ -167,7 +169,7 @@ def _goal(rule: Rule, drop: float | None) -> float:
     """Return the drop that a rule must find; NaN if there is none."""
     if drop is not None:
         return drop
-    return 2 * rule.limit if rule.knows_suspects or rule.kind == "max_gap" else np.nan
+    return 2 * rule.limit if rule.traits.finds_double else np.nan
 
 
 def _goals(run: LintRun, drop: float | None) -> list[tuple[_Result, float]]:
@@ -225,9 +227,9 @@ def _slices(
     inside = {key: chosen(rule, run.slices) for key, rule in rules.items()}
     for name, items in zip(run.slices, run.sizes_of_slices.sum(-1).tolist(), strict=True):
         held = [rule for key, rule in rules.items() if name in inside[key]]
-        gaps = {rule.name for rule in held if rule.kind == "max_gap"}
+        gaps = {rule.name for rule in held if rule.traits.between_slices}
         places = [i for i, (key, _, part) in enumerate(results) if part == name or key in gaps]
-        must_pass = [passing] * any(rule.mandatory for rule in held)
+        must_pass = [passing] * any(not rule.decides_by.averages for rule in held)
         needed = items * float(np.max([*must_pass, *factors[places]]))
         yield SlicePlan(slice=dict(name), items=round(items), needed=_items(needed))
 
@@ -310,14 +312,14 @@ def _obstacles(run: LintRun) -> Iterator[str]:
     beyond = np.where(plan.guards_below, point < plan.threshold, point > plan.threshold)
     for rule in run.gate.rules:
         own = [i for i, other in enumerate(plan.rules) if other is rule]
-        if any(fixed[i] != VerdictCode.undecided for i in own):
+        if any(fixed[i] != VerdictCode.by_test for i in own):
             yield (
                 f"Rule {rule.name} cannot be judged: a class or slice that it is about has no "
                 "items, or no value."
             )
-        elif rule.kind == "min_gain":
+        elif not rule.traits.unchanged_passes:
             yield f"Rule {rule.name} demands a gain, so an unchanged model does not pass it."
-        elif not rule.compares and any(beyond[own]):
+        elif not rule.traits.compares and any(beyond[own]):
             yield f"Rule {rule.name} forbids this model: its value is beyond the limit."
 
 

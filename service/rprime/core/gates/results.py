@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from rprime.core.gates.rules import Against, Effect, Rule, RuleKind, Waiver
+from rprime.core.gates.kinds import VERDICTS, Against, Effect, VerdictCode
+from rprime.core.gates.rules import Rule, Waiver
 from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
 GateVerdict = Literal["pass", "fail", "inconclusive", "no_rules"]
-Verdict = Literal[
-    "pass", "fail", "inconclusive", "no_baseline", "not_comparable", "undefined", "waived"
-]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -24,8 +22,12 @@ class Result:
     rule, index, class_, confusion
         The rule's id; its index, None for a cell; the class, None overall; the true and the
         predicted class of a cell, else None.
+    average_of, columns
+        The number of classes or slices whose mean it is, None for a single result; the columns of
+        these slices, None for classes.
     suspect
-        Whether it is inconclusive, beyond the limit, and shown to be worse than before.
+        Whether it is undecided, but shown to be worse than before while it lies beyond the limit,
+        or beyond the limit if it were tested alone.
     against
         What the difference is from; None for a rule about the value itself.
     observed, baseline, delta
@@ -46,14 +48,14 @@ class Result:
     class_: str | None
     slice: dict[str, str] | None
     confusion: tuple[str, str] | None
-    verdict: Verdict
+    verdict: str
     effect: Effect
     suspect: bool
     against: Against | None
     observed: float | None
     baseline: float | None
     delta: float | None
-    kind: RuleKind
+    kind: str
     limit: float
     lower_limit: float | None
     upper_limit: float | None
@@ -65,6 +67,8 @@ class Result:
     n: float | None
     min_detectable_drop: float | None
     reason: str
+    average_of: int | None = None
+    columns: tuple[str, ...] | None = None
     message: str = ""
 
 
@@ -78,11 +82,13 @@ class GateResult:
         Whether the verdict rests on a result that was judged by its numbers: false if all results
         that fail the gate are `not_comparable`, `undefined` or `no_baseline`, or if no result of
         the gate could be judged.
+    undecided
+        How many results neither pass nor fail, without those that are waived.
     alpha
         One-sided level of this look.
     look
         Number of this look at the test set, from 1; None if looks are not counted.
-    budget
+    max_looks
         The number of looks that share the level of the gate; None if looks are ignored.
     results
         In the order of the rules, of what they are held against, and of the classes.
@@ -90,10 +96,11 @@ class GateResult:
 
     verdict: GateVerdict
     judged: bool
+    undecided: int
     message: str
     alpha: float
     look: int | None
-    budget: int | None
+    max_looks: int | None
     results: tuple[Result, ...]
     warnings: tuple[Warning, ...]
 
@@ -120,6 +127,8 @@ def gate_sentence(
     found = _all_of(own) if verdict == "fail" else _open(own)
     lead = {"pass": ", but", "fail": ":"}.get(verdict, ", with these results")
     said = f"{lead} {found}" if own else ""
+    if verdict == "pass" and own and all(result.verdict == "undecided" for result in own):
+        said = f"; {plural(len(own), 'result', 'have')} too few items to pass alone: {_all_of(own)}"
     common = dict.fromkeys((r.reason, r.against) for r in results if r.reason in CAUSES)
     sentences = [f"{opening}{said}."]
     for reason, against in common:
@@ -159,29 +168,32 @@ def _open(results: Sequence[Result]) -> str:
     """Name suspects first, then the other results by what was found."""
     suspects = [r for r in results if r.suspect]
     parts = [f"suspect: {_all_of(suspects)}"] if suspects else []
-    for found, word in OPEN.items():
-        rest = [r for r in results if r.verdict == found and not r.suspect]
-        parts += [f"{word}: {_all_of(rest)}"] if rest else []
+    for verdict in (VERDICTS[code] for code in NAMED_LAST):
+        rest = [r for r in results if r.verdict == verdict.name and not r.suspect]
+        parts += [f"{verdict.word}: {_all_of(rest)}"] if rest else []
     return "; ".join(parts)
 
 
-OPEN = {
-    "inconclusive": "undecided",
-    "fail": "failing (warning only)",
-    "waived": "waived",
-    "not_comparable": "not comparable",
-    "undefined": "undefined",
-    "no_baseline": "without a baseline",
-}
-"""The words for results that do not pass, in the order in which they are named."""
+NAMED_LAST = (
+    VerdictCode.undecided,
+    VerdictCode.fail,
+    VerdictCode.waived,
+    VerdictCode.not_comparable,
+    VerdictCode.undefined,
+    VerdictCode.no_baseline,
+)
+"""The verdicts of results that do not pass, in the order in which they are named."""
 
 
-def named(labels: Sequence[str]) -> str:
-    """Name classes, at most `MOST_NAMED` of them one by one."""
+def named(labels: Sequence[str], noun: str = "classes") -> str:
+    """Name classes or slices, at most `MOST_NAMED` of them one by one."""
     shown = ", ".join(f"`{label}`" for label in labels[:MOST_NAMED])
-    noun = "class" if len(labels) == 1 else "classes"
+    noun = SINGULAR[noun] if len(labels) == 1 else noun
     more = len(labels) - MOST_NAMED
     return f"{noun} {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+SINGULAR = {"classes": "class", "slices": "slice"}
 
 
 def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None = None) -> str:
@@ -195,8 +207,8 @@ def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None
                 last, most = waiver.expires.isoformat(), number(waiver.ceiling)
                 why = f"waived by {waiver.by} up to {most} through {last}: {waiver.reason}"
             return f"{_measured(result, rule)}{_side(result, rule)}; {why}."
-        case "inconclusive":
-            return f"{_inconclusive(result, rule, together)}{_refusal(result, waiver)}."
+        case "undecided":
+            return f"{_undecided(result, rule, together)}{_refusal(result, waiver)}."
         case "no_baseline":
             now = "" if result.observed is None else f" is {number(result.observed)} and"
             absent = f"there is no {result.against}"
@@ -219,9 +231,14 @@ def number(value: float) -> str:
 
 def _subject(result: Result, rule: Rule) -> str:
     name = rule.target.subject(result.class_)
-    if rule.kind == "max_gap":
+    if rule.traits.between_slices:
         return f"the largest difference of {name} between the slices of {rule.columns[0]}"
-    return name + _on_slice(result)
+    if result.average_of is None:
+        return name + _on_slice(result)
+    noun = "classes" if result.columns is None else f"slices of {' and '.join(result.columns)}"
+    if result.columns and rule.classes is not None:
+        noun = f"classes in the {noun}"
+    return f"{name} on average over {result.average_of} {noun}"
 
 
 def _on_slice(result: Result) -> str:
@@ -233,7 +250,7 @@ def _on_slice(result: Result) -> str:
 
 def _measured(result: Result, rule: Rule) -> str:
     """Describe the value or its change, with its limits."""
-    if rule.compares and (delta := result.delta) is not None:
+    if rule.traits.compares and (delta := result.delta) is not None:
         change = "did not change"
         if delta:
             change = f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
@@ -266,24 +283,18 @@ def _limits(result: Result, one: str, other: str) -> str:
 
 def _side(result: Result, rule: Rule) -> str:
     """Describe the side of the limit on which the value is."""
-    limit, failed, untested = number(rule.limit), result.verdict != "pass", rule.test == "none"
-    if not rule.compares:
-        allowed = "required" if rule.guards_below else "allowed"
-        side = f", {'below' if rule.guards_below == failed else 'above'} the {limit} {allowed}"
-    elif rule.kind == "min_gain":
-        gain = f"a gain of more than {limit}" if rule.limit else "a gain"
-        side = f", but {gain} is required" if failed else f": {gain} is shown"
-    elif failed:
-        side = f", more than the {limit} allowed"
-    elif untested:
-        side = f", within the {limit} allowed"
-    else:
-        return f": a {_move(rule)} of more than the {limit} allowed is ruled out"
-    return side + (", point values compared without a test" if untested else "")
+    untested, words = rule.test == "none", rule.words
+    clause = words.kept_point if untested else words.kept
+    if result.verdict != "pass":
+        clause = words.broken
+    clause = clause.format(limit=number(rule.limit))
+    if result.average_of is not None and result.verdict == "pass":
+        clause += " on average"
+    return clause + (", point values compared without a test" if untested else "")
 
 
 def _move(rule: Rule) -> str:
-    return "drop" if rule.guards_below else "rise"
+    return rule.traits.words.direction
 
 
 def _refusal(result: Result, waiver: Waiver | None) -> str:
@@ -295,7 +306,7 @@ def _refusal(result: Result, waiver: Waiver | None) -> str:
     return f"; the waiver of {waiver.by} ends at {number(waiver.ceiling)}"
 
 
-def _inconclusive(result: Result, rule: Rule, together: int) -> str:
+def _undecided(result: Result, rule: Rule, together: int) -> str:
     if result.p_value is None:
         return _untested(result, rule)
     measured = _measured(result, rule)
@@ -314,7 +325,7 @@ def _inconclusive(result: Result, rule: Rule, together: int) -> str:
 def _suspicion(result: Result, rule: Rule, together: int) -> str:
     """Say what is shown of a suspect, and what is not."""
     low, high, limit = result.lower_limit, result.upper_limit, number(rule.limit)
-    nearest = high if rule.guards_below else low
+    nearest = high if rule.traits.guards_below else low
     if nearest is not None and abs(nearest) > rule.limit:
         return (
             f"tested alone it would be beyond the {limit} allowed, but among {together} results "
@@ -325,16 +336,8 @@ def _suspicion(result: Result, rule: Rule, together: int) -> str:
 
 def _too_few(result: Result, rule: Rule) -> str:
     items = "the items are" if result.n is None else plural(round(result.n), "item", "are")
-    limit, gain = number(rule.limit), rule.kind == "min_gain"
-    if rule.compares:
-        asked = "dropped" if rule.guards_below and not gain else "rose"
-        if rule.limit or not gain:
-            asked += f" by more than the {limit} {'required' if gain else 'allowed'}"
-    elif rule.guards_below:
-        asked = f"is above the {limit} required"
-    else:
-        asked = f"is below the {limit} allowed"
-    text = f"{items} too few to tell whether it {asked}"
+    question = rule.words.question.format(limit=number(rule.limit))
+    text = f"{items} too few to tell whether it {question}"
     if result.min_detectable_drop is None:
         return text
     seen = number(result.min_detectable_drop)
@@ -351,6 +354,7 @@ def _untested(result: Result, rule: Rule) -> str:
         "non_integer_counts": "the counts are not whole numbers",
         "no_interval": f"there is no interval for {rule.target.name} here",
         "no_evidence": "there is no evidence to test it by",
+        "too_small_to_average": "no class or slice is large enough for an average",
         "few_items": "a class of the slice has fewer than 10 items, or there are few errors",
     }
     why = known.get(result.reason, f"the baseline has no value ({_plain(result.reason)})")
@@ -367,12 +371,12 @@ def _not_comparable(result: Result, rule: Rule) -> str:
         "class_missing": "the candidate has no such class",
         "class_missing_in_baseline": "the baseline has no such class",
         "no_items": "the class has no items",
-        "no_class": "no class has enough items" + " in every slice" * (rule.kind == "max_gap"),
+        "no_class": "no class has enough items" + " in every slice" * rule.traits.between_slices,
         "different_test_sets": "the test sets differ",
         "classes_differ": "it depends on the list of declared classes, which differs",
     }
     text = known.get(result.reason, _plain(result.reason))
-    if result.reason in ("no_items", "no_class") and rule.compares:
+    if result.reason in ("no_items", "no_class") and rule.traits.compares:
         return f"{text} on both sides" if result.reason == "no_class" else f"{text} on one side"
     return text
 

@@ -3,56 +3,26 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from enum import IntEnum
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rprime.core.gates.kinds import (
+    DEFAULT_EFFECTS,
+    EFFECT_CHOICES,
+    POLICIES,
+    RETIRED_POLICIES,
+    RULE_KINDS,
+    Effect,
+    End,
+    Policy,
+    PolicyName,
+    RuleKind,
+    Words,
+)
 from rprime.core.gates.targets import Mistake, Target, target_of
 from rprime.core.options import Options
-
-RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain", "min_gain", "max_gap"]
-Policy = Literal["all_must_pass", "suspects_undecided", "suspects_fail", "proven_only"]
-Effect = Literal["pass", "warn", "fail"]
-OpenVerdict = Literal["inconclusive", "no_baseline", "not_comparable", "undefined"]
-"""Verdicts that are neither a pass nor a fail; `on` sets their effects."""
-
-KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
-POLICIES: tuple[Policy, ...] = get_args(Policy)
-DEFAULT_EFFECTS: Mapping[OpenVerdict, Effect] = {
-    "inconclusive": "warn",
-    "no_baseline": "warn",
-    "not_comparable": "fail",
-    "undefined": "fail",
-}
-
-
-EFFECTS: tuple[Effect, ...] = ("pass", "warn", "fail")
-Codes = NDArray[np.uint8]
-Against = Literal["baseline", "anchor"]
-"""What a difference is from."""
-
-
-class VerdictCode(IntEnum):
-    """The verdict on one result; the names are those of the contract.
-
-    `undecided` is not in the contract: the tests still have to decide.
-    """
-
-    passed = 0
-    fail = 1
-    inconclusive = 2
-    no_baseline = 3
-    not_comparable = 4
-    undefined = 5
-    waived = 6
-    undecided = 255
-
-
-JUDGED = (VerdictCode.passed, VerdictCode.fail, VerdictCode.inconclusive, VerdictCode.waived)
-"""Verdicts that rest on the numbers."""
 
 
 class RuleError(ValueError):
@@ -84,10 +54,8 @@ class Rule:
     test
         "auto" fails on evidence only; "none" compares point values.
     policy
-        What undecided results lead to; None for the default. all_must_pass: each result must pass
-        for the gate to pass; suspects_undecided: a suspect makes the gate inconclusive, other
-        undecided results do not; suspects_fail: a suspect fails; proven_only: only what is shown
-        to violate the rule counts.
+        A name in `POLICIES`; None for the default: the average of classes or slices where a result
+        may be suspect and the index has an average, else each result.
     severity
         "warn" limits every effect of the rule to a warning.
     min_items
@@ -96,14 +64,14 @@ class Rule:
         None: all items; "all", the name of a column or several: the rule holds in each slice.
     """
 
-    kind: RuleKind
+    kind: str
     limit: float
     id: str = ""
     index: str = ""
     classes: Literal["all"] | tuple[str, ...] | None = None
     confusion: tuple[str, str] | None = None
     test: Literal["auto", "none"] = "auto"
-    policy: Policy | None = None
+    policy: PolicyName | None = None
     severity: Literal["error", "warn"] = "error"
     min_items: float = 0
     slices: str | tuple[str, ...] | None = None
@@ -123,36 +91,33 @@ class Rule:
         """The id, or the default one."""
         return self.id or ".".join((self.target.name, self.kind, *self.columns))
 
+    @cached_property
+    def traits(self) -> RuleKind:
+        """What its kind decides."""
+        return RULE_KINDS[self.kind]
+
     @property
+    def words(self) -> Words:
+        """The clauses of its sentences."""
+        at_zero = self.traits.words_at_zero
+        return self.traits.words if self.limit or at_zero is None else at_zero
+
+    @cached_property
     def decides_by(self) -> Policy:
         """The policy, or the default one."""
-        several = self.knows_suspects and (self.classes is not None or self.slices is not None)
-        return self.policy or ("suspects_undecided" if several else "all_must_pass")
-
-    @property
-    def mandatory(self) -> bool:
-        """Whether its results must pass for the gate to pass."""
-        return self.decides_by == "all_must_pass"
+        averages = self.traits.suspects and self.has_average
+        return POLICIES[self.policy or ("average" if averages else "each")]
 
     @cached_property
-    def knows_suspects(self) -> bool:
-        """Whether a result may be suspect: worse than before, but not shown beyond the limit."""
-        return self.kind in ("max_drop", "max_gain")
-
-    @cached_property
-    def compares(self) -> bool:
-        """Whether the rule bounds the difference from a baseline."""
-        return self.kind in ("max_drop", "max_gain", "min_gain")
-
-    @cached_property
-    def guards_below(self) -> bool:
-        """Whether the rule forbids low numbers: a lower bound, a drop or a missing gain."""
-        return self.kind in ("min_value", "max_drop", "min_gain")
+    def has_average(self) -> bool:
+        """Whether it is about classes or slices whose mean has a test."""
+        several = self.classes is not None or self.slices is not None
+        return several and self.target.average is not None
 
     @property
     def threshold(self) -> float:
         """The rule fails beyond this value, or difference candidate - baseline."""
-        return -self.limit if self.kind == "max_drop" else self.limit
+        return self.traits.sign * self.limit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,8 +149,8 @@ class Waiver:
 
     def covers(self, rule: Rule, point: float) -> bool:
         """Whether a value or difference is within the ceiling; an undefined one never is."""
-        ceiling = -self.ceiling if rule.kind == "max_drop" else self.ceiling
-        return point >= ceiling if rule.guards_below else point <= ceiling
+        ceiling = rule.traits.sign * self.ceiling
+        return point >= ceiling if rule.traits.guards_below else point <= ceiling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,26 +161,29 @@ class Gate:
     ----------
     alpha
         One-sided level of every limit, in (0, .5).
-    on
-        Effects of the open verdicts; the others have `DEFAULT_EFFECTS`.
-    looks
-        The number of looks at one test set that share alpha; None: looks are not counted against
-        the gate.
+    effects
+        What open verdicts and suspects lead to; what it does not name has `DEFAULT_EFFECTS`.
+    max_looks
+        The number of looks at one test set that share alpha in equal parts; None: looks are not
+        counted against the gate.
+    spend
+        Whether later looks have smaller and smaller parts of alpha.
     anchor_requested
         Whether the rules about differences hold against a second, pinned baseline, too.
     """
 
     rules: tuple[Rule, ...] = ()
     alpha: float = 0.05
-    on: Mapping[OpenVerdict, Effect] = field(default_factory=dict)
-    looks: int | None = None
+    effects: Mapping[str, Effect] = field(default_factory=dict)
+    max_looks: int | None = None
+    spend: bool = False
     waivers: tuple[Waiver, ...] = ()
     anchor_requested: bool = False
 
     @property
-    def effects(self) -> dict[OpenVerdict, Effect]:
-        """Effect of each open verdict."""
-        return {**DEFAULT_EFFECTS, **self.on}
+    def all_effects(self) -> Mapping[str, Effect]:
+        """The effect of each open verdict, and of suspects."""
+        return {**DEFAULT_EFFECTS, **self.effects}
 
     @property
     def indices(self) -> tuple[str, ...]:
@@ -223,14 +191,21 @@ class Gate:
         return tuple(dict.fromkeys(key for rule in self.rules for key in rule.target.keys))
 
     @property
-    def scored(self) -> bool:
-        """Whether a rule reads scores."""
-        return any(rule.target.entry.scored for rule in self.rules)
+    def averages(self) -> tuple[str, ...]:
+        """Keys of the means over classes that decide rules."""
+        keys = (r.target.average for r in self.rules if r.classes and r.decides_by.averages)
+        return tuple(dict.fromkeys(key for key in keys if key is not None))
 
-    @property
-    def level(self) -> float:
-        """The level of one look at the test set: an equal part of alpha (Bonferroni)."""
-        return self.alpha if self.looks is None else self.alpha / self.looks
+    def pass_level(self, look: int | None = None) -> float:
+        """Return the level at which a look at the test set passes; the first if nobody counted.
+
+        An equal part of alpha (Bonferroni), or with `spend` alpha / (j (j + 1)) for look j, which
+        sums up to alpha over all looks.
+        """
+        if self.spend:
+            number = look or 1
+            return self.alpha / (number * (number + 1))
+        return self.alpha if self.max_looks is None else self.alpha / self.max_looks
 
 
 def check_gate(gate: Gate, options: Options | None = None) -> None:
@@ -243,8 +218,11 @@ def mistakes(gate: Gate, options: Options | None = None) -> Iterator[RuleError]:
     """Yield every mistake of a gate, in the order of its members; some indices need an option."""
     if not 0 < gate.alpha < 0.5:  # from .5 on the two limits are swapped
         yield RuleError(("alpha",), "out_of_range", "alpha must be above 0 and below 0.5.")
-    if gate.looks is not None and gate.looks < 1:
-        yield RuleError(("looks", "budget"), "out_of_range", "A budget is at least one look.")
+    if gate.max_looks is not None and gate.max_looks < 1:
+        yield RuleError(("max_looks",), "out_of_range", "max_looks is at least one look.")
+    if gate.max_looks is not None and gate.spend:
+        text = "spend needs no number of looks: leave max_looks out."
+        yield RuleError(("max_looks",), "conflicting_options", text)
     yield from _effect_mistakes(gate)
     for number, rule in enumerate(gate.rules):
         for field_name, code, message in _rule_mistakes(rule, options):
@@ -260,20 +238,19 @@ def mistakes(gate: Gate, options: Options | None = None) -> Iterator[RuleError]:
 
 
 def _effect_mistakes(gate: Gate) -> Iterator[RuleError]:
-    for verdict, effect in gate.on.items():
-        allowed = ("pass", "warn", "fail") if verdict == "inconclusive" else ("warn", "fail")
-        if verdict not in DEFAULT_EFFECTS:
-            every = ", ".join(DEFAULT_EFFECTS)
-            message = f"{verdict} is no open verdict; the open verdicts are {every}."
-            yield RuleError(("on", verdict), "unknown_verdict", message)
-        elif effect not in allowed:
-            message = f"The effect of {verdict} must be {' or '.join(allowed)}, not {effect}."
-            yield RuleError(("on", verdict), "invalid_effect", message)
+    for name, effect in gate.effects.items():
+        choice = EFFECT_CHOICES.get(name)
+        if choice is None:
+            message = f"{name} has no effect to choose; these have: {', '.join(EFFECT_CHOICES)}."
+            yield RuleError(("effects", name), "unknown_verdict", message)
+        elif effect not in choice.allowed:
+            message = f"The effect of {name} must be {' or '.join(choice.allowed)}, not {effect}."
+            yield RuleError(("effects", name), "invalid_effect", message)
 
 
 def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
-    if rule.kind not in KINDS:
-        yield "kind", "unknown_kind", f"A rule needs one of {', '.join(KINDS)}."
+    if rule.kind not in RULE_KINDS:
+        yield "kind", "unknown_kind", f"A rule needs one of {', '.join(RULE_KINDS)}."
         return
     found = tuple(rule.target.mistakes(options))
     yield from found
@@ -295,7 +272,7 @@ def _test_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
     if rule.test == "none" or entry.interval is not None:
         return
     ways = "write `test: none` to compare point values, or take another index."
-    if entry.resampled and rule.kind in ("min_value", "max_value"):
+    if entry.resampled and rule.traits.resampled:
         if options is None or options.intervals == "all":
             return
         ways = f'send `"intervals": "all"`, {ways}'
@@ -305,72 +282,65 @@ def _test_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
 
 def _member_mistakes(rule: Rule) -> Iterator[Mistake]:
     """Yield what is wrong with the policy and the slices."""
-    if rule.policy not in (None, *POLICIES):
-        yield "policy", "unknown_policy", f"A policy is one of {', '.join(POLICIES)}."
-    elif rule.policy is not None and not (rule.mandatory or rule.knows_suspects):
-        text = (
-            f"{rule.kind} has no suspects: its policy is all_must_pass. "
-            'Use `severity: "warn"` for a rule that must not block.'
-        )
-        yield "policy", "no_suspects", text
+    yield from _policy_mistakes(rule)
     if rule.slices is not None and not rule.slices:
         yield "slices", "empty", "A rule without slices checks nothing: name columns, or write all."
-    elif rule.kind == "max_gap" and (rule.slices == "all" or len(rule.columns) != 1):
-        text = "max_gap is the largest difference between the slices of one column: name it."
+    elif rule.traits.between_slices and (rule.slices == "all" or len(rule.columns) != 1):
+        text = f"{rule.kind} is the largest difference between the slices of one column: name it."
         yield "slices", "one_column", text
-    elif rule.kind == "max_gap" and rule.confusion is not None:
-        yield "confusion", "no_gap", "max_gap bounds an index: name one in place of confusion."
+    elif rule.traits.between_slices and rule.confusion is not None:
+        yield "confusion", "no_gap", f"{rule.kind} bounds an index: name one, not a confusion."
+
+
+def _policy_mistakes(rule: Rule) -> Iterator[Mistake]:
+    if rule.policy is None:
+        return
+    if rule.policy in RETIRED_POLICIES:
+        text = f"There is no policy {rule.policy} any more: use {RETIRED_POLICIES[rule.policy]}."
+        yield "policy", "retired_policy", text
+    elif rule.policy not in POLICIES:
+        yield "policy", "unknown_policy", f"A policy is one of {', '.join(POLICIES)}."
+    elif rule.decides_by.averages and not rule.traits.suspects:
+        kinds = " and ".join(kind.name for kind in RULE_KINDS.values() if kind.suspects)
+        text = f"Only {kinds} can be decided by an average: the policy of {rule.kind} is each."
+        yield "policy", "no_average", text
+    elif rule.decides_by.averages and rule.classes is None and rule.slices is None:
+        text = "One overall value has no average: leave the policy out."
+        yield "policy", "no_average", text
+    elif rule.decides_by.averages and not rule.has_average:
+        text = f"The average of {rule.target.name} has no test: use the policy each."
+        yield "policy", "no_average", text
 
 
 def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
-    target = rule.target
+    target, traits, kind = rule.target, rule.traits, rule.kind
     name, (low, high) = target.name, target.entry.range
-    ends: dict[float | None, str] = {low: "low", high: "high"}
-    turned = TURNED.get((rule.kind, ends.get(target.best)))
-    if turned is not None:
-        other, effect = turned
-        text = f"{name} is best at {target.best:g}, so {effect}: use {other}."
-        yield rule.kind, f"use_{other}", text
+    ends: dict[float | None, End] = {low: "low", high: "high"}
+    end = ends.get(target.best)
+    if end is not None and end in traits.turned_into:
+        other, effect = traits.turned_into[end]
+        yield kind, f"use_{other}", f"{name} is best at {target.best:g}, so {effect}: use {other}."
     elif not np.isfinite(rule.limit):
-        yield rule.kind, "not_finite", "The limit must be a finite number."
-    elif rule.kind == "max_gap":
-        if not 0 < rule.limit < high - low:
-            text = f"max_gap of {name} must be above 0 and below {high - low:g}."
-            yield rule.kind, "out_of_range", text
-    elif not rule.compares and not low <= rule.limit <= high:
-        yield rule.kind, "out_of_range", f"{name} lies between {low:g} and {high:g}."
-    elif rule.knows_suspects and rule.limit == 0:
-        yield rule.kind, "needs_superiority", NEEDS_SUPERIORITY[rule.kind]
-    elif rule.compares and rule.limit < 0:
-        smallest = "at least 0" if rule.kind == "min_gain" else "above 0"
-        text = f"{rule.kind} is the size of a change: it must be {smallest}."
-        yield rule.kind, "out_of_range", text
-    elif rule.compares and rule.limit >= high - low:
-        text = f"{rule.kind} of {name} must be below {high - low:g}: no change is larger."
-        yield rule.kind, "out_of_range", text
-
-
-TURNED: Mapping[tuple[RuleKind, str | None], tuple[RuleKind, str]] = {
-    ("min_value", "low"): ("max_value", "a lower bound fails good models and passes bad ones"),
-    ("max_value", "high"): ("min_value", "an upper bound fails good models and passes bad ones"),
-    ("max_drop", "low"): ("max_gain", "a drop is an improvement"),
-    ("min_gain", "low"): ("max_drop", "a gain is a loss"),
-    ("max_gain", "high"): ("max_drop", "a gain is an improvement"),
-}
-"""By a kind and the end of the range that is best: the kind to use, and the effect of this one."""
-NEEDS_SUPERIORITY = {
-    "max_drop": "max_drop: 0 passes only a candidate that is proven better than the baseline: "
-    "write min_gain: 0 for that, or the largest drop that you accept, for example 0.02.",
-    "max_gain": "max_gain: 0 passes only a candidate that is proven lower than the baseline; set "
-    "the largest rise that you accept, for example 0.02.",
-}
+        yield kind, "not_finite", "The limit must be a finite number."
+    elif traits.of_value:
+        if not low <= rule.limit <= high:
+            yield kind, "out_of_range", f"{name} lies between {low:g} and {high:g}."
+    elif rule.limit == 0 and traits.at_zero:
+        yield kind, "needs_superiority", traits.at_zero
+    elif rule.limit < 0 or (rule.limit == 0 and not traits.zero_allowed):
+        smallest = "at least 0" if traits.zero_allowed else "above 0"
+        text = f"{kind} is the size of a difference: it must be {smallest}."
+        yield kind, "out_of_range", text
+    elif rule.limit >= high - low:
+        text = f"{kind} of {name} must be below {high - low:g}: no difference is larger."
+        yield kind, "out_of_range", text
 
 
 def _waiver_mistakes(waiver: Waiver, gate: Gate) -> Iterator[Mistake]:
     rule = next((rule for rule in gate.rules if rule.name == waiver.rule), None)
     known = rule is not None and not any(rule.target.mistakes(None))
     low, high = rule.target.entry.range if rule is not None and known else (-np.inf, np.inf)
-    change = rule is not None and rule.kind not in ("min_value", "max_value")
+    change = rule is not None and not rule.traits.of_value
     if rule is None:
         yield "rule", "unknown_rule", "No rule of the gate has this id."
     elif waiver.class_ is not None and rule.classes is None:

@@ -1,8 +1,9 @@
 """Simulate a gate on a table: an unchanged model predicts its items twice."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
+from itertools import groupby
 from math import isqrt
 from operator import add
 
@@ -16,7 +17,7 @@ from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.compared_side import ComparedSide
-from rprime.core.comparison.guard import smoothed_by_rows
+from rprime.core.comparison.guard import SideGradients, smoothed_by_rows
 from rprime.core.comparison.joint_counts import JointCounts
 from rprime.core.comparison.paired_strata import PairedStrata
 from rprime.core.comparison.paired_variance import (
@@ -28,13 +29,11 @@ from rprime.core.comparison.paired_variance import (
 )
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
-from rprime.core.gates.evidence import (
+from rprime.core.gates.average import Part, average_evidence, guard_of
+from rprime.core.gates.candidate import (
     MOST_JUDGED,
-    Draft,
-    GapLimits,
-    Rows,
     chosen,
-    draft_of,
+    columns_of,
     gap_rows,
     missing_columns,
     nearest_column,
@@ -44,8 +43,10 @@ from rprime.core.gates.evidence import (
     too_many,
     without_vague,
 )
+from rprime.core.gates.evidence import GapLimits, Rows, RuleEvidence, evidence_of
 from rprime.core.gates.gate import joint_laws
-from rprime.core.gates.rules import Gate, Rule, VerdictCode
+from rprime.core.gates.kinds import VerdictCode
+from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.targets import CELL_CLASSES, Estimate, differences
 from rprime.core.gates.verdict import (
     Decisions,
@@ -55,7 +56,6 @@ from rprime.core.gates.verdict import (
     conclude,
     decide,
     effects,
-    plan_of,
 )
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.multiplicity import Block
@@ -64,6 +64,7 @@ from rprime.core.populations.population import Population
 from rprime.core.selection import select
 from rprime.core.slices.slices import Slice
 from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
 
 MOST_DRAWN = 10**8
 """Most items of a class for drawing a coincidence; above, the mean replaces it."""
@@ -137,6 +138,13 @@ class SimulatedPredictions:
             weights = options.population.weights(tables[1])
             pairs = PairedStrata.of(self, self.weighed(weights**2), weights, tables)
         return AlignedValues(candidate, baseline, labels, places, pairs, one_test_set=together)
+
+    def of_slice(self, place: int) -> "SimulatedPredictions":
+        """Return the items of one table of the last axis of a stack."""
+        kept, old, new, both = (
+            part[..., place, :, :] for part in (self.kept, self.old, self.new, self.both)
+        )
+        return replace(self, kept=kept, old=old, new=new, both=both, joint=None)
 
     def of_cell(self, row: int, column: int) -> "SimulatedPredictions":
         """Return the items of one class, predicted as another one or not, as tables of two."""
@@ -394,7 +402,7 @@ class VerdictCounts:
         return cls(
             len(verdicts),
             np.add.reduce(verdicts == VerdictCode.fail, axis=0, dtype=np.float64),
-            np.add.reduce(verdicts == VerdictCode.inconclusive, axis=0, dtype=np.float64),
+            np.add.reduce(verdicts == VerdictCode.undecided, axis=0, dtype=np.float64),
             np.bincount(gate, minlength=len(GateVerdictCode)).astype(np.float64),
         )
 
@@ -490,8 +498,8 @@ class LintRun:
     @cached_property
     def tests(self) -> RuleTests:
         """The tests of every rule where the draws are as expected."""
-        drafts = self._drafts(*(model.expected() for model in self.models))
-        return RuleTests(drafts, plan_of(self.gate, drafts))
+        evidence = self._evidence(*(model.expected() for model in self.models))
+        return RuleTests(evidence, Plan(self.gate, evidence))
 
     @property
     def discordant(self) -> float | None:
@@ -532,8 +540,8 @@ class LintRun:
             size = min(most, replicates - start)
             draws = [model.draw(size, random) for model in self.models]
             with np.errstate(all="ignore"):
-                tests = RuleTests(self._drafts(*draws), self.plan)
-                decisions = decide(tests, self.gate.level, lambda: self._joint_laws)
+                tests = RuleTests(self._evidence(*draws), self.plan)
+                decisions = decide(tests, self.gate.pass_level(), lambda: self._joint_laws)
             parts.append(VerdictCounts.of(decisions, self.plan))
         return reduce(add, parts)
 
@@ -551,47 +559,122 @@ class LintRun:
     def _options(self) -> Options:
         return Options(indices=self.gate.indices, population=self.population)
 
-    def _drafts(self, draws: SimulatedPredictions, sliced: SimulatedPredictions) -> list[Draft]:
-        whole, parts, found = self._compared(draws, self._options), None, []
+    def _evidence(
+        self, draws: SimulatedPredictions, sliced: SimulatedPredictions
+    ) -> list[RuleEvidence]:
+        whole, of_slices = self._compared(draws, self._options), None
+        found: list[RuleEvidence] = []
         for rule in self.gate.rules:
             if rule.slices is None:
                 few = small_classes(rule, self.support)
                 rows = self._rows(rule, self.support)
-                found.append(replace(self._draft(rule, draws, whole, few), rows=rows))
+                evidence = replace(self._draft(rule, draws, whole, few), rows=rows)
+                found.extend(self._with_average(rule, evidence, draws, whole))
             else:
-                parts = parts or self._compared(sliced, self._options)
-                found.extend(self._of_slices(rule, sliced, parts))
+                of_slices = of_slices or self._compared(sliced, self._options)
+                found.extend(self._of_slices(rule, sliced, of_slices))
         return found
+
+    def _with_average(
+        self, rule: Rule, evidence: RuleEvidence, draws: SimulatedPredictions, whole: AlignedValues
+    ) -> Iterator[RuleEvidence]:
+        """Yield the evidence on classes, and on their average if it decides."""
+        if not rule.decides_by.averages:
+            yield evidence
+            return
+        baseline = self._own_gradients(self.counts)
+        parts = [Part.of(evidence, whole, baseline)]
+        average = self._average(rule, parts, {None: draws})
+        yield replace(evidence, alone=average is None)
+        if average is not None:
+            yield average
+
+    def _average(
+        self,
+        rule: Rule,
+        parts: Sequence[Part],
+        draws: Mapping[Slice | None, SimulatedPredictions],
+        columns: tuple[str, ...] = (),
+    ) -> RuleEvidence | None:
+        def averaged(part: Part, left_out: tuple[int, ...]) -> AlignedValues:
+            options = replace(self._options, indices=(key,), left_out=left_out)
+            return self._compared(draws[part.evidence.slice], options)
+
+        key = rule.target.average or ""
+        return average_evidence(
+            rule,
+            parts,
+            level=self.gate.pass_level(),
+            averaged=averaged,
+            columns=columns,
+            pairing=self.pairing,
+        )
+
+    def _own_gradients(self, counts: FloatArray) -> SideGradients:
+        """Return the gradients of the own table, or of the mean of a stack of these."""
+        table = ConfusionTable.dense(counts.reshape(-1, *counts.shape[-2:]).mean(0))
+        return SideGradients(compute(table, self._options, select(self._options)))
 
     def _of_slices(
         self, rule: Rule, sliced: SimulatedPredictions, parts: AlignedValues
-    ) -> Iterator[Draft]:
-        """Yield the drafts of the slices of a rule, or that of its largest gap."""
+    ) -> Iterator[RuleEvidence]:
+        """Yield the evidence of the slices of a rule, or that of its largest gap."""
         places = [self.slices.index(one) for one in chosen(rule, self.slices)]
-        if rule.kind == "max_gap":
+        if rule.traits.between_slices:
             few = not_in_all(rule, self.sizes_of_slices[places])
             values = self._aligned(rule, sliced, parts, few)
             known = Estimate(values.candidate.estimates, rule.target.entry)
             limits = GapLimits.of_stack(known, places, rule.min_items)
             items = known.items[..., places, :].sum(-2)
-            yield draft_of(rule, gap_rows(rule, self.labels, items, few), limits, items)
+            yield evidence_of(rule, gap_rows(rule, self.labels, items, few), limits, items)
             return
         together = self._draft(rule, sliced, parts, ())
-        for i in places:
-            rows = self._rows(rule, self.sizes_of_slices[i])
-            yield replace(together.at(i), rows=rows, slice=self.slices[i])
+        every = [
+            replace(
+                together.at(i), rows=self._rows(rule, self.sizes_of_slices[i]), slice=self.slices[i]
+            )
+            for i in places
+        ]
+        if rule.decides_by.averages:
+            yield from self._with_averages(rule, every, sliced, parts)
+        else:
+            yield from every
+
+    def _with_averages(
+        self,
+        rule: Rule,
+        every: Sequence[RuleEvidence],
+        sliced: SimulatedPredictions,
+        values: AlignedValues,
+    ) -> Iterator[RuleEvidence]:
+        """Yield the evidence on slices, and behind those of each column their average."""
+        guards = guard_of(values, rule.target.average)
+        for columns, group in groupby(every, key=columns_of):
+            members, parts, draws = list(group), [], {}
+            for evidence in members:
+                place = self.slices.index(evidence.slice or ())
+                guard = None
+                if rule.classes is None:
+                    guard = guards if guards.ndim == 1 else guards[..., place, :]
+                baseline = self._own_gradients(self.sliced[..., place, :, :])
+                parts.append(Part.of(evidence, values, baseline, guard))
+                draws[evidence.slice] = sliced.of_slice(place)
+            average = self._average(rule, parts, draws, columns)
+            yield from (replace(evidence, alone=average is None) for evidence in members)
+            if average is not None:
+                yield average
 
     def _draft(
         self, rule: Rule, draws: SimulatedPredictions, whole: AlignedValues, few: tuple[int, ...]
-    ) -> Draft:
+    ) -> RuleEvidence:
         """Return what is known of a rule, as if it had no results yet."""
         rows, values = Rows((), np.zeros(0, np.intp)), self._aligned(rule, draws, whole, few)
-        if rule.compares:
+        if rule.traits.compares:
             known = differences(rule.target.entry, values)
-            return draft_of(rule, rows, known, known.items, against="baseline")
+            return evidence_of(rule, rows, known, known.items, against="baseline")
         estimates = values.candidate.estimates
         own = Estimate(estimates, rule.target.entry)
-        draft = draft_of(rule, rows, own.statistic, own.items)
+        draft = evidence_of(rule, rows, own.statistic, own.items)
         return draft if rule.slices is None else without_vague(draft, estimates)
 
     def _aligned(
@@ -623,14 +706,14 @@ class LintRun:
             return Rows.single(exists=bool(own > 0)).without(self.labels, few)
         # A comparison has a row for each class with items, a table one for each class.
         there = self.support if rule.slices is None else self.sizes_of_slices.max(0)
-        here = there > 0 if rule.compares else support >= 0
+        here = there > 0 if rule.traits.compares else support >= 0
         known = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
         return Rows.of(rule, known, support[here])
 
     def detectable(self) -> FloatArray:
         """Return the drop that each result detects with 80 % power, NaN for none, (..., m)."""
         together = int(np.count_nonzero(self.plan.tested))
-        return self.tests.detectable(self.gate.level, together)
+        return self.tests.detectable(self.gate.alpha, together)
 
     def of_size(self, factor: float) -> "LintRun":
         """Return the gate on a table with so many times the counts."""
@@ -653,7 +736,7 @@ class LintRun:
             runs = [replace(self, counts=drawn[0][i], sliced=drawn[1][i]) for i in pieces]
             drops = np.concatenate([one.detectable() for one in runs])
             p_pass = np.concatenate([one.tests.p[1] for one in runs])
-            z = special.ndtri(self.gate.level) - special.ndtri(p_pass)
+            z = special.ndtri(self.gate.pass_level()) - special.ndtri(p_pass)
         alone = [replace(self, counts=own, sliced=part) for own, part in zip(*drawn, strict=True)]
         chances = np.nansum(special.log_ndtr(z), axis=-1)
         return OtherSets(alone, np.nan_to_num(drops, nan=np.inf), chances)

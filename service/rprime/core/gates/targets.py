@@ -161,6 +161,20 @@ class IndexTarget:
         return self.entry.best
 
     @property
+    def average(self) -> str | None:
+        """Key of the overall index whose mean over slices is tested; None if there is no test.
+
+        For classes that is their own mean. An index without a finite range has none: its mean
+        rests on the one class with the largest value.
+        """
+        if self.classes is None:
+            entry: Index | None = self.entry
+        else:
+            entry = find("overall", f"macro_{self.key}")
+        tested = entry is not None and entry.interval is not None and not entry.resampled
+        return entry.key if entry and tested and np.isfinite(self.entry.range).all() else None
+
+    @property
     def leaves_out(self) -> bool:
         """Whether classes with few items can be left out: it has classes or averages over them."""
         return self.classes is not None or self.entry.reads in ("macro", "means")
@@ -220,6 +234,7 @@ class CellTarget:
 
     keys = ()
     entry = CLASS_INDICES["recall"]
+    average = "recall"
     leaves_out = False
 
     @property

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.difference import Difference
-from rprime.core.gates.evidence import Draft, Positions, Statistic
-from rprime.core.gates.rules import EFFECTS, JUDGED, Against, Codes, Gate, Rule, VerdictCode
+from rprime.core.gates.evidence import Positions, RuleEvidence, Statistic
+from rprime.core.gates.kinds import EFFECTS, VERDICTS, Codes, VerdictCode
+from rprime.core.gates.rules import Gate
 from rprime.core.intervals.proportions import POWER, distance_found, one_sided_quantile
 from rprime.core.multiplicity import Blocks, step_down
-from rprime.core.slices.slices import Slice
 
+Flags = NDArray[np.bool_]
 LimitPair = tuple[FloatArray, FloatArray]
 SHOWN = 0.05
 """Level at which a change counts as one."""
-FAR = 1e-3
 
 
 class Plan:
@@ -35,7 +35,7 @@ class Plan:
     ----------
     owners
         Position of the rule of each result in the gate.
-    limit, threshold, compares, guards_below, knows_suspects, policies
+    limit, threshold, compares, guards_below, suspects
         Those of the rule.
     range
         Lowest and highest possible value, shape (2, m).
@@ -43,75 +43,67 @@ class Plan:
         Whether a test decides the verdict, not the point value alone.
     among_many
         Whether the rule is about slices, or about values of classes.
+    averages
+        Whether the result is an average of others.
+    decisive
+        Whether the result must pass for its rule to pass: each one, or the average alone.
+    shares_suspicion
+        Whether the result can be suspect beside an average.
     bounds_gap
         Whether the rule bounds the largest difference between slices.
     advisory
         Whether the result can at most warn.
-    starts
-        Position of the first result of each rule, for each side that it is held against.
     """
 
-    def __init__(
-        self,
-        gate: Gate,
-        rules: tuple[Rule, ...],
-        labels: tuple[str | None, ...],
-        against: tuple[Against | None, ...],
-        slices: tuple[Slice | None, ...],
-    ) -> None:
-        self.gate, self.rules, self.labels = gate, rules, labels
-        self.against, self.slices = against, slices
-        known = {id(rule): i for i, rule in enumerate(gate.rules)}
-        owners = [known[id(rule)] for rule in rules]
+    def __init__(self, gate: Gate, evidence: Sequence[RuleEvidence]) -> None:
+        self.gate = gate
+        results = [(one, label) for one in evidence for label in one.rows.labels]
+        self.rules = tuple(one.rule for one, _ in results)
+        self.labels = tuple(label for _, label in results)
+        self.against = tuple(one.against for one, _ in results)
+        self.slices = tuple(one.slice for one, _ in results)
+        self.means = tuple(one.average for one, _ in results)
+        places = {id(rule): i for i, rule in enumerate(gate.rules)}
+        owners = [places[id(rule)] for rule in self.rules]
         self.owners = np.array(owners, dtype=np.intp)
 
         numbers = [(r.limit, r.threshold, *r.target.entry.range) for r in gate.rules]
         flags = [
             (
-                r.compares,
-                r.guards_below,
-                r.knows_suspects,
+                r.traits.compares,
+                r.traits.guards_below,
+                r.traits.suspects,
                 r.test == "auto",
-                r.kind == "max_gap",
+                r.traits.between_slices,
                 r.severity == "warn",
-                r.slices is not None or (r.classes is not None and not r.compares),
+                r.slices is not None or (r.classes is not None and not r.traits.compares),
+                r.decides_by.averages,
             )
             for r in gate.rules
         ]
-        policies = [r.decides_by for r in gate.rules]
         self.limit, self.threshold, *ends = np.reshape(numbers, (-1, 4))[self.owners].T
         self.range: FloatArray = np.array(ends)
-        of_results: Flags = np.reshape(np.array(flags, dtype=bool), (-1, 7))[self.owners].T
-        self.compares, self.guards_below, self.knows_suspects, self.tested = of_results[:4]
-        self.bounds_gap, self.advisory, self.among_many = of_results[4:]
-        self.policies: NDArray[np.str_] = np.array(policies, dtype=str)[self.owners]
-        held = list(zip(owners, against, strict=True))
-        self.starts = [i for i, one in enumerate(held) if i == 0 or one != held[i - 1]]
-
-
-def plan_of(gate: Gate, drafts: Sequence[Draft]) -> Plan:
-    """Return the plan of all results, in the order of the rules."""
-    every = [
-        (draft.rule, label, draft.against, draft.slice)
-        for draft in drafts
-        for label in draft.rows.labels
-    ]
-    rules, labels, against, slices = zip(*every, strict=True) if every else ((),) * 4
-    return Plan(gate, rules, labels, against, slices)
+        of_results: Flags = np.reshape(np.array(flags, dtype=bool), (-1, 8))[self.owners].T
+        self.compares, self.guards_below, self.suspects, self.tested = of_results[:4]
+        self.bounds_gap, self.advisory, self.among_many, averaged = of_results[4:]
+        self.averages: Flags = np.array([mean is not None for mean in self.means], dtype=bool)
+        alone: Flags = np.array([one.alone for one, _ in results], dtype=bool)
+        self.decisive: Flags = ~averaged | self.averages | alone
+        self.shares_suspicion: Flags = self.suspects & averaged & ~self.averages & ~alone
 
 
 @dataclass(frozen=True, eq=False)
 class RuleTests:
     """The tests of the m results of some rules; arrays of shape (..., m), NaN where unknown."""
 
-    drafts: Sequence[Draft]
+    evidence: Sequence[RuleEvidence]
     plan: Plan
 
     @cached_property
-    def parts(self) -> list[tuple[Draft, Positions, Positions]]:
+    def parts(self) -> list[tuple[RuleEvidence, Positions, Positions]]:
         """Each draft with the rows of its results, and the positions of these."""
         start, found = 0, []
-        for draft in self.drafts:
+        for draft in self.evidence:
             rows = draft.rows.positions
             there = np.flatnonzero(rows >= 0)
             found.append((draft, rows[there], start + there))
@@ -133,7 +125,7 @@ class RuleTests:
     @cached_property
     def fixed(self) -> Codes:
         """Codes of `VerdictCode` where no test decides the verdict, else `undecided`."""
-        shape = (*self.drafts[0].fixed.shape[:-1], len(self.plan.rules))
+        shape = (*self.evidence[0].fixed.shape[:-1], len(self.plan.rules))
         found = np.full(shape, VerdictCode.not_comparable, dtype=np.uint8)
         for draft, rows, places in self.parts:
             found[..., places] = draft.fixed[..., rows]
@@ -188,7 +180,7 @@ class RuleTests:
         difference between slices, violates its limit only if the exact tail says so, too.
         """
         fail, keep = self._turned(lambda one, places: one.p(self.plan.threshold[places]))
-        among_many = self.plan.among_many & (fail < self.plan.gate.level)
+        among_many = self.plan.among_many & (fail < self.plan.gate.alpha)
         if among_many.any():
             fail = np.where(among_many, np.fmax(fail, self._turned(self._tails)[0]), fail)
         return fail, keep
@@ -201,17 +193,8 @@ class RuleTests:
 
     @cached_property
     def p_worse(self) -> FloatArray:
-        """Smallest level at which it is shown to be worse than no change."""
-        return self._turned(lambda one, _: one.p_of_no_change)[0]
-
-    def may_be_worse(self, level: float) -> NDArray[np.bool_]:
-        """Whether the limits exclude no change: elsewhere `p_worse` is not below the level.
-
-        The exact test of few changes, which `p_worse` prefers, is the more cautious one down to
-        p-values of `FAR`.
-        """
-        low, high = self.limits(max(level, FAR))
-        return np.where(self.plan.guards_below, high < 0, low > 0)
+        """Smallest level at which it is shown to be worse than no change, by the exact test."""
+        return self._turned(lambda one, _: one.exact_p_of_no_change)[0]
 
     def _turned(self, compute: Callable[[Statistic, Positions], LimitPair]) -> LimitPair:
         """Return p-values of being below and above, that of the failure first."""
@@ -254,7 +237,7 @@ class RuleTests:
             fails_from = _reached(limit, self.unchanged, one_sided_quantile(own) ** 2, self.items)
             strength = one_sided_quantile(1 - POWER) ** 2
             more = np.fmax(found, _reached(fails_from, self.unchanged, strength, self.items))
-        found = np.where(plan.knows_suspects, more, found)
+        found = np.where(plan.suspects, more, found)
         room = np.where(below, baseline - plan.range[0], plan.range[1] - baseline)
         change = np.where(found <= room, found, np.nan)
         if plan.compares.all():
@@ -292,11 +275,9 @@ def _reached(
     return np.asarray((half + root) / (1 + unit))
 
 
-Flags = NDArray[np.bool_]
-
 ROUNDING = 1e-12
 """A point value this close to its limit equals it: .9 - .85 is not quite .05 in binary."""
-_IS_JUDGED = np.isin(np.arange(VerdictCode.undecided), JUDGED)
+_IS_JUDGED = np.array([VERDICTS[code].judged for code in VERDICTS], dtype=bool)
 
 
 class GateVerdictCode(IntEnum):
@@ -312,8 +293,9 @@ class Decisions:
     """The verdicts on m results; arrays of shape (..., m).
 
     The p-values are of the failure, alone and adjusted over all results that could fail; NaN
-    without a test. A suspect is inconclusive, beyond the limit, and shown to be worse than before;
-    an unseen result is inconclusive and beyond the limit, but could not be tested.
+    without a test. A suspect is undecided, but shown to be worse than before while it lies beyond
+    its limit, or beyond its limit if it were tested alone; an unseen result is undecided and beyond
+    its limit, but could not be tested.
     """
 
     verdicts: Codes
@@ -322,65 +304,71 @@ class Decisions:
     suspect: Flags
     unseen: Flags
 
-    def blocking(self, plan: Plan) -> Flags:
-        """Whether the result is inconclusive in a way that keeps the gate from passing."""
-        suspect = self.suspect & (plan.policies != "proven_only")
-        return (suspect | self.unseen) & (self.verdicts == VerdictCode.inconclusive)
+    @property
+    def blocking(self) -> Flags:
+        """Whether the result is undecided in a way that keeps the gate from passing."""
+        return (self.suspect | self.unseen) & (self.verdicts == VerdictCode.undecided)
 
 
-def decide(tests: "RuleTests", level: float, blocks: Blocks | None = None) -> Decisions:
-    """Decide the verdict of every result, before waivers, at the one-sided level of this look.
+SUSPICION = 5
+"""All results of averages together are suspect by chance at a level of one in so many."""
 
-    `blocks` returns the joint laws of results, for max-T; without any, p-values are adjusted by
-    Holm's procedure.
+
+def decide(tests: RuleTests, level: float, blocks: Blocks | None = None) -> Decisions:
+    """Decide the verdict of every result, before waivers.
+
+    Parameters
+    ----------
+    level
+        One-sided, of a pass in this look; fails have the alpha of the gate in every look.
+    blocks
+        Returns the joint laws of results, for max-T; without any, p-values are adjusted by Holm's
+        procedure.
 
     Notes
     -----
     Fail needs the p-value adjusted over all tested results below the level (Holm 1979; Westfall,
-    Young 1993), pass the limit alone: that every mandatory result must pass is an
+    Young 1993), pass the limit alone: that every decisive result must pass is an
     intersection-union test, which needs no adjustment (Schultzberg et al. 2024). A missing number
     satisfies no comparison, so a missing value cannot pass.
     """
-    plan, undecided = tests.plan, tests.fixed == VerdictCode.undecided
+    plan, by_test = tests.plan, tests.fixed == VerdictCode.by_test
+    alpha = plan.gate.alpha
     p_fail, p_pass = tests.p
-    p_value = np.where(undecided, p_fail, np.nan)
-    p_adjusted = step_down(p_value, level, blocks)
+    p_value = np.where(by_test, p_fail, np.nan)
+    p_adjusted = step_down(p_value, alpha, blocks)
     shown = (p_pass < level) & ~np.isnan(p_value)
-    tested = np.where(shown, VerdictCode.passed, VerdictCode.inconclusive)
-    tested = np.where(p_adjusted < level, VerdictCode.fail, tested)
+    tested = np.where(shown, VerdictCode.passed, VerdictCode.undecided)
+    tested = np.where(p_adjusted < alpha, VerdictCode.fail, tested)
     margin = np.where(plan.guards_below, 1, -1) * (tests.point - plan.threshold)
     keeps = margin >= -ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
     plain = np.where(keeps, VerdictCode.passed, VerdictCode.fail)
     verdicts = np.where(plan.tested, tested, plain)
-    verdicts = np.where(undecided, verdicts, tests.fixed).astype(np.uint8)
+    verdicts = np.where(by_test, verdicts, tests.fixed).astype(np.uint8)
     beyond = ~keeps & np.isfinite(tests.point)
-    open_ = (verdicts == VerdictCode.inconclusive) & beyond
-    suspect = open_ & plan.knows_suspects & ~np.isnan(p_value)
+    open_ = (verdicts == VerdictCode.undecided) & beyond
+    suspect = open_ & plan.shares_suspicion & ~np.isnan(p_value)
     if suspect.any():
-        suspect &= tests.may_be_worse(level)
-    if (asked := suspect.any(-1)).any():
-        worse = np.where(undecided & plan.knows_suspects, tests.p_worse, np.nan)
-        suspect[asked] &= step_down(worse[asked], level, blocks) < level
+        most = min(alpha, 1 / (SUSPICION * np.count_nonzero(plan.shares_suspicion)))
+        suspect &= (tests.p_worse < most) | (p_fail < alpha)
     return Decisions(verdicts, p_value, p_adjusted, suspect, open_ & np.isnan(p_value))
 
 
 def effects(decisions: Decisions, plan: Plan) -> Codes:
     """Return the effect of each result, as positions in `EFFECTS`, shape (..., m).
 
-    What keeps the gate from passing warns at least, whatever `on` says; a suspect fails under
-    `suspects_fail`.
+    What keeps the gate from passing warns at least, whatever `effects` says.
     """
-    warn, fail = EFFECTS.index("warn"), EFFECTS.index("fail")
-    of_verdicts = np.zeros(VerdictCode.undecided, dtype=np.uint8)
-    of_verdicts[VerdictCode.fail], of_verdicts[VerdictCode.waived] = fail, warn
-    for name, effect in plan.gate.effects.items():
-        of_verdicts[VerdictCode[name]] = EFFECTS.index(effect)
-    codes = of_verdicts[decisions.verdicts]
-    blocking = decisions.blocking(plan)
-    fails = blocking & decisions.suspect & (plan.policies == "suspects_fail")
-    codes = np.maximum(codes, np.where(blocking, warn, 0))
-    codes = np.where(fails, fail, codes)
-    return np.where(plan.advisory, np.minimum(codes, warn), codes)
+    chosen = plan.gate.all_effects
+    of_verdicts = np.zeros(VerdictCode.by_test, dtype=np.uint8)
+    for code, verdict in VERDICTS.items():
+        of_verdicts[code] = EFFECTS.index(chosen.get(verdict.name, verdict.effect))
+    codes, warn = of_verdicts[decisions.verdicts], EFFECTS.index("warn")
+    codes = np.maximum(codes, np.where(decisions.blocking, warn, 0))
+    of_suspect = np.where(decisions.suspect, EFFECTS.index(chosen["suspect"]), 0)
+    blocking = decisions.verdicts == VerdictCode.undecided
+    codes = np.maximum(codes, np.where(blocking, of_suspect, 0))
+    return np.where(plan.advisory, np.minimum(codes, warn), codes).astype(np.uint8)
 
 
 def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp]:
@@ -388,23 +376,16 @@ def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp
 
     Notes
     -----
-    A result that need not pass must have been answered: one that is not comparable or undefined
-    keeps the gate from passing, and so does one beyond its limit that could not be tested, a
-    suspect (except under `proven_only`), and a rule without any result that passes or is waived
-    (under `proven_only`: that is testable). Of an advisory rule, only what fails or could not be
+    Every decisive result must pass, and no other one may fail or be suspect. Each must have been
+    answered: one that is not comparable or undefined keeps the gate from passing, and so does one
+    beyond its limit that could not be tested. Of an advisory rule, only what fails or could not be
     judged at all does.
     """
-    verdicts, inconclusive = decisions.verdicts, decisions.verdicts == VerdictCode.inconclusive
-    passes = (verdicts == VerdictCode.passed) | ((effect == EFFECTS.index("pass")) & inconclusive)
-    judged = _IS_JUDGED[verdicts]
-    kept = judged & (verdicts != VerdictCode.fail)
-    answered = kept & ~decisions.blocking(plan)
-    enough = np.where(plan.policies == "all_must_pass", passes, answered | plan.advisory & kept)
-    tested = judged & ~(inconclusive & np.isnan(decisions.p_value))
-    accepted = passes | (verdicts == VerdictCode.waived)
-    assessed = accepted | plan.advisory & judged | tested & (plan.policies == "proven_only")
-    every_rule = np.logical_or.reduceat(assessed, plan.starts, axis=-1).all(-1)
-    passed = enough.all(-1) & every_rule
+    verdicts, undecided = decisions.verdicts, decisions.verdicts == VerdictCode.undecided
+    passes = (verdicts == VerdictCode.passed) | ((effect == EFFECTS.index("pass")) & undecided)
+    kept = _IS_JUDGED[verdicts] & (verdicts != VerdictCode.fail)
+    answered = kept & ~decisions.blocking
+    enough = np.where(plan.decisive, passes, answered) | plan.advisory & kept
     failed = (effect == EFFECTS.index("fail")).any(-1)
-    found = np.where(passed, GateVerdictCode.passed, GateVerdictCode.inconclusive)
-    return np.where(failed, GateVerdictCode.fail, found)
+    verdict = np.where(enough.all(-1), GateVerdictCode.passed, GateVerdictCode.inconclusive)
+    return np.where(failed, GateVerdictCode.fail, verdict)

@@ -13,7 +13,6 @@ import orjson
 import sqlalchemy as sa
 from alembic import op
 
-from rprime.core.gates.gate import JUDGED_VERDICTS
 from rprime.core.gates.results import Result, gate_sentence
 from rprime.store import schema
 from rprime.store.compression import content_key, inflate, sealed, squeeze
@@ -29,6 +28,7 @@ _TABLES = (schema.shared, schema.evaluations, schema.replays, *_COPIED)
 _ADDED = {"bytes", "checksum", "keeps_slices"}
 _ROWS = 500
 _FRAME = b"\x28\xb5\x2f\xfd"
+JUDGED_VERDICTS = ("pass", "fail", "inconclusive", "waived")
 _POLICIES = {"pass": "all_must_pass", "not_fail": "proven_only"}
 Json = dict[str, Any]
 

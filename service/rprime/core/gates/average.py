@@ -1,0 +1,286 @@
+"""The average of a rule: the mean of its results over classes, or over slices of a column."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rprime.core.arrays import Array, FloatArray
+from rprime.core.comparison.aligned_values import AlignedValues
+from rprime.core.comparison.compare import Pairing
+from rprime.core.comparison.compared_side import LimitSource
+from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, TANGO, Difference
+from rprime.core.comparison.guard import SideGradients
+from rprime.core.comparison.mover import MoverLimits
+from rprime.core.gates.evidence import Average, Rows, RuleEvidence
+from rprime.core.gates.kinds import VerdictCode
+from rprime.core.gates.rules import Rule
+from rprime.core.intervals.proportions import one_sided_quantile
+
+SMALLEST = 5
+"""Fewest items of a class or slice that counts in an average."""
+TOO_SMALL = "too_small_to_average"
+"""The reason of an average that no class or slice is large enough for."""
+Averaged = Callable[["Part", tuple[int, ...]], AlignedValues]
+"""Computes the mean over the classes of a part, without some of the classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The results of a rule on all items, or on one slice, that take part in an average.
+
+    Parameters
+    ----------
+    evidence
+        On m rows.
+    labels
+        All classes of both sides.
+    rows
+        The rows of the j judged results, those with a value on both sides, shape (j,).
+    places
+        The positions of their classes, shape (j,); empty for a single number.
+    effects
+        The largest change of each result by one item of the baseline, shape (j,).
+    items
+        The items of the baseline behind each, shape (j,).
+    guard
+        The guard of the paired difference of an overall index, shape (..., 1).
+    """
+
+    evidence: RuleEvidence
+    labels: tuple[str, ...]
+    rows: NDArray[np.intp]
+    places: NDArray[np.intp]
+    effects: FloatArray
+    items: FloatArray
+    guard: FloatArray | None
+
+    @classmethod
+    def of(
+        cls,
+        evidence: RuleEvidence,
+        values: AlignedValues,
+        baseline: SideGradients,
+        guard: FloatArray | None = None,
+    ) -> "Part":
+        """Take the judged results; `baseline` are the gradients of a single table."""
+        rule, rows = evidence.rule, evidence.rows.positions
+        rows = rows[rows >= 0]
+        judged = (evidence.fixed[..., rows] == VerdictCode.by_test).reshape(-1, rows.size)
+        rows = rows[judged.any(0)]
+        places = rows[:0]
+        if rule.classes is None:
+            items = np.reshape(evidence.items, (-1, evidence.items.shape[-1]))[0, rows]
+            effects = _overall_effects(rule, baseline, items)
+            guard = guard_of(values, rule.target.average) if guard is None else guard
+        else:
+            places = values.places[rows]
+            items = baseline.values.sampled.support[places]
+            squares = baseline.class_guard[baseline.values.selection.place[rule.index]][places]
+            effects = _or_shares(np.sqrt(squares / 2), items)
+        return cls(evidence, values.labels, rows, places, effects, items, guard)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The judged results: the classes, or the slice."""
+        if self.places.size:
+            return tuple(self.labels[i] for i in self.places)
+        return (", ".join(value for _, value in self.evidence.slice or ()),) * self.rows.size
+
+
+def _overall_effects(rule: Rule, baseline: SideGradients, items: FloatArray) -> FloatArray:
+    if rule.confusion is not None:
+        return 1 / np.maximum(items, 1.0)
+    place = baseline.values.selection.overall_place[rule.index]
+    return _or_shares(np.sqrt(baseline.overall_guard[place : place + 1] / 2)[: items.size], items)
+
+
+def _or_shares(effects: FloatArray, items: FloatArray) -> FloatArray:
+    """Take an item for one of so many where its effect is unknown, as for areas."""
+    return np.where(np.isfinite(effects), effects, 1 / np.maximum(items, 1.0))
+
+
+def guard_of(values: AlignedValues, key: str | None) -> FloatArray:
+    """Return the guard of the paired difference of an overall index, shape (..., 1); 0 if none."""
+    place = values.selection.overall_place
+    if key not in place or values.pairs is None or values.candidate.values.grouped:
+        return np.zeros(1)
+    old, new = (side.overall_guard[place[key]] for side in values.gradients)
+    return np.nan_to_num(np.maximum(old, new))[..., None]
+
+
+def large_enough(
+    effects: FloatArray, items: FloatArray, limit: float, level: float
+) -> NDArray[np.bool_]:
+    """Decide which results count in an average, shape (m,).
+
+    One item that flips in each direction must leave room for a pass of an unchanged model: those
+    results are left out, the ones with the largest effect first, of which one item moves the
+    average by more than limit / (z sqrt 2), and those with fewer than `SMALLEST` items. Only the
+    baseline decides, so that no candidate can choose it.
+    """
+    most = limit / (one_sided_quantile(level) * np.sqrt(2))
+    order = np.argsort(-effects, kind="stable")
+    order = order[items[order] >= SMALLEST]
+    left = order.size - np.arange(order.size)
+    fits = effects[order] <= most * left
+    chosen = np.zeros(effects.size, dtype=bool)
+    if fits.any():
+        chosen[order[np.argmax(fits) :]] = True
+    return chosen
+
+
+def average_evidence(
+    rule: Rule,
+    parts: Sequence[Part],
+    *,
+    level: float,
+    averaged: Averaged,
+    columns: tuple[str, ...] = (),
+    pairing: Pairing | None = None,
+) -> RuleEvidence | None:
+    """Return the evidence on the average of a rule; None where fewer than two results are judged.
+
+    Parameters
+    ----------
+    parts
+        All items, or the slices of some columns.
+    averaged
+        Computes the mean over the classes of a part.
+    columns
+        Those of the slices.
+    """
+    effects = np.concatenate([part.effects for part in parts]) if parts else np.zeros(0)
+    if effects.size < 2:
+        return None
+    items = np.concatenate([part.items for part in parts])
+    chosen = large_enough(effects, items, rule.limit, level)
+    names = [name for part in parts for name in part.names]
+    left_out = tuple(name for name, inside in zip(names, chosen, strict=True) if not inside)
+    count, first = int(chosen.sum()), parts[0].evidence
+    average = Average(of=count, columns=columns, left_out=left_out)
+    ends = np.cumsum([part.rows.size for part in parts])[:-1]
+    inside = [
+        (part, own) for part, own in zip(parts, np.split(chosen, ends), strict=True) if own.any()
+    ]
+    means = [_mean_of_part(rule, part, own, averaged) for part, own in inside]
+    statistic: Any = Difference.unknown((*first.fixed.shape[:-1], 1))
+    if len(means) == 1 and not columns:
+        statistic = means[0][0]
+    elif means:
+        weights = np.array([own.sum() for _, own in inside]) / count
+        statistic = AverageOfSlices.of(means, weights)
+    tested = np.isfinite(statistic.value) & np.isfinite(statistic.standard_error)
+    fixed = np.where(tested, VerdictCode.by_test, VerdictCode.undecided).astype(np.uint8)
+    reason = "" if tested.any() else "no_interval" if means else TOO_SMALL
+    method = METHODS[INFLUENCE if pairing == "paired" else MOVER]
+    return RuleEvidence(
+        rule=rule,
+        rows=Rows.single(exists=True),
+        statistic=statistic,
+        fixed=fixed,
+        items=np.full(fixed.shape, float(items[chosen].sum())),
+        against=first.against,
+        reasons=(reason,),
+        methods=(method if tested.any() else None,),
+        pairing=pairing,
+        average=average,
+    )
+
+
+def _mean_of_part(
+    rule: Rule, part: Part, inside: NDArray[np.bool_], averaged: Averaged
+) -> tuple[Difference, FloatArray]:
+    """Return the mean of the results of a part that are inside, with its guard, (..., 1) each."""
+    statistic, key = part.evidence.statistic, rule.target.average
+    assert isinstance(statistic, Difference)  # noqa: S101 (rules with an average compare)
+    if part.guard is not None:
+        return statistic[..., part.rows], part.guard
+    kept = np.zeros(len(part.labels), dtype=bool)
+    kept[part.places[inside]] = True
+    values = averaged(part, tuple(np.flatnonzero(~kept).tolist()))
+    assert key is not None  # noqa: S101 (the policy was checked)
+    return values.of_overall(key)[..., None], guard_of(values, key)
+
+
+@dataclass(frozen=True, eq=False)
+class AverageOfSlices(MoverLimits):
+    """The weighted mean of the differences of slices that share no items, shape (..., 1).
+
+    `error` is its standard error where items are paired, NaN elsewhere; then the limits of the
+    slices, `means`, decide.
+
+    Notes
+    -----
+    The variances of the slices add up. The guard of paired differences, an item that flips in each
+    direction, counts once, where its effect on the mean is largest. Unpaired limits are combined as
+    those of two samples are (MOVER, Zou, Donner 2008).
+    """
+
+    means: tuple[Difference, ...]
+    weights: FloatArray
+    error: Array
+
+    @classmethod
+    def of(
+        cls, parts: Sequence[tuple[Difference, FloatArray]], weights: FloatArray
+    ) -> "AverageOfSlices":
+        """Average the differences of slices, each with its guard."""
+        means = tuple(mean for mean, _ in parts)
+        candidate, baseline = (
+            np.add.reduce([w * getattr(m, side) for w, m in zip(weights, means, strict=True)])
+            for side in ("candidate", "baseline")
+        )
+        squares = weights**2
+        found = [_variance(mean, guard) for mean, guard in parts]
+        variance = np.add.reduce([w * own for w, (own, _) in zip(squares, found, strict=True)])
+        guard = np.maximum.reduce([w * own for w, (_, own) in zip(squares, found, strict=True)])
+        places = np.zeros(np.shape(candidate), dtype=np.intp)
+        error = np.sqrt(variance + guard)
+        return cls(candidate, baseline, LimitSource(()), places, means, weights, error)
+
+    def __getitem__(self, position: Any) -> "AverageOfSlices":  # noqa: ANN401 (a numpy index)
+        """Select elements, by any numpy index."""
+        return replace(
+            self,
+            candidate=self.candidate[position],
+            baseline=self.baseline[position],
+            places=self.places[position],
+            error=self.error[position],
+            means=tuple(mean[position] for mean in self.means),
+        )
+
+    @classmethod
+    def join(cls, parts: "Sequence[MoverLimits]") -> MoverLimits:
+        """Return the only part: each has slices, and so a source, of its own."""
+        (part,) = parts
+        return part
+
+    def _distances(self, quantile: Array) -> tuple[Array, Array]:
+        """Return how far the limits are from the mean, below and above."""
+        paired = quantile * self.error
+        if not np.isnan(paired).any():
+            return paired, paired
+        below, above = np.zeros((2, *self.candidate.shape))
+        for weight, mean in zip(self.weights, self.means, strict=True):
+            low, high = (
+                np.full((2, *mean.shape), np.nan) if mean.mover is None else mean.mover.at(quantile)
+            )
+            below = np.hypot(below, weight * (mean.value - low))
+            above = np.hypot(above, weight * (high - mean.value))
+        return np.where(np.isnan(paired), below, paired), np.where(np.isnan(paired), above, paired)
+
+
+def _variance(mean: Difference, guard: FloatArray) -> tuple[Array, Array]:
+    """Return the variance of a paired mean without its guard, and the guard; NaN if unpaired."""
+    with np.errstate(all="ignore"):
+        changed, moved = mean.gains + mean.losses, mean.gains - mean.losses
+        counted = (changed - moved**2 / mean.trials) / mean.trials**2
+        whole = mean.influence_error**2
+        inside = np.minimum(guard, whole)
+        tango, influence = mean.methods == TANGO, mean.methods == INFLUENCE
+        variance = np.where(tango, counted, np.where(influence, whole - inside, np.nan))
+        guard = np.where(tango, 2 / mean.trials**2, np.where(influence, inside, np.nan))
+    return variance, guard

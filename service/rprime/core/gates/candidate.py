@@ -1,0 +1,429 @@
+"""The candidate of a gate: the evidence on each result, from values and comparisons."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import cached_property, partial
+from itertools import groupby
+
+import numpy as np
+
+from rprime.core.arrays import FloatArray
+from rprime.core.comparison.aligned_values import AlignedValues
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import Comparison
+from rprime.core.comparison.compared_side import ComparedSide
+from rprime.core.comparison.difference import METHODS, MOVER, REASONS, Difference
+from rprime.core.estimates import Estimates
+from rprime.core.gates.average import Part, average_evidence
+from rprime.core.gates.evidence import GapLimits, Rows, RuleEvidence, evidence_of
+from rprime.core.gates.kinds import Against, VerdictCode
+from rprime.core.gates.rules import Gate, Rule
+from rprime.core.gates.targets import Estimate
+from rprime.core.options import Options
+from rprime.core.slices.evaluation import vague
+from rprime.core.slices.sides import compare_slice, side_of_slice
+from rprime.core.slices.slices import Slice
+from rprime.core.suggestions import nearest_classes
+
+POINT = "point"
+"""Method of `test: "none"`: the gate compares the values themselves."""
+
+
+@dataclass(frozen=True, eq=False)
+class GateCandidate:
+    """The candidate of a gate, and what it is held against.
+
+    Parameters
+    ----------
+    comparisons
+        With the baseline and, if it was requested, the anchor; None where there is none.
+    indices, averages
+        Keys of the indices of the rules, and of the means over classes that decide some.
+    """
+
+    side: Side
+    comparisons: dict[Against, Comparison | None]
+    options: Options
+    indices: tuple[str, ...]
+    averages: tuple[str, ...] = ()
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        """The values of the evaluation if they hold here: undefined ones stay undefined."""
+        asked, options = self.options.indices, self.options
+        known = asked is None or set(self.indices) <= set(asked)
+        known = known and options.wants_intervals(self.side.table.k)
+        if not known or options.undefined != "null":
+            options = replace(options, indices=self.indices, undefined="null")
+        return self.side.estimates(options)
+
+    def comparison(self, against: Against | None, part: Slice | None) -> Comparison | None:
+        """Return the comparison of all items, or of a slice; None without both sides."""
+        if against is None:
+            return None
+        return self.comparisons[against] if part is None else self.sliced(against, part)
+
+    def averaged(self, rule: Rule, part: Part, left_out: tuple[int, ...]) -> AlignedValues:
+        """Return the means over classes, without some of them."""
+        key, evidence = rule.target.average, part.evidence
+        comparison = self.comparison(evidence.against, evidence.slice)
+        assert key is not None  # noqa: S101 (the policy was checked)
+        assert comparison is not None  # noqa: S101 (a part has two sides)
+        place = evidence.against, evidence.slice, left_out
+        if place not in self._averaged:
+            keys = tuple(dict.fromkeys((key, *self.averages)))
+            self._averaged[place] = aligned_without(comparison, keys, left_out)
+        return self._averaged[place]
+
+    @cached_property
+    def _averaged(
+        self,
+    ) -> dict[tuple[Against | None, Slice | None, tuple[int, ...]], AlignedValues]:
+        """The means so far, by the comparison and the classes left out."""
+        return {}
+
+    def sliced(self, against: Against, one: Slice) -> Comparison | None:
+        """Compare a slice, once for all rules; None if a side lacks it or there is no baseline."""
+        whole, key = self.comparisons[against], (against, one)
+        if whole is not None and key not in self._sliced:
+            options = replace(self.options, indices=self.indices)
+            self._sliced[key] = compare_slice(whole, one, options)
+        return self._sliced.get(key)
+
+    @cached_property
+    def _sliced(self) -> dict[tuple[Against, Slice], Comparison | None]:
+        """The comparisons of slices so far."""
+        return {}
+
+    def estimate(self, rule: Rule, few: tuple[int, ...] | None = None) -> tuple[Estimate, Rows]:
+        """Return the values that the rule bounds, without few classes, and its rows."""
+        known = self.estimates
+        if few is None:
+            few = small_classes(rule, self.side.table.support)
+        if few:
+            options = replace(known.values.options, left_out=few)
+            known = replace(known, values=replace(known.values, options=options))
+        found = rule.target.estimate(self.side, known)
+        return found, Rows.of(rule, self.side.labels, found.items).without(self.side.labels, few)
+
+    def difference(self, rule: Rule, comparison: Comparison) -> tuple[Difference, Rows]:
+        """Return the differences that the rule bounds, and the rows that it is about."""
+        few = small_classes(rule, *(side.table.support for side in comparison.sides))
+        if few:
+            comparison = self._without(rule, comparison, few)
+        known = rule.target.difference(comparison)
+        others = comparison.without_items + comparison.candidate_only + comparison.baseline_only
+        rows = Rows.of(rule, comparison.classes, known.items, others)
+        return known, rows.without(comparison.sides[0].labels, few)
+
+    def _without(self, rule: Rule, comparison: Comparison, few: tuple[int, ...]) -> Comparison:
+        """Return the comparison with classes left out of averages."""
+        aligned = aligned_without(comparison, rule.target.keys, few)
+        return replace(comparison, aligned=aligned)
+
+
+def aligned_without(
+    comparison: Comparison, keys: tuple[str, ...], left_out: tuple[int, ...]
+) -> AlignedValues:
+    """Compute some indices of both sides with classes left out of averages."""
+    values = comparison.aligned
+    options = replace(
+        values.candidate.values.options,
+        indices=keys,
+        families=(),
+        left_out=left_out,
+        cost=None,
+        kappa_weights=None,
+    )
+    scored = any(side.scores is not None for side in comparison.sides)
+    candidate, baseline = (
+        ComparedSide(side.estimates(options, scored=scored)) for side in comparison.sides
+    )
+    return replace(values, candidate=candidate, baseline=baseline)
+
+
+def gather_evidence(gate: Gate, candidate: GateCandidate, level: float) -> list[RuleEvidence]:
+    """Gather the evidence on rules: on values, or on the difference from each baseline.
+
+    `level` is that at which an average passes.
+    """
+    return [evidence for rule in gate.rules for evidence in _of_rule(rule, candidate, level)]
+
+
+def _of_rule(rule: Rule, candidate: GateCandidate, level: float) -> Iterator[RuleEvidence]:
+    sides: Iterable[tuple[Against | None, Comparison | None]] = [(None, None)]
+    if rule.traits.compares:
+        sides = candidate.comparisons.items()
+    for against, comparison in sides:
+        if against is not None and comparison is None:
+            yield _without_baseline(rule, candidate, against)
+            continue
+        if rule.slices is not None:
+            results = list(_of_slices(rule, candidate, against))
+        else:
+            results = [_of_all(rule, candidate, against, comparison)]
+        if comparison is None or not rule.decides_by.averages:
+            yield from results
+        else:
+            yield from _with_averages(rule, candidate, results, level)
+
+
+def _with_averages(
+    rule: Rule, candidate: GateCandidate, results: list[RuleEvidence], level: float
+) -> Iterator[RuleEvidence]:
+    """Yield results with their average behind them: one for all classes, or for each column."""
+    for columns, group in groupby(results, key=columns_of):
+        members, parts = list(group), []
+        for evidence in members:
+            comparison = candidate.comparison(evidence.against, evidence.slice)
+            if comparison is not None and isinstance(evidence.statistic, Difference):
+                values = comparison.aligned
+                parts.append(Part.of(evidence, values, values.gradients[0]))
+        average = average_evidence(
+            rule,
+            parts,
+            level=level,
+            averaged=partial(candidate.averaged, rule),
+            columns=columns,
+            pairing=members[0].pairing,
+        )
+        yield from (replace(evidence, alone=average is None) for evidence in members)
+        if average is not None:
+            yield average
+
+
+def columns_of(evidence: RuleEvidence) -> tuple[str, ...]:
+    """Return the columns of the slice that the evidence is about."""
+    return tuple(column for column, _ in evidence.slice or ())
+
+
+def _of_slices(
+    rule: Rule, candidate: GateCandidate, against: Against | None
+) -> Iterator[RuleEvidence]:
+    """Hold each slice against the same limit; one that a side lacks is not comparable."""
+    comparison = None if against is None else candidate.comparisons[against]
+    sides = (candidate.side,) if comparison is None else comparison.sides
+    found = slices_of(rule, *sides)
+    if rule.traits.between_slices and found:
+        yield _of_gap(rule, candidate, found)
+        return
+    for one in found:
+        yield replace(_of_slice(rule, candidate, one, against), slice=one)
+    for name in missing_columns(rule, found):
+        yield _without_slice(rule, "slice_missing", against, nearest_column(name, *sides))
+
+
+def _of_slice(
+    rule: Rule, candidate: GateCandidate, one: Slice, against: Against | None
+) -> RuleEvidence:
+    side = side_of_slice(candidate.side, one)
+    if side is None:
+        return _without_slice(rule, "slice_missing", against)
+    own = replace(candidate, side=side)
+    if against is None:
+        return without_vague(_of_all(rule, own, None, None), own.estimates)
+    part = candidate.sliced(against, one)
+    if part is None:
+        whole = candidate.comparisons[against]
+        bare = whole is not None and whole.sides[1].slices is None
+        which = "slices" if bare else "slice"
+        return _without_slice(rule, f"{which}_missing_in_baseline", against)
+    return _of_all(rule, own, against, part)
+
+
+def without_vague(found: RuleEvidence, known: Estimates) -> RuleEvidence:
+    """Leave the value of a slice with too few items for a test inconclusive."""
+    rule, place = found.rule, known.values.selection.overall_place
+    if rule.classes is not None or rule.index not in place or rule.test != "auto":
+        return found
+    few = vague(known)[place[rule.index]][..., None] & np.isfinite(found.statistic.value)
+    fixed = np.where(few, VerdictCode.undecided, found.fixed).astype(np.uint8)
+    return replace(found, fixed=fixed, reasons=("few_items",) if few.any() else found.reasons)
+
+
+def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> RuleEvidence:
+    """Hold the largest difference between slices against the largest one allowed."""
+    sides = [side for one in found if (side := side_of_slice(candidate.side, one)) is not None]
+    few = not_in_all(rule, np.array([side.table.support for side in sides]))
+    known = [replace(candidate, side=side).estimate(rule, few)[0] for side in sides]
+    labels, items = candidate.side.labels, np.add.reduce([one.items for one in known])
+    limits, rows = GapLimits.of(known, rule.min_items), gap_rows(rule, labels, items, few)
+    exists = np.isfinite(limits.candidate)
+    unlimited = np.where(exists & np.isnan(limits.standard_error), "no_interval", "")
+    reasons = np.where(exists, unlimited, _lacking_in(known, rule.min_items)).tolist()
+    return evidence_of(
+        rule,
+        rows,
+        limits,
+        items,
+        methods=_methods(rule, rows, [METHODS[MOVER] if there else None for there in exists]),
+        reasons=rows.each(reasons, lambda label: _absent(rule, label, labels)),
+    )
+
+
+def _lacking_in(known: Sequence[Estimate], least: float) -> list[str]:
+    """Return why fewer than two slices have a value of each result, where two have the items."""
+    enough = np.add.reduce([one.items >= max(least, 1) for one in known]) > 1
+    first = [
+        next(filter(None, own), "") for own in zip(*(one.reasons for one in known), strict=True)
+    ]
+    few = "fewer_than_two_slices"
+    return [(why or few) if there else few for why, there in zip(first, enough, strict=True)]
+
+
+def not_in_all(rule: Rule, items: FloatArray) -> tuple[int, ...]:
+    """Return the classes without enough items (s, k) in each slice: averages leave them out."""
+    if not rule.target.leaves_out or rule.classes is not None:
+        return ()
+    least = max(rule.min_items, 1)
+    fewest = np.min(items[items.sum(-1) >= least], axis=0, initial=np.inf)
+    return tuple(np.flatnonzero(fewest < least).tolist())
+
+
+def gap_rows(rule: Rule, labels: tuple[str, ...], items: FloatArray, few: tuple[int, ...]) -> Rows:
+    """Return the results of a rule about slices of so many items together, (..., m)."""
+    return Rows.of(rule, labels, items.reshape(-1, items.shape[-1])[0]).without(labels, few)
+
+
+def nearest_column(column: str, *sides: Side) -> str:
+    """Name the column that is not there, and the nearest one that is."""
+    every = (name for side in sides if side.slices for one in side.slices.names for name in one)
+    near = get_close_matches(column, dict.fromkeys(every), n=1)
+    lacking = "There are no slices" if column == "all" else f"There is no column `{column}`"
+    return f" {lacking}{f': did you mean `{near[0]}`?' if near else '.'}"
+
+
+def _without_slice(
+    rule: Rule, reason: str, against: Against | None, hint: str = ""
+) -> RuleEvidence:
+    return RuleEvidence(
+        rule=rule,
+        rows=Rows.single(exists=False),
+        statistic=Difference.unknown(1),
+        fixed=np.array([VerdictCode.not_comparable], dtype=np.uint8),
+        against=against,
+        items=np.full(1, np.nan),
+        reasons=(reason,),
+        hints={None: hint},
+    )
+
+
+def _without_baseline(rule: Rule, candidate: GateCandidate, against: Against) -> RuleEvidence:
+    """Return `no_baseline` for the candidate's classes, `not_comparable` for others."""
+    known, rows = candidate.estimate(rule)
+    count, declared = len(known.value), candidate.side.labels
+    statistic = Difference.unknown(count)
+    statistic.candidate[...] = known.value
+    return RuleEvidence(
+        rule=rule,
+        rows=rows,
+        statistic=statistic,
+        fixed=np.full(count, VerdictCode.no_baseline, dtype=np.uint8),
+        against=against,
+        items=known.items,
+        reasons=rows.each(("no_baseline",) * count, lambda label: _absent(rule, label, declared)),
+    )
+
+
+def _of_all(
+    rule: Rule, candidate: GateCandidate, against: Against | None, comparison: Comparison | None
+) -> RuleEvidence:
+    """Hold the candidate's own values, or their difference from a baseline, against a limit."""
+    if comparison is None:
+        values, rows = candidate.estimate(rule)
+        declared = candidate.side.labels
+        return evidence_of(
+            rule,
+            rows,
+            values.statistic,
+            values.items,
+            methods=_methods(rule, rows, values.methods),
+            reasons=rows.each(values.reasons, lambda label: _absent(rule, label, declared)),
+            hints=_hints(rule, declared),
+        )
+    known, rows = candidate.difference(rule, comparison)
+    comparable = comparison.comparability != "different"
+    codes, methods = known.reasons.tolist(), known.methods.tolist()
+    reasons = [REASONS[code] if comparable else "different_test_sets" for code in codes]
+    return evidence_of(
+        rule,
+        rows,
+        known,
+        known.items,
+        comparable=comparable,
+        against=against,
+        pairing=comparison.pairing,
+        methods=_methods(rule, rows, [METHODS[code] or None for code in methods]),
+        reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
+        hints=_hints(rule, candidate.side.labels),
+    )
+
+
+def _methods(rule: Rule, rows: Rows, known: Sequence[str | None]) -> tuple[str | None, ...]:
+    """Return the method of the limits of each result."""
+    of_rows = [POINT] * len(known) if rule.test == "none" else known
+    return tuple(of_rows[row] if row >= 0 else None for row in rows.positions)
+
+
+def small_classes(rule: Rule, *supports: FloatArray) -> tuple[int, ...]:
+    """Return the positions of the classes that an average leaves out: few items on some side."""
+    if not rule.min_items or rule.classes is not None:
+        return ()
+    return tuple(np.flatnonzero(np.minimum.reduce(supports) < rule.min_items).tolist())
+
+
+def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
+    if label is not None:
+        return "no_items" if label in declared else "class_missing"
+    if rule.classes is not None or rule.min_items or rule.traits.between_slices:
+        return "no_class"
+    return "class_missing" if rule.target.lacks(declared) else "no_items"
+
+
+def _hints(rule: Rule, declared: tuple[str, ...]) -> dict[str | None, str]:
+    """Say for each class that a rule names and that is not there which one may be meant."""
+    named = rule.classes if isinstance(rule.classes, tuple) else ()
+    return {one: nearest_classes(one, declared) for one in named if one not in declared}
+
+
+def _missing_class(rule: Rule, label: str | None, comparison: Comparison) -> str:
+    both = set(comparison.sides[0].labels) - {*comparison.candidate_only, *comparison.baseline_only}
+    if label in comparison.candidate_only:
+        return "class_missing_in_baseline"
+    return _absent(rule, label, tuple(both))
+
+
+MOST_JUDGED = 300
+"""Most slices of all rules of a gate together: each is compared on its own, in milliseconds."""
+
+
+def slices_of(rule: Rule, *sides: Side) -> tuple[Slice, ...]:
+    """Return the slices that a rule is about, those of the first side first.
+
+    "all" means every slice, crossings too; a name the slices of that column.
+    """
+    every: dict[Slice, None] = {}
+    for known in (side.slices for side in sides if side.slices is not None):
+        every |= dict.fromkeys(tuple(sorted(name.items())) for name in known.names)
+    return chosen(rule, every)
+
+
+def chosen(rule: Rule, every: Iterable[Slice]) -> tuple[Slice, ...]:
+    """Return those slices that a rule is about."""
+    if rule.slices == "all":
+        return tuple(every)
+    return tuple(one for one in every if len(one) == 1 and one[0][0] in rule.columns)
+
+
+def too_many(rules: Sequence[Rule], *sides: Side) -> int | None:
+    """Return the position of the rule with which the slices are more than `MOST_JUDGED`."""
+    counts = [0 if r.slices is None else len(slices_of(r, *sides)) for r in rules]
+    beyond = np.flatnonzero(np.cumsum(counts) > MOST_JUDGED)
+    return int(beyond[0]) if beyond.size else None
+
+
+def missing_columns(rule: Rule, found: tuple[Slice, ...]) -> Iterator[str]:
+    """Yield the columns that a rule names and no slice has; "all" without any slice."""
+    known = {column for one in found for column, _ in one}
+    yield from (n for n in rule.columns if n not in known and not (found and n == "all"))
