@@ -94,7 +94,8 @@ def _tags(report: Report, undefined: Collection[str]) -> dict[str, str]:
     gate = report.gate
     tags = {"input_digest": report.input_digest, "engine_version": report.engine_version}
     if gate is not None:
-        tags |= {"verdict": gate.verdict, "message": gate.message}
+        tags |= {"verdict": gate.verdict, "undecided": str(gate.undecided)}
+        tags["message"] = gate.message
     if report.id is not None:
         tags["evaluation"] = report.id
     if undefined:

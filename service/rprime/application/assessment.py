@@ -241,7 +241,7 @@ _OF_A_POPULATION = (
     '`{"prevalence": {"evaluation": "<id>"}}`.'
 )
 _NOT_COUNTED = (
-    "The gate has a budget of looks at one test set, but nobody counts them: that takes a "
+    "The gate divides alpha over the looks at one test set, but nobody counts them: that takes a "
     "`project` and a fingerprint of the test set."
 )
 

@@ -117,6 +117,12 @@ class EvaluationRequest:
         return found.verdict if found else None
 
     @property
+    def undecided(self) -> int:
+        """The number of results that neither pass nor fail, nor are waived; 0 without a gate."""
+        found = self.assessment and self.assessment.verdict
+        return found.undecided if found else 0
+
+    @property
     def judged(self) -> bool:
         """Whether the verdict of the gate rests on numbers."""
         found = self.assessment and self.assessment.verdict

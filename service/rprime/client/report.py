@@ -103,6 +103,11 @@ class Judged(Answer[JudgedModel]):
         """Whether the verdict rests on numbers; false without a gate."""
         return self.gate is not None and self.gate.judged
 
+    @property
+    def undecided(self) -> int:
+        """The number of results that neither pass nor fail, nor are waived; 0 without a gate."""
+        return 0 if self.gate is None else self.gate.undecided
+
     @cached_property
     def comparison(self) -> Differences | None:
         """The differences of the candidate from the baseline; None without a baseline."""

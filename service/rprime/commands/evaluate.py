@@ -87,7 +87,7 @@ def evaluate(
 
     2 for bad input or usage
 
-    3 where the gate is inconclusive, or there is none, under --strict
+    3 where a result is undecided, the gate is inconclusive, or there is none, under --strict
 
     4 where the service gives no answer
 
@@ -227,4 +227,5 @@ def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome"
         shown = replace(subject_of_report(report, evaluation), baseline=baseline)
         return answered(shown, evaluation, answer)
 
-    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject)
+    judged, undecided = answer.judged, answer.undecided
+    return EvaluationOutcome(answer.content, answer.verdict, judged, undecided, subject)

@@ -36,6 +36,8 @@ class EvaluationOutcome:
     verdict: str | None
     judged: bool
     """Whether the verdict rests on numbers."""
+    undecided: int
+    """The number of results that neither pass nor fail, nor are waived."""
     make_subject: Callable[[], ReportSubject]
     notes: tuple[Warning, ...] = ()
     """How the files were read here, which the answer of a service cannot say."""
@@ -64,6 +66,7 @@ def run(
     if not {"project", "keep_items"}.isdisjoint(ci_request.origin):
         refuse("nothing is kept here: --project and --keep-items need --server")
     evaluation_request = read(ci_request.request)
+    _refuse_without_baseline(evaluation_request, ci_request)
     with working("Evaluating ..."):
         evaluation = evaluation_request.evaluate()
         if compares:
@@ -75,6 +78,7 @@ def run(
         content,
         evaluation_request.verdict,
         evaluation_request.judged,
+        evaluation_request.undecided,
         lambda: subject_of(evaluation_request, evaluation, ci_request),
     )
 
@@ -84,6 +88,7 @@ def _run_on_server(
 ) -> EvaluationOutcome:
     """Ask a service; the values that renderings show are computed here, where one is asked for."""
     evaluation_request = read(ci_request.request, kept_there=True)
+    _refuse_without_baseline(evaluation_request, ci_request)
     # A service takes no columns to compare.
     sent = make_payload(ci_request, evaluation_request, table_only=table_only, columns=not compares)
     answer: Report | Comparison
@@ -122,7 +127,8 @@ def _run_on_server(
             link=link and f"{service.url.rstrip('/')}{link}",
         )
 
-    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject, notes)
+    judged, undecided = answer.judged, answer.undecided
+    return EvaluationOutcome(answer.content, answer.verdict, judged, undecided, subject, notes)
 
 
 def read(asked: JsonRequest | ColumnFileRequest, *, kept_there: bool = False) -> EvaluationRequest:
@@ -140,6 +146,25 @@ def read(asked: JsonRequest | ColumnFileRequest, *, kept_there: bool = False) ->
     if evaluation_request.store_request is not None and not kept_there:
         refuse_here(Problem("no_store"))
     return evaluation_request
+
+
+def _refuse_without_baseline(evaluation_request: EvaluationRequest, ci_request: CiRequest) -> None:
+    """End where rules compare, and nothing says with what: they would never be judged."""
+    assessment, kept = evaluation_request.assessment, evaluation_request.store_request
+    if assessment is None or assessment.gate is None or assessment.baseline_side is not None:
+        return
+    stored = kept is not None and kept.reference is not None
+    if stored or "baseline" in ci_request.kept_there or assessment.gate.anchor_requested:
+        return
+    names = [rule.name for rule in assessment.gate.rules if rule.traits.compares]
+    if names:
+        which = (
+            f"the rule {names[0]} compares" if len(names) == 1 else f"{len(names)} rules compare"
+        )
+        refuse(
+            f"{which} with a baseline, and there is none: name it by --baseline, as "
+            "--baseline champion.csv, or --baseline alias=champion in a project"
+        )
 
 
 @contextmanager

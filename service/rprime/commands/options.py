@@ -99,7 +99,11 @@ Request = Annotated[
     ),
 ]
 Strict = Annotated[
-    bool, Option("--strict", help="End with 3 where the gate is inconclusive, or there is none.")
+    bool,
+    Option(
+        "--strict",
+        help="End with 3 where a result is undecided, the gate is inconclusive, or there is none.",
+    ),
 ]
 AsJson = Annotated[bool, _output("--json", help="Print the whole answer as JSON.")]
 Annotations = Annotated[

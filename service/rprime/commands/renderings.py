@@ -13,6 +13,7 @@ from rprime.commands.evaluation import EvaluationOutcome
 from rprime.commands.exit_status import Status, attempting, put, put_error, say
 from rprime.commands.mappings import rule_places
 from rprime.commands.options import Output
+from rprime.core.quantities import plural
 from rprime.report.annotations import render_annotations
 from rprime.report.formats import BY_NAME
 from rprime.report.measures import Measures
@@ -61,13 +62,16 @@ def _end(outcome: EvaluationOutcome, *, strict: bool) -> NoReturn:
     status, verdict = Status.DONE, outcome.verdict
     if verdict == "fail":
         status = Status.FAILED if outcome.judged else Status.NOT_JUDGED
-    elif verdict in _LOUD and strict:
+    elif strict and (verdict in _LOUD or outcome.undecided):
         status = Status.INCONCLUSIVE
     if status is Status.NOT_JUDGED:
         say("GATE FAILED, because it could not be judged: this says nothing about the model.")
-    elif verdict in _LOUD and (verdict or strict):
+    elif (verdict in _LOUD and (verdict or strict)) or outcome.undecided:
+        open_ones = plural(outcome.undecided, "result") if outcome.undecided else ""
+        loud = _LOUD.get(verdict, "PASSED, but not every result passes.")
+        counted = f" {open_ones} undecided." if open_ones else ""
         strictly = "" if verdict == "fail" or strict else " It ends with 0 without --strict."
-        say(f"{_LOUD[verdict]}{strictly}")
+        say(f"{loud}{counted}{strictly}")
     raise Exit(status)
 
 
@@ -96,6 +100,7 @@ def _append(variable: str, content: Callable[[], bytes]) -> None:
 def _outputs(outcome: EvaluationOutcome) -> bytes:
     """Return the outputs for later steps of a job: verdict, id and first figures."""
     found: dict[str, object] = {"verdict": outcome.verdict, "evaluation": outcome.subject.id}
+    found["undecided"] = outcome.undecided if outcome.verdict else None
     found |= {one.index.key: one.value for one in Measures(outcome.subject).headlines}
     known = {name: str(value) for name, value in found.items() if value is not None}
     # None of them may bring a line of its own.

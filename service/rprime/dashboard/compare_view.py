@@ -176,7 +176,7 @@ def _limits(gate: Gate) -> dict[tuple[str | None, str | None], float]:
     return {
         (result.index, result.class_): threshold(result)
         for result in reversed(gate.results)
-        if compares(result) and result.against == "baseline"
+        if compares(result) and result.against == "baseline" and result.average_of is None
     }
 
 

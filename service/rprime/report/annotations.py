@@ -6,7 +6,15 @@ from rprime.core.quantities import plural
 from rprime.report.names import clipped, isolated, shown
 from rprime.report.slices import named
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import COMMON_CAUSES, finding, headline, said, separate, summary
+from rprime.report.verdicts import (
+    COMMON_CAUSES,
+    averaged,
+    finding,
+    headline,
+    said,
+    separate,
+    summary,
+)
 from rprime.schemas.gate import Result
 
 MOST_OF_A_KIND = 10
@@ -74,6 +82,7 @@ def _title(kind: str, results: list[Result]) -> str:
         return f"{shown(first.rule)}: {plural(len(results), 'result')} {KINDS[kind]}"
     where = "" if first.class_ is None else f", class {isolated(shown(first.class_))}"
     where += f", {isolated(named(first.slice))}" if first.slice else ""
+    where += f", {isolated(averaged(first))}" if first.average_of is not None else ""
     return f"{shown(first.rule)}{where}: {finding(first)}"
 
 

@@ -173,11 +173,19 @@ def attribution_document(attribution: Attribution) -> Json:
 
 MEMBERS = tuple(field.name.removesuffix("_") for field in fields(Result))
 _values_of = attrgetter(*(field.name for field in fields(Result)))
-_GATE = ("verdict", "judged", "message", "alpha", "look", "budget")
+_GATE = ("verdict", "judged", "undecided", "message", "alpha", "look", "max_looks")
+_OF_AVERAGES = {"average_of", "columns"}
 
 
 def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
     """Render a verdict as the JSON document of the contract; `more` adds members."""
     document: Json = {name: getattr(result, name) for name in _GATE}
-    results = [dict(zip(MEMBERS, _values_of(one), strict=True)) for one in result.results]
+    results = [
+        {
+            name: value
+            for name, value in zip(MEMBERS, _values_of(one), strict=True)
+            if value is not None or name not in _OF_AVERAGES
+        }
+        for one in result.results
+    ]
     return orjson.dumps({**document, "results": results, **more})

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
+from rprime.core.gates.kinds import RULE_KINDS
 from rprime.core.quantities import plural
 from rprime.report.decimals import decimal, signed
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import shown, shown_if_any
 from rprime.report.slices import named
-from rprime.report.verdicts import Tone, finding, separate
+from rprime.report.verdicts import Tone, averaged, finding, separate
 from rprime.schemas.gate import Gate, Result
 
 MOST_RESULTS = 30
@@ -59,7 +60,7 @@ def axes_of_rules(results: list[Result]) -> dict[str, Axis]:
 
 def compares(result: Result) -> bool:
     """Tell whether a result is about a change."""
-    return result.kind in {"max_drop", "max_gain", "min_gain"}
+    return RULE_KINDS[result.kind].compares
 
 
 def _point(result: Result) -> float | None:
@@ -68,7 +69,7 @@ def _point(result: Result) -> float | None:
 
 def threshold(result: Result) -> float:
     """Return the limit on the axis: that of a drop lies below zero."""
-    return -result.limit if result.kind == "max_drop" else result.limit
+    return RULE_KINDS[result.kind].sign * result.limit
 
 
 def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
@@ -81,6 +82,7 @@ def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
         "rule": shown(result.rule),
         "label": shown_if_any(result.class_),
         "slice": named(result.slice) if result.slice else "",
+        "average": averaged(result),
         "finding": finding(result),
         "sign": sign,
         "tone": tone,

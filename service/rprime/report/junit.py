@@ -9,7 +9,15 @@ from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.names import shown
 from rprime.report.remarks import remarks_of
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import COMMON_CAUSES, finding, headline, judged, said, summary
+from rprime.report.verdicts import (
+    COMMON_CAUSES,
+    UNJUDGED_VERDICTS,
+    finding,
+    headline,
+    judged,
+    said,
+    summary,
+)
 from rprime.schemas.gate import Gate, Result
 
 SUITE = "rprime.gate"
@@ -87,9 +95,6 @@ def _case(result: Result) -> ET.Element:
     return case
 
 
-UNJUDGED_VERDICTS = ("no_baseline", "not_comparable", "undefined")
-
-
 def _unique(cases: list[ET.Element]) -> list[ET.Element]:
     """Tell apart by a number what has one name: a rule may be called like another and a class."""
     taken: Counter[str] = Counter(case.attrib["name"] for case in cases)
@@ -126,7 +131,7 @@ def _properties(subject: ReportSubject) -> ET.Element:
     known["verdict"] = "no gate" if subject.gate is None else subject.gate.verdict
     if subject.gate is not None:
         known |= _universe(subject.evaluation, {result.index for result in subject.gate.results})
-        known["checks"] = summary(subject.gate)
+        known |= {"undecided": str(subject.gate.undecided), "checks": summary(subject.gate)}
     for name, value in known.items():
         ET.SubElement(properties, "property", name=name, value=shown(value))
     return properties

@@ -18,7 +18,7 @@ from rprime.report.sections import SECTIONS
 from rprime.report.slices import named, slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.text_chart import text_chart
-from rprime.report.verdicts import compared, finding, headline, separate, summary
+from rprime.report.verdicts import averaged, compared, finding, headline, separate, summary
 from rprime.schemas.gate import Result
 
 MOST_CHARACTERS = 60_000
@@ -138,7 +138,8 @@ def _result(result: Result) -> Cells:
     if found:
         message += prose(found) if label is None else code(label)
         message += prose(after)
-    return code(result.rule), ", ".join(about) or "overall", finding(result), message
+    where = ", ".join(about) or prose(averaged(result)) or "overall"
+    return code(result.rule), where, finding(result), message
 
 
 def _headlines(measures: Measures) -> str:

@@ -66,6 +66,8 @@ def _families(measures: Measures, common: Labels) -> Iterator[Family]:
             (f'{PREFIX}verdict="{name}"', float(name == subject.gate.verdict)) for name in VERDICTS
         ]
         yield "verdict", "stateset", "Verdict of the gate.", states
+        undecided = [("", subject.gate.undecided)]
+        yield "undecided_results", "gauge", "Results that neither pass nor fail.", undecided
     known = {"engine_version": subject.engine_version, **subject.provenance}
     own = {name: value for name, value in known.items() if name not in common}
     yield "evaluation", "info", "Where the values come from.", [(_labelled(own), 1.0)]

@@ -11,7 +11,7 @@ from rprime.report.verdicts import judged, separate
 from rprime.schemas.gate import Gate, Result
 
 MOST_LINES = 12
-WIDTH, NAMES = 40, 24
+WIDTH, NAMES = 40, 28
 """Characters of the axis, and of what stands before it."""
 
 

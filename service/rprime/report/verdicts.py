@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Literal
 
 from rprime.core.catalog import find
-from rprime.core.gates.kinds import Effect
+from rprime.core.gates.kinds import VERDICTS, Effect
 from rprime.core.gates.results import CAUSES, PASSED, GateVerdict
 from rprime.core.quantities import plural
 from rprime.report.decimals import percent, signed
@@ -42,6 +42,8 @@ UNJUDGED = {
 }
 NOT_JUDGED = Headline(NO_SIGN, "The gate judged the items as stored", "not judged", "none")
 """For a slice or another population of what a gate judged."""
+UNJUDGED_VERDICTS = frozenset(verdict.name for verdict in VERDICTS.values() if not verdict.judged)
+"""Of results that do not rest on numbers."""
 COMMON_CAUSES = frozenset(CAUSES)
 """Reasons that the message of the gate gives once for all results."""
 
@@ -52,10 +54,9 @@ def headline(gate: Gate | None) -> Headline:
         return HEADLINES[None]
     found = HEADLINES[gate.verdict]
     found = found if gate.judged else UNJUDGED.get(gate.verdict, found)
-    left = sum(result.verdict != "pass" for result in gate.results)
-    if gate.verdict == "pass" and left:
-        return replace(found, words=f"{found.words}, {plural(left, 'result')} undecided")
-    return found
+    if not gate.undecided:
+        return found
+    return replace(found, words=f"{found.words}, {plural(gate.undecided, 'result')} undecided")
 
 
 def summary(gate: Gate) -> str:
@@ -117,7 +118,8 @@ def separate(gate: Gate | None) -> list[Result]:
 
 
 def _importance(result: Result) -> tuple[int, bool, bool]:
-    undecided = result.verdict in {"inconclusive", "waived"} and not result.suspect
+    decided = {"pass", "fail", *UNJUDGED_VERDICTS}
+    undecided = result.verdict not in decided and not result.suspect
     partial = result.class_ is not None or result.slice is not None
     return EFFECT_ORDER.index(result.effect), undecided, partial
 
@@ -140,10 +142,21 @@ def finding(result: Result) -> str:
 
 
 def judged(result: Result) -> str:
-    """Name the class and the slice that a result is about; empty for an overall index."""
+    """Name the class and the slice, or the average, of a result; empty for an overall index."""
+    if result.average_of is not None:
+        return averaged(result)
     parts = [] if result.class_ is None else [shown(result.class_)]
     parts += [f"{shown(name)}={shown(value)}" for name, value in (result.slice or {}).items()]
     return ", ".join(parts)
+
+
+def averaged(result: Result) -> str:
+    """Name what a result is the average of; empty for a single result."""
+    if result.average_of is None:
+        return ""
+    if result.columns:
+        return f"average over {' and '.join(map(shown, result.columns))}"
+    return f"average of {plural(result.average_of, 'class')}"
 
 
 def said(result: Result) -> str:
