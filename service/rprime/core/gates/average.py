@@ -68,8 +68,8 @@ class Part:
         """Take the judged results; `baseline` are the gradients of a single table."""
         rule, rows = evidence.rule, evidence.rows.positions
         rows = rows[rows >= 0]
-        judged = (evidence.fixed[..., rows] == VerdictCode.by_test).reshape(-1, rows.size)
-        rows = rows[judged.any(0)]
+        judged = evidence.fixed[..., rows] == VerdictCode.by_test
+        rows = rows[judged.any(tuple(range(judged.ndim - 1)))]
         places = rows[:0]
         if rule.classes is None:
             items = np.reshape(evidence.items, (-1, evidence.items.shape[-1]))[0, rows]
@@ -181,7 +181,7 @@ def average_evidence(
         rows=Rows.single(exists=True),
         statistic=statistic,
         fixed=fixed,
-        items=np.full(fixed.shape, float(items[chosen].sum())),
+        items=np.full(fixed.shape, float(items[chosen].sum()) or np.nan),
         against=first.against,
         reasons=(reason,),
         methods=(method if tested.any() else None,),

@@ -183,7 +183,7 @@ class GateRun:
     @cached_property
     def together(self) -> int:
         """How many results were tested together."""
-        return int(np.count_nonzero(~np.isnan(self.decisions.p_value)))
+        return int(np.count_nonzero(~np.isnan(self.decisions.p_adjusted)))
 
     def results(self) -> Iterator[Result]:
         """Yield every result with its message."""
@@ -265,7 +265,7 @@ class GateRun:
                 yield _left_out(draft, place)
             if draft.average is not None and draft.average.left_out:
                 yield _too_small(draft, draft.average, place)
-            if warning := _underpowered(draft, own, place):
+            if self.plan.decisive[place] and (warning := _underpowered(draft, own, place)):
                 yield warning
             place += own.size
 
@@ -368,8 +368,8 @@ def _underpowered(draft: RuleEvidence, needed: FloatArray, start: int) -> Warnin
     example = "" if label is None else f" (class `{label}`)"
     detail = (
         f"Rule {rule.name} allows {number(rule.limit)}, but an unchanged model passes it in fewer "
-        f"than 8 of 10 cases{where}: with these items, a change below {number(needed[worst])} "
-        f"cannot be told from no change{example}. Take a larger limit or more items."
+        f"than 8 of 10 builds{where}: with these items it passes limits of {number(needed[worst])} "
+        f"or more that often{example}. Take a larger limit or more items."
     )
     pointer = f"/gate/results/{start + int(worst)}/min_detectable_drop"
     return Warning("underpowered", pointer, detail, SMALLEST_CHANGE)

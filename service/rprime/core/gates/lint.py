@@ -55,7 +55,8 @@ class RuleLint:
     def name(self) -> str:
         """The class and the slice, as a subject of a sentence; empty for an overall index."""
         if self.average_of is not None:
-            return f"the average over {self.average_of} {'slices' if self.columns else 'classes'}"
+            over = f" over {self.average_of} {'slices' if self.columns else 'classes'}"
+            return f"the average{over if self.average_of else ''}"
         parts = [] if self.class_ is None else [f"class `{self.class_}`"]
         named = [f"`{column}={value}`" for column, value in (self.slice or {}).items()]
         return " of ".join(parts + ([f"slice {', '.join(named)}"] if named else []))

@@ -126,7 +126,7 @@ def _planned(run: LintRun, drop: float | None, replicates: int, seed: int) -> It
     passing, finding = [_passing(run, replicates, seed)], [_largest(factors)]
     if run.gate.rules:
         others = run.others(seed)
-        goals = np.array([_goal(rule, drop) for rule in run.plan.rules])
+        goals = np.array(_goals_of_results(run, drop))
         hardest = np.max(np.nan_to_num(others.drops / goals), axis=-1, initial=0.0)
         passing += [_passing(one, replicates, seed) for one in others.ends(others.chances)]
         finding += [_largest(_finding(one, drop)) for one in others.ends(hardest)]
@@ -174,11 +174,14 @@ def _goal(rule: Rule, drop: float | None) -> float:
 
 def _goals(run: LintRun, drop: float | None) -> list[tuple[_Result, float]]:
     """Return the results that must find a drop, and that drop."""
-    pairs = (
-        (result, _goal(rule, drop))
-        for result, rule in zip(_results(run), run.plan.rules, strict=True)
-    )
+    pairs = zip(_results(run), _goals_of_results(run, drop), strict=True)
     return [pair for pair in pairs if np.isfinite(pair[1])]
+
+
+def _goals_of_results(run: LintRun, drop: float | None) -> list[float]:
+    """Return the drop that each result must find; NaN for none: an average finds nothing alone."""
+    pairs = zip(run.plan.rules, run.plan.means, strict=True)
+    return [_goal(rule, drop) if average is None else np.nan for rule, average in pairs]
 
 
 def _passing(run: LintRun, replicates: int, seed: int) -> float:

@@ -327,9 +327,11 @@ def _suspicion(result: Result, rule: Rule, together: int) -> str:
     low, high, limit = result.lower_limit, result.upper_limit, number(rule.limit)
     nearest = high if rule.traits.guards_below else low
     if nearest is not None and abs(nearest) > rule.limit:
+        shown = f"tested alone it would be beyond the {limit} allowed"
+        if result.average_of is not None:
+            return shown
         return (
-            f"tested alone it would be beyond the {limit} allowed, but among {together} results "
-            f"tested together only a {_move(rule)} is shown"
+            f"{shown}, but among {together} results tested together only a {_move(rule)} is shown"
         )
     return f"a {_move(rule)} is shown, but not one of more than the {limit} allowed"
 

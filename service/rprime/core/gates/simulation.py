@@ -712,7 +712,7 @@ class LintRun:
 
     def detectable(self) -> FloatArray:
         """Return the drop that each result detects with 80 % power, NaN for none, (..., m)."""
-        together = int(np.count_nonzero(self.plan.tested))
+        together = int(np.count_nonzero(self.plan.tested & ~self.plan.averages))
         return self.tests.detectable(self.gate.alpha, together)
 
     def of_size(self, factor: float) -> "LintRun":

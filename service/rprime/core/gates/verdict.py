@@ -293,9 +293,9 @@ class Decisions:
     """The verdicts on m results; arrays of shape (..., m).
 
     The p-values are of the failure, alone and adjusted over all results that could fail; NaN
-    without a test. A suspect is undecided, but shown to be worse than before while it lies beyond
-    its limit, or beyond its limit if it were tested alone; an unseen result is undecided and beyond
-    its limit, but could not be tested.
+    without a test, and for averages, which are not adjusted. A suspect is undecided, but shown to
+    be worse than before while it lies beyond its limit, or beyond its limit if it were tested
+    alone; an unseen result is undecided and beyond its limit, but could not be tested.
     """
 
     verdicts: Codes
@@ -329,14 +329,15 @@ def decide(tests: RuleTests, level: float, blocks: Blocks | None = None) -> Deci
     -----
     Fail needs the p-value adjusted over all tested results below the level (Holm 1979; Westfall,
     Young 1993), pass the limit alone: that every decisive result must pass is an
-    intersection-union test, which needs no adjustment (Schultzberg et al. 2024). A missing number
-    satisfies no comparison, so a missing value cannot pass.
+    intersection-union test, which needs no adjustment (Schultzberg et al. 2024). An average is no
+    member of that family: it can pass or be suspect, but fails by its members alone. A missing
+    number satisfies no comparison, so a missing value cannot pass.
     """
     plan, by_test = tests.plan, tests.fixed == VerdictCode.by_test
     alpha = plan.gate.alpha
     p_fail, p_pass = tests.p
     p_value = np.where(by_test, p_fail, np.nan)
-    p_adjusted = step_down(p_value, alpha, blocks)
+    p_adjusted = step_down(np.where(plan.averages, np.nan, p_value), alpha, blocks)
     shown = (p_pass < level) & ~np.isnan(p_value)
     tested = np.where(shown, VerdictCode.passed, VerdictCode.undecided)
     tested = np.where(p_adjusted < alpha, VerdictCode.fail, tested)
@@ -347,10 +348,11 @@ def decide(tests: RuleTests, level: float, blocks: Blocks | None = None) -> Deci
     verdicts = np.where(by_test, verdicts, tests.fixed).astype(np.uint8)
     beyond = ~keeps & np.isfinite(tests.point)
     open_ = (verdicts == VerdictCode.undecided) & beyond
-    suspect = open_ & plan.shares_suspicion & ~np.isnan(p_value)
-    if suspect.any():
+    suspect = open_ & (plan.shares_suspicion | plan.averages) & (p_fail < alpha)
+    worse = open_ & plan.shares_suspicion & ~suspect & ~np.isnan(p_value)
+    if worse.any():
         most = min(alpha, 1 / (SUSPICION * np.count_nonzero(plan.shares_suspicion)))
-        suspect &= (tests.p_worse < most) | (p_fail < alpha)
+        suspect |= worse & (tests.p_worse < most)
     return Decisions(verdicts, p_value, p_adjusted, suspect, open_ & np.isnan(p_value))
 
 
@@ -376,16 +378,17 @@ def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp
 
     Notes
     -----
-    Every decisive result must pass, and no other one may fail or be suspect. Each must have been
-    answered: one that is not comparable or undefined keeps the gate from passing, and so does one
-    beyond its limit that could not be tested. Of an advisory rule, only what fails or could not be
-    judged at all does.
+    Every decisive result must pass or be waived, and no other one may fail or be suspect. Each must
+    have been answered: one that is not comparable or undefined keeps the gate from passing, and so
+    does one beyond its limit that could not be tested. Of an advisory rule, only what fails or
+    could not be judged at all does.
     """
     verdicts, undecided = decisions.verdicts, decisions.verdicts == VerdictCode.undecided
-    passes = (verdicts == VerdictCode.passed) | ((effect == EFFECTS.index("pass")) & undecided)
+    accepted = (verdicts == VerdictCode.passed) | (verdicts == VerdictCode.waived)
+    accepted |= (effect == EFFECTS.index("pass")) & undecided
     kept = _IS_JUDGED[verdicts] & (verdicts != VerdictCode.fail)
     answered = kept & ~decisions.blocking
-    enough = np.where(plan.decisive, passes, answered) | plan.advisory & kept
+    enough = np.where(plan.decisive, accepted, answered) | plan.advisory & kept
     failed = (effect == EFFECTS.index("fail")).any(-1)
     verdict = np.where(enough.all(-1), GateVerdictCode.passed, GateVerdictCode.inconclusive)
     return np.where(failed, GateVerdictCode.fail, verdict)
