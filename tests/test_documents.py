@@ -339,6 +339,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_block_of_the_performance_page_runs(tmp_path: Path) -> None:
+    (block,) = blocks(PAGES["performance.md"], "sh")
+    done = run("sh", "-ec", block.replace("sh .ci/venv ", ""), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "place",
@@ -346,7 +352,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place
         for place, text in TEXTS.items()
         # tests/test_guides.py runs the guides, whose blocks build on each other.
-        if "```sh" in text and Path(place).stem not in GUIDES
+        if "```sh" in text and Path(place).stem not in {*GUIDES, "performance"}
     ],
 )
 def test_every_block_of_commands_runs(place: str, service: str, folder: Path) -> None:
