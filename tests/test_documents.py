@@ -22,7 +22,8 @@ from rprime.core.comparison.difference import METHODS
 from rprime.core.gates.results import Verdict
 from rprime.core.gates.rules import KINDS, mistakes
 from rprime.core.index import REASONS
-from rprime.core.intervals.methods import Setting, methods_of
+from rprime.core.intervals.methods import plan_of
+from rprime.core.intervals.plan import Bounds, Setting
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.warnings import CHECKS, SCORE_CHECKS
@@ -174,7 +175,7 @@ def test_every_name_in_the_column_interval_is_explained() -> None:
 
 
 def test_every_method_is_explained() -> None:
-    sorted_ = methods_of(select(Options(), scored=True), Setting())
+    sorted_ = plan_of(select(Options(), scored=True), Setting(), Bounds(2))
     names = {*sorted_.per_class.names, *sorted_.overall.names, "clopper_pearson", *METHODS}
     for name in names - {""}:
         assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["statistics.md"], re.MULTILINE), name
@@ -186,7 +187,7 @@ def test_every_index_without_an_interval_is_listed() -> None:
     named = set(re.findall(r"`(\w+)`", listed))
     options = Options(families=("all",))
     selection, setting = select(options, scored=True), Setting()
-    methods = methods_of(selection, setting)
+    methods = plan_of(selection, setting, Bounds(2))
     parts = ((methods.per_class, selection.computed), (methods.overall, selection.overall))
     for part, entries in parts:
         for name, entry in zip(part.names, entries, strict=True):

@@ -104,7 +104,7 @@ class Index:
         of the table, the option, and the rows and columns (c,) of the cells, of shape (..., c).
         Column k stands for unclassified items where the universe has these.
     interval
-        Name of its interval method in `intervals/limits.py`; None without one.
+        Name of its interval method in `intervals/methods.py`; None without one.
     parts
         The proportions that its interval is put together from, if any.
     score_range
