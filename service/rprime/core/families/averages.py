@@ -106,8 +106,10 @@ def weighted_means(values: Array, support: Array, total: Array) -> Array:
 
 
 def weighted_reasons(codes: Array, support: Array) -> Array:
-    """Return the code of the first class with items and no value, else no_samples, shape (...)."""
+    """Return why a class with items has no value, else no_samples, shape (...).
+
+    Of several reasons the first of `REASONS`, so that the order of the classes does not matter.
+    """
     blocking = (codes > 0) & (support > 0)
-    first = np.argmax(blocking, axis=-1)[..., None]
-    taken = np.take_along_axis(codes, first, axis=-1)[..., 0]
-    return np.where(blocking.any(-1), taken, CODE["no_samples"]).astype(np.uint8)
+    least = np.minimum.reduce(np.where(blocking, codes, np.iinfo(np.uint8).max), axis=-1)
+    return np.where(blocking.any(-1), least, CODE["no_samples"]).astype(np.uint8)
