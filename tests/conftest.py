@@ -47,6 +47,22 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Run some tests in this process, which starts at once, and only all of them on all cores."""
+    return None if config.args == config.getini("testpaths") else 0
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say at the end what was left out without being skipped."""
+    if config.option.markexpr == "not slow":
+        terminalreporter.write_line(
+            "not run: tests marked slow (recipes of CI, proxies, guides, longer simulations, "
+            "stalls and crashes); -m slow runs them, -m '' all"
+        )
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Name a failure at once in CI: a run that a time limit ends prints no summary."""
     if report.failed and "CI_RUN" in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:

@@ -23,7 +23,8 @@ from rprime.core.gates.kinds import KINDS
 from rprime.core.gates.results import Verdict
 from rprime.core.gates.rules import mistakes
 from rprime.core.index import REASONS
-from rprime.core.intervals.methods import Setting, methods_of
+from rprime.core.intervals.methods import plan_of
+from rprime.core.intervals.plan import Bounds, Setting
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.warnings import CHECKS, SCORE_CHECKS
@@ -175,7 +176,7 @@ def test_every_name_in_the_column_interval_is_explained() -> None:
 
 
 def test_every_method_is_explained() -> None:
-    sorted_ = methods_of(select(Options(), scored=True), Setting())
+    sorted_ = plan_of(select(Options(), scored=True), Setting(), Bounds(2))
     names = {*sorted_.per_class.names, *sorted_.overall.names, "clopper_pearson", *METHODS}
     for name in names - {""}:
         assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["statistics.md"], re.MULTILINE), name
@@ -187,7 +188,7 @@ def test_every_index_without_an_interval_is_listed() -> None:
     named = set(re.findall(r"`(\w+)`", listed))
     options = Options(families=("all",))
     selection, setting = select(options, scored=True), Setting()
-    methods = methods_of(selection, setting)
+    methods = plan_of(selection, setting, Bounds(2))
     parts = ((methods.per_class, selection.computed), (methods.overall, selection.overall))
     for part, entries in parts:
         for name, entry in zip(part.names, entries, strict=True):
@@ -340,6 +341,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_the_block_of_the_performance_page_runs(tmp_path: Path) -> None:
+    (block,) = blocks(PAGES["performance.md"], "sh")
+    done = run("sh", "-ec", block.replace("sh .ci/venv ", ""), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "place",
@@ -347,7 +354,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place
         for place, text in TEXTS.items()
         # tests/test_guides.py runs the guides, whose blocks build on each other.
-        if "```sh" in text and Path(place).stem not in GUIDES
+        if "```sh" in text and Path(place).stem not in {*GUIDES, "performance"}
     ],
 )
 def test_every_block_of_commands_runs(place: str, service: str, folder: Path) -> None:

@@ -16,8 +16,7 @@ from scipy import special, stats
 from rprime.core.catalog import KEYS, SCORE_KEYS
 from rprime.core.evaluate import evaluate
 from rprime.core.index import REASONS
-from rprime.core.intervals.intervals import Intervals, intervals
-from rprime.core.intervals.prepared import PreparedIntervals
+from rprime.core.intervals.intervals import Intervals, intervals, prepare
 from rprime.core.intervals.proportions import clopper_pearson, wilson
 from rprime.core.items import Items
 from rprime.core.options import Options
@@ -286,7 +285,7 @@ GIVEN_UP = [[50, 5, 0], [10, 60, 0], [12, 13, 0]]
 def test_precision_of_a_class_given_up_varies_inside_averages_alone() -> None:
     found = Found(dense(GIVEN_UP))
     assert np.isnan(found.of_class("precision")[:, 2]).all()
-    prepared = PreparedIntervals.of(found.values).class_limits(Z)
+    prepared = prepare(found.values).class_limits(Z)
     upper = wilson(0, 25, Z)[1]
     assert prepared[:, found.place["precision"], 2] == pytest.approx([0, float(upper)], rel=1e-12)
     discovery = prepared[:, found.place["false_discovery_rate"], 2]

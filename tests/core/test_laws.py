@@ -1,5 +1,9 @@
 """Laws over the whole catalog: what must hold for every index, by its own declaration."""
 
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,9 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rprime.core.catalog import CLASS_INDICES, FAMILIES, INDICES, declared
-from rprime.core.index import REASONS
+from rprime.core.estimates import Estimates
+from rprime.core.index import CODE, REASONS, Index
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.studies.properties import properties_of
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values
+from rprime.core.warnings import WarningInputs, check_all
+from tests.core.degenerate_tables import omissions, stacks
 from tests.core.index_values import assert_near, dense, overall, per_class, values_of
 
 ORDINAL = {"linear_weighted_kappa", "quadratic_weighted_kappa"}
@@ -215,3 +225,215 @@ def test_rounding_takes_no_index_of_a_perfect_table_beyond_its_range(support: An
             assert entry.range[0] <= value <= entry.range[1], entry.key
     for key in ("cramers_v", "tschuprows_t"):
         assert found.lookup("overall", key) > 1 - 1e-12
+
+
+EVERY = Options(families=("all",), intervals=True)
+SELECTION = select(EVERY)
+TABLES = 17 * int(os.environ.get("RPRIME_TEST_DRAWS", "30"))
+"""Tables of one law, degenerate ones first, in stacks."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a report says about a stack of tables: one array (index, table, ...) for each scope."""
+
+    counts: Any
+    omitted: tuple[Any, ...] | None = None
+    weighted: bool = False
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        table = ConfusionTable.dense(self.counts, *(self.omitted or ()), weighted=self.weighted)
+        return Estimates.of(table, EVERY, SELECTION)
+
+    def changed(self, counts: Any, *omitted: Any, weighted: bool = False) -> "Facts":
+        return Facts(counts, omitted or None, weighted)
+
+    def scaled(self, factor: float) -> "Facts":
+        scaled = (factor * part for part in self.omitted or ())
+        return self.changed(factor * self.counts, *scaled, weighted=factor % 1 != 0)
+
+    @property
+    def values(self) -> dict[str, tuple[Any, Any]]:
+        v = self.estimates.values
+        codes = zip((v.class_reasons, v.overall_reasons), (v.per_class, v.overall), strict=True)
+        reasons = [np.zeros(of.shape) if code is None else code for code, of in codes]
+        return {"value": (v.per_class, v.overall), "reason": (reasons[0], reasons[1])}
+
+    @property
+    def intervals(self) -> dict[str, tuple[Any, Any]]:
+        """The intervals, those narrower than `WIDTH` as none."""
+        known, result = self.estimates.intervals, {}
+        for scope in ("per_class", "overall"):
+            low, high, codes, unreliable = (
+                getattr(known, f"{scope}_{name}")
+                for name in ("low", "high", "reasons", "low_reliability")
+            )
+            narrow = ~(high - low > WIDTH)
+            result[scope] = {
+                "low": np.where(narrow, np.nan, low),
+                "high": np.where(narrow, np.nan, high),
+                "no interval": np.where(narrow & (codes == 0), CODE["no_interval"], codes),
+                "low reliability": 1.0 * (unreliable & ~narrow),
+            }
+        return {
+            what: (result["per_class"][what], result["overall"][what]) for what in result["overall"]
+        }
+
+    @property
+    def bands(self) -> dict[str, list[str | None]]:
+        v = self.estimates.values
+        return {
+            entry.key: [entry.band(x) for x in v.lookup("overall", entry.key) if np.isfinite(x)]
+            for entry in SELECTION.overall
+            if entry.band is not None
+        }
+
+    @property
+    def warnings(self) -> dict[str, Any]:
+        masks = check_all(WarningInputs(self.estimates.values, self.estimates.intervals))
+        return {check.code: mask for check, _, mask in masks}
+
+
+WIDTH = 1e-6
+"""A narrower interval is rounding of a value that is certain, and may as well be missing."""
+
+
+def law_tables(seed: int) -> Iterator[Facts]:
+    """Stacks of tables, each once without omissions and once with."""
+    for counts in stacks(seed, TABLES // 2):
+        yield Facts(counts)
+        yield Facts(counts, omissions(seed, counts))
+
+
+def differences(
+    left: dict[str, tuple[Any, Any]], right: dict[str, tuple[Any, Any]]
+) -> Iterator[tuple[str, Index, int]]:
+    """Yield what of two reports does not agree, but for rounding: the fact, the index, the table.
+
+    The iteration behind the ground-truth index stops short of the last digits.
+    """
+    for what, pairs in left.items():
+        scopes = zip((SELECTION.computed, SELECTION.overall), pairs, right[what], strict=True)
+        for entries, one, two in scopes:
+            near = [
+                1e-6 if what in {"low", "high"} or "gt_index" in (e.key, *e.of) else 1e-9
+                for e in entries
+            ]
+            allowed = np.reshape(near, (-1, *(1,) * (one.ndim - 1)))
+            with np.errstate(invalid="ignore"):
+                close = np.abs(one - two) <= allowed * np.maximum(1, np.abs(one))
+            same = close | (one == two) | np.isnan(one) & np.isnan(two)
+            yield from ((what, entries[place], table) for place, table, *_ in np.argwhere(~same))
+
+
+def below_chance(entry: Index, facts: Facts, table: int) -> bool:
+    """Whether Aickin's alpha is negative, where its iteration need not converge."""
+    kappa = facts.estimates.values.lookup("overall", "kappa")
+    return entry.key == "aickin_alpha" and not kappa[table] > 0
+
+
+def named(facts: Facts, found: Iterator[tuple[str, Index, int]]) -> list[Any]:
+    """Return differences with the counts of their tables."""
+    return [
+        (what, entry.key, facts.counts[table].tolist())
+        for what, entry, table in found
+        if not below_chance(entry, facts, table)
+    ]
+
+
+def test_permuted_classes_change_nothing_at_all() -> None:
+    rng = np.random.default_rng(1)
+    for facts in law_tables(1):
+        order = rng.permutation(facts.counts.shape[-1])
+        omitted = (part[:, order] for part in facts.omitted or ())
+        moved = facts.changed(facts.counts[:, order][:, :, order], *omitted)
+        expected = {
+            what: (of_classes[:, :, order], whole)
+            for what, (of_classes, whole) in (facts.values | facts.intervals).items()
+        }
+        found = differences(expected, moved.values | moved.intervals)
+        assert named(facts, (one for one in found if one[1].key not in ORDINAL)) == []
+        assert facts.bands["kappa"] == moved.bands["kappa"]
+        warned, again = facts.warnings, moved.warnings
+        assert warned.keys() == again.keys()
+        for code, mask in warned.items():
+            there = mask[:, order] if np.ndim(mask) > 1 else mask
+            np.testing.assert_array_equal(there, again[code], err_msg=code)
+
+
+def test_three_times_the_items_say_the_same_more_certainly() -> None:
+    for facts in law_tables(2):
+        more = facts.scaled(3)
+        found = differences(facts.values, more.values)
+        assert named(facts, (one for one in found if one[1].scale_invariant)) == []
+        assert facts.bands == more.bands
+        # Where a class has no right item, an interval may cover nearly its whole range either way.
+        some = np.diagonal(facts.counts, axis1=-2, axis2=-1).all(-1)
+        for one, two in zip(widths(facts), widths(more), strict=True):
+            assert (two <= one * 1.01 + WIDTH)[:, some].all()
+
+
+def widths(facts: Facts) -> list[Any]:
+    """The widths of intervals of indices that do not depend on the number of items."""
+    entries = (SELECTION.computed, SELECTION.overall)
+    limits = zip(facts.intervals["low"], facts.intervals["high"], entries, strict=True)
+    return [
+        np.nan_to_num(high - low, posinf=np.inf)[[e.scale_invariant and not e.scored for e in of]]
+        for low, high, of in limits
+    ]
+
+
+def test_a_transposed_table_gives_an_index_the_value_of_its_mirror() -> None:
+    for facts in law_tables(3):
+        turned = facts.changed(facts.counts.swapaxes(-2, -1), *(facts.omitted or ())[::-1])
+        own, other = facts.estimates.values, turned.estimates.values
+        every = (facts.counts.any(-1) & facts.counts.any(-2)).all(-1)
+        for entry in (*SELECTION.computed, *SELECTION.overall):
+            mirror = None if entry.scored else properties_of(entry).transposed
+            # Averages are over the classes with items, which need not be those with predictions.
+            averaged = entry.reads in {"macro", "weighted", "means"}
+            if mirror is None or (facts.omitted and (averaged or entry.universe == "all")):
+                continue
+            one, two = own.lookup(entry.scope, entry.key), other.lookup(entry.scope, mirror)
+            near = 1e-6 if "gt_index" in (entry.key, *entry.of) else 1e-9
+            same = np.isclose(one, two, rtol=near, atol=near, equal_nan=True)
+            tables = np.unique(np.argwhere(~same)[:, 0])
+            wrong = [t for t in tables if not below_chance(entry, facts, t)]
+            assert [facts.counts[t].tolist() for t in wrong if every[t] or not averaged] == [], (
+                entry.key
+            )
+
+
+@pytest.mark.parametrize("factor", [0.1, 1 / 3, 1e-3, 7.3])
+def test_a_common_weight_of_all_items_changes_nothing(factor: float) -> None:
+    for facts in law_tables(4):
+        weighted = facts.scaled(factor)
+        found = differences(facts.values, weighted.values)
+        assert named(facts, (one for one in found if one[1].scale_invariant)) == []
+        assert facts.bands == weighted.bands
+        warned, again = facts.warnings, weighted.warnings
+        for code in (warned.keys() | again.keys()) - OF_NUMBERS:
+            there = np.zeros(len(facts.counts), dtype=bool)
+            np.testing.assert_array_equal(
+                warned.get(code, there), again.get(code, there), err_msg=code
+            )
+
+
+OF_NUMBERS = {
+    *("few_items", "low_interval_reliability", "r_prime_at_chance", "non_integer_counts"),
+    *("looks_like_shares", "accuracy_not_above_no_information_rate"),
+}
+"""Warnings about numbers of items, and about intervals and p-values, which rest on them."""
+
+
+def test_a_table_of_weights_says_the_same_in_any_unit() -> None:
+    rng = np.random.default_rng(5)
+    for facts in law_tables(5):
+        weights = rng.choice([0.1, 1 / 3, 0.7, 1.3, 5], facts.counts.shape)
+        one = facts.changed(facts.counts * weights, *(facts.omitted or ()), weighted=True)
+        for factor in (0.1, 1 / 3, 1e-3, 1e6):
+            other = one.scaled(factor)
+            found = differences(one.values, other.values)
+            assert named(one, (part for part in found if part[1].scale_invariant)) == []
+            assert one.bands == other.bands

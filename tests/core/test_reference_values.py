@@ -129,7 +129,7 @@ def test_undefined_values_say_why() -> None:
     reasons = {key: [REASONS[c] for c in codes[row]] for key, row in place.items()}
     assert reasons["precision"] == ["", "", "no_predictions"]
     assert reasons["recall"] == ["", "", ""]
-    assert reasons["positive_likelihood_ratio"] == ["infinite", "", "infinite"]
+    assert reasons["positive_likelihood_ratio"] == ["infinite", "", "no_predictions"]
 
 
 def test_a_value_is_missing_exactly_where_a_reason_is_given() -> None:

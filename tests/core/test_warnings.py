@@ -35,6 +35,29 @@ def codes(counts: Any, *vectors: Any) -> set[str]:
     return {warning.code for warning in warnings_of(counts, *vectors)}
 
 
+@pytest.mark.parametrize("items", [10, 30, 70, 700, 2900, 5700])
+def test_a_threshold_that_is_exactly_reached_is_not_exceeded(items: int) -> None:
+    # 1 % unclassified, and margins that differ by a tenth; 0.01 x 5700 is 57.00000000000001.
+    part = items / 10
+    whole = np.array([[6 * part, part], [2 * part, 1 * part]])
+    assert not OF_OMISSIONS & codes(99 * whole, np.array([part * 5, part * 5]))
+    assert codes(99 * whole, np.array([part * 5, part * 5 + 1])) >= OF_OMISSIONS
+    assert "kappa_marginal_bias" not in codes(whole)
+    assert "imbalance" in codes(np.array([[7 * part, part], [part, part]]))
+    assert "imbalance" not in codes(np.array([[7 * part, part], [part, part + 1]]))
+
+
+def test_r_prime_is_flooded_from_exactly_four_fifths_on() -> None:
+    # R' of the last class is 5/5 - (10 - 5)/25 = 0.8.
+    table = [[10, 0, 3], [0, 5, 2], [0, 0, 5]]
+    assert evaluate(dense(table), ("a", "b", "c"), Options()).values.per_class[0, 2] < 0.8 + 1e-12
+    assert "r_prime_flooded" not in codes(table)  # half of the predictions are right
+    table = [[10, 0, 4], [0, 9, 2], [0, 0, 5]]
+    found = evaluate(dense(table), ("a", "b", "c"), Options()).values
+    assert found.per_class[found.selection.place["r_prime"], 2] == pytest.approx(0.8)
+    assert "r_prime_flooded" in codes(table)
+
+
 def test_a_good_balanced_table_gives_no_warning() -> None:
     assert warnings_of(QUIET) == []
 

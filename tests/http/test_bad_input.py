@@ -106,8 +106,8 @@ def test_what_is_no_count(served: httpx.Client, number: str, path: str) -> None:
         f'{{"confusion_matrix": [[1]], "cost": [["{CANARY}"]]}}',
         f'{{"confusion_matrix": [[1]], "beta": "{CANARY}"}}',
         f'{{"confusion_matrix": [[1]], "axis": "{CANARY}"}}',
-        '{"confusion_matrix": [[1]], "beta": 0}',
-        '{"confusion_matrix": [[1]], "beta": 1e308}',
+        '{"confusion_matrix": [[1]], "beta": -0.5}',
+        '{"confusion_matrix": [[1]], "beta": 1e309}',
         '{"confusion_matrix": [[1]], "confidence": 1}',
         '{"confusion_matrix": [[1]], "exact": 1}',
         '{"confusion_matrix": [[1]], "indices": ["expected_cost"]}',
@@ -193,7 +193,7 @@ def test_a_wrong_name_in_the_address_is_repeated_safely(stored: httpx.Client) ->
 
 
 def test_options_and_evidence_are_checked_together(served: httpx.Client) -> None:
-    problem = refused(served, '{"confusion_matrix": [[1, -1], [0, 0]], "beta": 0}')
+    problem = refused(served, '{"confusion_matrix": [[1, -1], [0, 0]], "beta": -1}')
     assert places(problem) == ["/beta", "/confusion_matrix/0/1"]
 
 

@@ -44,7 +44,7 @@ def with_rule(**members: Any) -> dict[str, Any]:
         ),
         ("/evaluate", {"confidence": 95}, "`confidence` must be at most 0.9999."),
         ("/evaluate", {"confidence": "0.9"}, "`confidence` must be a number."),
-        ("/evaluate", {"beta": 0}, "`beta` must be greater than 0."),
+        ("/evaluate", {"beta": -1}, "`beta` must be at least 0."),
         ("/evaluate", {"beta": None}, "Leave `beta` out instead of sending null."),
         ("/evaluate", {"labels": None}, "Leave `labels` out instead of sending null."),
         (

@@ -11,6 +11,35 @@ Array = NDArray[Any]
 FloatArray = NDArray[np.float64]
 
 
+ROUNDING = 2.0**-45
+"""Largest relative difference of two sums of the same numbers in another order."""
+
+
+def snapped(values: Array, whole: Array) -> Array:
+    """Replace sums that differ from the sum of all by rounding alone.
+
+    Sums of weights depend on the order of addition, so a difference of two that are equal need not
+    be 0. Sums of fewer than 3e13 whole items are exact and stay as they are.
+    """
+    return np.where(np.abs(values - whole) <= ROUNDING * whole, whole, values)
+
+
+def within(values: Array, bounds: Array) -> Array:
+    """Move values (n, ...) that rounding took beyond their bounds (2, n) to them, in place."""
+    low, high = bounds.reshape(*bounds.shape, *(1,) * (values.ndim - 1))
+    beyond = (values < low) | (values > high)
+    if np.count_nonzero(beyond):
+        nearest = np.clip(values, low, high)
+        with np.errstate(invalid="ignore"):
+            beyond &= np.abs(values - nearest) <= OUTSIDE
+        np.copyto(values, nearest, where=beyond)
+    return values
+
+
+OUTSIDE = 1e-9
+"""What is farther outside of a range is no rounding, but an error that must show."""
+
+
 def positions(flags: Iterable[bool]) -> Array:
     """Positions of the flags that are set."""
     return integers(i for i, flag in enumerate(flags) if flag)

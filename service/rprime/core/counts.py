@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import ROUNDING, Array
 from rprime.core.table import ConfusionTable
 
 
@@ -48,8 +48,8 @@ class Counts:
     FN = m - a includes unclassified items, FP = s - a spurious predictions.
     TN = (w + all spurious) - m - s + a; the pooled TN is the sum of them.
     `negatives` is FP + TN, `predicted_negatives` FN + TN, `union` TP + FP + FN. `weighted_tp` and
-    `weighted_union` are numerator and denominator of F-beta. `not_wrong` is w - FP. Values are
-    complex if the delta method perturbs the margins.
+    `weighted_union` are numerator and denominator of F-beta, times 2 / (1 + beta^2).
+    `not_wrong` is w - FP. Values are complex if the delta method perturbs the margins.
     """
 
     total: Array
@@ -85,7 +85,11 @@ class Counts:
         outcomes = np.empty(margins[0].shape)
         outcomes[...] = table.outcomes[..., None]
         outcomes[..., -1] *= table.k
-        return cls.from_margins(margins, total=table.total[..., None], outcomes=outcomes, beta=beta)
+        total = table.total[..., None]
+        counts = cls.from_margins(margins, total=total, outcomes=outcomes, beta=beta)
+        # The only row that adds up more than two margins: what is left of all weights is rounding.
+        counts.tn[np.abs(counts.tn) <= ROUNDING * outcomes] = 0.0
+        return counts
 
     @classmethod
     def from_margins(
@@ -106,8 +110,10 @@ class Counts:
         np.add(support, fp, out=counts.union)
         np.add(correct, correct, out=counts.twice_tp)
         np.add(support, predicted, out=counts.support_and_predicted)
-        weighted = np.multiply(correct, 1.0 + beta * beta, out=counts.weighted_tp)
-        np.add(weighted, beta * beta * counts.fn + fp, out=counts.weighted_union)
+        # Of 2 shares, beta^2 of recall to 1 of precision: any beta stays in the float64 range.
+        of_recall = 2 / (1 + 1 / beta / beta) if beta else 0.0
+        weighted = np.add(correct, correct, out=counts.weighted_tp)
+        np.add(weighted, of_recall * counts.fn + (2 - of_recall) * fp, out=counts.weighted_union)
         np.subtract(total, fp, out=counts.not_wrong)
         counts.answered[...] = answered
         return counts

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from rprime.core.intervals.intervals import Intervals, intervals
+from rprime.core.intervals.intervals import Intervals, intervals, prepare
+from rprime.core.intervals.methods import ranks
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.items import Items
 from rprime.core.options import Options
@@ -41,8 +42,7 @@ class Estimates:
         scores: Scores | None = None,
     ) -> "Estimates":
         """Compute the values of a selection of indices, as `compute` does."""
-        ranked = selection.intervals & {"area", "mean_precision"}
-        if scores is not None and ranked and options.wants_intervals(table.k):
+        if scores is not None and ranks(selection) and options.wants_intervals(table.k):
             # Rank with variances first, so that the values reuse the same sorting.
             scores.ranking(influences=True, fixed_rows=options.sampling == "fixed_rows")
         values = compute(table, options, selection, scores)
@@ -69,7 +69,7 @@ class Estimates:
         population = self.values.options.population
         if population is not None:
             return PopulationIntervals.of_population(self.values, population)
-        return PreparedIntervals.of(self.values, self.items)
+        return prepare(self.values, self.items)
 
     @cached_property
     def intervals(self) -> Intervals:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import ROUNDING, Array
 from rprime.core.counts import CountRow, Counts, RatioRows
 from rprime.core.table import ConfusionTable, Universe
 
@@ -104,7 +104,7 @@ class Index:
         of the table, the option, and the rows and columns (c,) of the cells, of shape (..., c).
         Column k stands for unclassified items where the universe has these.
     interval
-        Name of its interval method in `intervals/limits.py`; None without one.
+        Name of its interval method in `intervals/methods.py`; None without one.
     parts
         The proportions that its interval is put together from, if any.
     score_range
@@ -211,6 +211,7 @@ WITHOUT_DENOMINATOR = {
     CountRow.negatives: ("no_samples", "single_class"),
     CountRow.predicted_negatives: ("no_samples", "single_class"),
     CountRow.answered: ("no_samples", "no_predictions"),
+    CountRow.weighted_union: ("no_true_samples", "no_predictions"),
 }
 """Why a ratio does not exist, by its denominator; without items of the class for all others."""
 
@@ -295,7 +296,8 @@ def unidentifiable(counts: Counts) -> Array:
     """
     classes = counts.fp.shape[-1]
     errors = np.add.reduce(counts.fp, axis=-1)
-    everywhere = (counts.fn + counts.fp >= errors[..., None]).any(-1)
+    elsewhere = errors[..., None] - counts.fn - counts.fp
+    everywhere = (elsewhere <= ROUNDING * counts.total).any(-1)
     return np.asarray((classes < 3) | (everywhere & (errors > 0)))
 
 
@@ -316,6 +318,7 @@ def reason_codes(
     conditions: dict[str, Any] = (
         CLASS_CONDITIONS if isinstance(situation, Counts) else OVERALL_CONDITIONS
     )
+    conditions = conditions | {"infinite": lambda _: np.isinf(values)}
     codes = np.zeros(np.shape(values), dtype=np.uint8)
     missing = ~np.isfinite(values)
     for reason in reversed(index.undefined):

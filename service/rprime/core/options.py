@@ -22,7 +22,7 @@ class Options:
     families
         Families to report besides; "all" for the whole catalog.
     beta
-        Weight of recall relative to precision in `f_beta`, > 0.
+        Weight of recall relative to precision in `f_beta`, >= 0.
     undefined
         The replacement of undefined per-class values before averaging.
     cost

@@ -4,6 +4,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import numpy as np
+
 from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES, FAMILY_OF, KEYS, OVERALL_INDICES, SCORE_KEYS
 from rprime.core.families.averages import AVERAGES
@@ -53,6 +55,16 @@ class Selection:
     def per_class(self) -> tuple[Index, ...]:
         """Per-class indices to report."""
         return self.computed[: self.reported]
+
+    @cached_property
+    def class_ranges(self) -> Array:
+        """The ranges of the computed per-class indices, shape (2, computed)."""
+        return _ranges(self.computed)
+
+    @cached_property
+    def overall_ranges(self) -> Array:
+        """The ranges of the overall indices, shape (2, overall)."""
+        return _ranges(self.overall)
 
     @cached_property
     def intervals(self) -> frozenset[str | None]:
@@ -117,6 +129,10 @@ def arranged(computed: tuple[Index, ...], reported: int, overall: Sequence[Index
         scored=tuple(i for i, e in enumerate(computed) if e.scored),
         overall_scored=tuple(i for i, e in enumerate(overall) if e.scored),
     )
+
+
+def _ranges(entries: Sequence[Index]) -> Array:
+    return np.array([entry.range for entry in entries], dtype=np.float64).reshape(-1, 2).T
 
 
 def _needed_besides(overall: list[Index], wanted: set[str]) -> list[Index]:

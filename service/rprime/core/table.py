@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, snapped
 from rprime.core.cells import Cells, DenseCells, SparseCells
 
 Universe = Literal["all", "classified"]
@@ -134,7 +134,9 @@ class ConfusionTable:
     def predicted(self) -> Array:
         """s_i, predictions, including spurious ones, shape (..., k)."""
         columns = self.cells.column_sums
-        return columns if self.spurious is None else columns + self.spurious
+        if self.spurious is not None:
+            columns = columns + self.spurious
+        return snapped(columns, self.outcomes[..., None])
 
     @cached_property
     def answered(self) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, within
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.counts import Counts
 from rprime.core.families.agreement import Moments
@@ -160,7 +160,7 @@ class Values:
         with np.errstate(all="ignore"):
             for place in self.selection.formulas:
                 result[place] = self.formula(self.selection.overall[place])
-        return result
+        return within(result, self.selection.overall_ranges)
 
     def averages(self) -> Array:
         """Overall values of the selection, shape (overall, ...), filled in for averages alone."""
@@ -292,6 +292,7 @@ def compute(
     for place in selection.scored:
         entry = selection.computed[place]
         per_class[place] = score_values(entry, scores, *taken(options, entry))
+    within(per_class, selection.class_ranges)
     averaged, counted = _as_averaged(options, selection, counts, per_class, scores)
     if options.undefined != "null" and scores is None:
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing

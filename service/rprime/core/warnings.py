@@ -13,6 +13,7 @@ from rprime.core.index import IndexScope
 from rprime.core.intervals.intervals import Intervals
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable
+from rprime.core.thresholds import exceeds, falls_short, reaches
 from rprime.core.values import Values
 
 MOST_OF_ONE_CODE = 100
@@ -61,7 +62,7 @@ class WarningInputs:
         omitted = self.table.unclassified
         if omitted is None:
             return np.zeros(self.table.total.shape, dtype=bool)
-        return np.asarray(np.add.reduce(omitted, axis=-1) > 0.01 * self.table.total)
+        return exceeds(np.add.reduce(omitted, axis=-1) / self.table.total, 0.01)
 
     @cached_property
     def largest(self) -> Array:
@@ -185,11 +186,11 @@ def r_prime_flooded(f: WarningInputs) -> Array:
     """Class {label} is predicted at least twice as often as it occurs and most of these
     predictions are wrong, yet its R' is high: look at its precision.
     """
-    often = (f.table.support > 0) & (f.table.predicted >= 2 * f.table.support)
+    often = (f.table.support > 0) & reaches(f.table.predicted / f.table.support, 2)
     if not np.count_nonzero(often):
         return often
     precision, r_prime = (f.values.lookup("class", key) for key in ("precision", "r_prime"))
-    return often & (precision < 0.5) & (r_prime >= 0.8)
+    return often & falls_short(precision, 0.5) & reaches(r_prime, 0.8)
 
 
 @check("overall", "docs/indices.md#fact-3", at="/per_class", about=("r_prime",))
@@ -197,7 +198,7 @@ def r_prime_incomparable(f: WarningInputs) -> Array:
     """The most frequent class has more than ten times the items of the rarest one, so R' of
     different classes cannot be compared; informedness can.
     """
-    return f.largest > 10 * f.smallest
+    return exceeds(f.largest / f.smallest, 10)
 
 
 @check("overall", "docs/indices.md#fact-2", about=("r_prime",))
@@ -228,8 +229,7 @@ def imbalance(f: WarningInputs) -> Array:
     """The class sizes are very unequal: accuracy, R' and weighted averages mostly describe the
     frequent classes.
     """
-    unequal = (f.largest >= 0.8 * f.table.total) | (f.largest > 20 * f.smallest)
-    return np.asarray((f.table.total > 0) & unequal)
+    return reaches(f.largest / f.table.total, 0.8) | exceeds(f.largest / f.smallest, 20)
 
 
 @check("overall", "Kuhn 2008", about=("accuracy", "no_information_rate"))
@@ -237,7 +237,7 @@ def accuracy_not_above_no_information_rate(f: WarningInputs) -> Array:
     """Accuracy is not significantly above that of always predicting the most frequent class
     (exact one-sided p-value above 0.05).
     """
-    return f.values.p_values["no_information_rate"] > 0.05
+    return exceeds(f.values.p_values["no_information_rate"], 0.05)
 
 
 @check("overall", "Feinstein, Cicchetti 1990", about=("kappa",))
@@ -246,7 +246,8 @@ def kappa_paradox(f: WarningInputs) -> Array:
     kappa look worse than the classifier.
     """
     accuracy, kappa = f.overall("accuracy"), f.overall("kappa")
-    return (accuracy >= 0.8) & (kappa < 0.6) & (f.values.moments.chance > 0.6)
+    chance = f.values.moments.chance
+    return reaches(accuracy, 0.8) & falls_short(kappa, 0.6) & exceeds(chance, 0.6)
 
 
 @check("overall", "Byrt, Bishop, Carlin 1993", about=("kappa",))
@@ -256,7 +257,7 @@ def kappa_marginal_bias(f: WarningInputs) -> Array:
     """
     table = f.table.classified
     bias = np.add.reduce(np.abs(table.predicted - table.support), axis=-1)
-    return bias > 0.1 * 2 * table.total
+    return exceeds(bias / (2 * table.total), 0.1)
 
 
 @check("overall", "Opitz, Burst 2019", about=("macro_f1", "f1_of_macro_averages"))
@@ -264,7 +265,7 @@ def two_macro_f1(f: WarningInputs) -> Array:
     """The mean of the classes' F1 and the F1 of macro precision and macro recall differ by more
     than 0.02; both are called macro F1 in the literature.
     """
-    return np.abs(f.overall("macro_f1") - f.overall("f1_of_macro_averages")) > 0.02
+    return exceeds(np.abs(f.overall("macro_f1") - f.overall("f1_of_macro_averages")), 0.02)
 
 
 @check("overall", "Goodman, Kruskal 1954", about=("cramers_v", *ASSOCIATION))
@@ -272,7 +273,7 @@ def association_ignores_labels(f: WarningInputs) -> Array:
     """Association is much stronger than agreement: predictions depend on the truth, but many
     items get another class's name, as when classes are swapped or merged.
     """
-    return f.overall("cramers_v") - np.maximum(f.overall("kappa"), 0) > 0.3
+    return exceeds(f.overall("cramers_v") - np.maximum(f.overall("kappa"), 0), 0.3)
 
 
 @check("overall", "docs/indices.md#notation", at="/counts")

@@ -131,7 +131,7 @@ class Counts(Answer):
 class OptionsUsed(Answer):
     """The options of the evaluation; for matrices, whether they were given."""
 
-    beta: float = Field(description="Weight of recall against precision in `f_beta`, above 0.")
+    beta: float = Field(description="Weight of recall against precision in `f_beta`, at least 0.")
     undefined: Literal["null", "zero", "one"] = Field(
         description="What stands for undefined per-class values in averages."
     )

@@ -51,7 +51,9 @@ class EvaluateOptions(Request):
         default=[], max_length=6, description="Families of indices to report besides; `all`: all."
     )
     beta: float = Field(
-        default=1.0, gt=0, le=1000, description="Weight of recall against precision in `f_beta`."
+        default=1.0,
+        ge=0,
+        description="Weight of recall against precision in `f_beta`: 0 gives precision.",
     )
     undefined: Literal["null", "zero", "one"] = Field(
         default="null", description="The replacement of undefined per-class values in averages."

@@ -30,9 +30,9 @@ from rprime.core.intervals.delong import paired_variance
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.design_effect import RESTS_ON, Weights
 from rprime.core.intervals.gradient import ClassGradient
-from rprime.core.intervals.methods import bounds
+from rprime.core.intervals.methods import Needs, highest_of, needs_of, of_highest
+from rprime.core.intervals.plan import bounds
 from rprime.core.intervals.proportions import quantile_of
-from rprime.core.intervals.top_k import highest_of, of_highest
 from rprime.core.selection import Selection
 
 
@@ -342,7 +342,7 @@ class AlignedValues:
         for place, entry in enumerate(
             self.selection.per_class if per_class else self.selection.overall
         ):
-            if entry.scored and entry.interval != "top_k":
+            if entry.scored and Needs.TOP_K not in needs_of(entry):
                 variance = paired_variance(new, old, entry)
                 variances[place] = variance[self.places] if per_class else variance
         if self.highest is None:

@@ -83,12 +83,15 @@ def balanced_accuracy(macro: Array) -> Array:
     symbol="F-1",
     tex=r"\frac{2 P R}{P + R},\ P = \frac1k\sum_i PPV_i,\ R = \frac1k\sum_i TPR_i",
     source="the F-1 of Zhang, Su, Dou 2021; not macro F1 (Opitz, Burst 2019)",
-    undefined=("no_class_defined", "not_identifiable"),
+    undefined=("no_class_defined",),
     interval="score",
 )
 def f1_of_macro_averages(precision: Array, recall: Array) -> Array:
-    """Harmonic mean of macro precision and macro recall; it differs from macro F1."""
-    return 2 * precision * recall / (precision + recall)
+    """Harmonic mean of macro precision and macro recall, 0 if both are 0; it differs from macro
+    F1.
+    """
+    both = precision + recall
+    return 2 * precision * recall / np.where(both == 0, 1.0, both)
 
 
 @overall(

@@ -19,6 +19,7 @@ from rprime.core.index import (
     unidentifiable,
 )
 from rprime.core.table import ConfusionTable
+from rprime.core.thresholds import reaches
 
 KappaWeights = Literal["linear", "quadratic"] | Array
 BANDS = (
@@ -35,7 +36,7 @@ def landis_koch(kappa: float) -> str:
 
     The bands are conventions, not results.
     """
-    return next((name for bound, name in BANDS if kappa >= bound), "poor")
+    return next((name for bound, name in BANDS if reaches(kappa, bound)), "poor")
 
 
 def corrected(observed: Array, chance: Array | float) -> Array:
@@ -68,20 +69,27 @@ class Moments:
         return cls(table.k, table.total, *(np.add.reduce(part, axis=-1) for part in parts))
 
     @cached_property
-    def observed(self) -> Array:
-        """P_o, observed agreement."""
-        return self.correct / self.total
-
-    @cached_property
     def chance(self) -> Array:
         """P_e of Cohen: sum of m_i s_i / w^2."""
-        return self.products / (self.total * self.total)
+        return self.products / self.square
+
+    @cached_property
+    def square(self) -> Array:
+        """w^2."""
+        return self.total * self.total
 
     @cached_property
     def pooled_squares(self) -> Array:
-        """Sum of ((m_i + s_i) / 2w)^2."""
-        both = self.support_squares + 2 * self.products + self.predicted_squares
-        return both / (4 * self.total * self.total)
+        """Sum of ((m_i + s_i) / 2)^2."""
+        return (self.support_squares + 2 * self.products + self.predicted_squares) / 4
+
+    def beyond(self, expected: Array) -> Array:
+        """Agreement beyond chance w^2 P_e, as a share of the largest possible one.
+
+        Above and below the line stand whole numbers: a kappa of exactly 1/5 is 0.2, and one of
+        predictions that ignore the truth is 0.
+        """
+        return (self.total * self.correct - expected) / (self.square - expected)
 
 
 def chance_corrected(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
@@ -100,7 +108,7 @@ def chance_corrected(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields 
 )
 def kappa(t: Moments) -> Array:
     """Agreement beyond chance, where chance follows from both margins."""
-    return corrected(t.observed, t.chance)
+    return t.beyond(t.products)
 
 
 @chance_corrected(
@@ -114,7 +122,7 @@ def kappa(t: Moments) -> Array:
 )
 def kappa_max(t: Moments) -> Array:
     """Largest kappa of any table with these margins."""
-    return corrected(t.attainable / t.total, t.chance)
+    return (t.total * t.attainable - t.products) / (t.square - t.products)
 
 
 def weighted_kappa_gradient(
@@ -196,7 +204,7 @@ def weighted_by_column(shares: Array, weights: KappaWeights) -> Array:
 )
 def scott_pi(t: Moments) -> Array:
     """Agreement beyond chance, if truth and prediction follow the same distribution."""
-    return corrected(t.observed, t.pooled_squares)
+    return t.beyond(t.pooled_squares)
 
 
 @chance_corrected(
@@ -208,7 +216,7 @@ def scott_pi(t: Moments) -> Array:
 )
 def scott_pi_true_margin(t: Moments) -> Array:
     """Agreement beyond chance, if chance depends on the true classes alone."""
-    return corrected(t.observed, t.support_squares / (t.total * t.total))
+    return t.beyond(t.support_squares)
 
 
 @chance_corrected(
@@ -222,7 +230,7 @@ def scott_pi_true_margin(t: Moments) -> Array:
 )
 def maxwell_re(t: Moments) -> Array:
     """Agreement beyond chance, if all k declared classes are equally likely."""
-    return corrected(t.observed, 1 / t.k)
+    return t.beyond(t.square / t.k)
 
 
 @chance_corrected(
@@ -234,7 +242,7 @@ def maxwell_re(t: Moments) -> Array:
 )
 def gwet_ac1(t: Moments) -> Array:
     """Agreement beyond chance that stays stable when one class dominates."""
-    return corrected(t.observed, (1 - t.pooled_squares) / np.float64(t.k - 1))
+    return t.beyond((t.square - t.pooled_squares) / np.float64(t.k - 1))
 
 
 @chance_corrected(
@@ -246,9 +254,7 @@ def gwet_ac1(t: Moments) -> Array:
 )
 def krippendorff_alpha(t: Moments) -> Array:
     """Scott's pi with a correction for small samples."""
-    ratings = 2 * t.total
-    expected = ratings * (1 - t.pooled_squares)
-    return 1 - (ratings - 1) * (1 - t.observed) / expected
+    return 1 - (2 * t.total - 1) * (t.total - t.correct) / (2 * (t.square - t.pooled_squares))
 
 
 @chance_corrected(
@@ -260,7 +266,7 @@ def krippendorff_alpha(t: Moments) -> Array:
 )
 def peirce_skill_score(t: Moments) -> Array:
     """Agreement beyond chance, as a share of what a perfect forecast of these classes reaches."""
-    found = (t.observed - t.chance) / (1 - t.support_squares / (t.total * t.total))
+    found = (t.total * t.correct - t.products) / (t.square - t.support_squares)
     # With one item in 10^9 of another class, rounding goes 3e-8 beyond the range.
     return np.maximum(found, -1.0)
 
@@ -274,12 +280,11 @@ def peirce_skill_score(t: Moments) -> Array:
 )
 def mcc(t: Moments) -> Array:
     """Correlation between truth and prediction over all classes."""
-    square = t.total * t.total
     # All three are equal, and so divide to 1 or -1, for a perfect classifier and for one of two
     # classes that is always wrong. Divided by w, the product stays in the float64 range.
     agreement = (t.total * t.correct - t.products) / t.total
-    predicted = (square - t.predicted_squares) / t.total
-    true = (square - t.support_squares) / t.total
+    predicted = (t.square - t.predicted_squares) / t.total
+    true = (t.square - t.support_squares) / t.total
     return agreement / np.sqrt(predicted * true)
 
 

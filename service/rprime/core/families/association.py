@@ -33,7 +33,7 @@ class Association:
 
     @cached_property
     def chi_square(self) -> Array:
-        """Pearson's statistic over non-empty rows and columns."""
+        """Pearson's statistic over non-empty rows and columns; exactly 0 with one of either."""
         t = self.table
         parts = t.cells.counts - self.expected
         parts *= parts
@@ -41,6 +41,7 @@ class Association:
         statistic = t.cells.total(parts)
         if isinstance(t.cells, SparseCells):  # the rest is expected in empty cells, not stored
             statistic = statistic + (t.total - t.cells.total(self.expected))
+        statistic = np.where(np.minimum.reduce(self.freedom) > 0, statistic, 0.0)
         return np.where(t.total > 0, statistic, np.nan)
 
     @cached_property
@@ -218,10 +219,9 @@ def goodman_kruskal_tau_predicted(a: Association) -> Array:
 
 
 def _tau(squares: Array, given: Array, margin: Array, total: Array) -> Array:
-    known = np.add.reduce(squares / np.where(given > 0, given, 1.0), axis=-1) / total
-    shares = margin / total[..., None]
-    chance = np.add.reduce(shares * shares, axis=-1)
-    return (known - chance) / (1 - chance)
+    known = total * np.add.reduce(squares / np.where(given > 0, given, 1.0), axis=-1)
+    blind = np.add.reduce(margin * margin, axis=-1)
+    return np.where(total * total > blind, (known - blind) / (total * total - blind), np.nan)
 
 
 BITS = {

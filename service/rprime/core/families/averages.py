@@ -67,8 +67,9 @@ def _inside(name: str) -> str:
 
 _PEOPLE = ("Braun", "Fowlkes", "Jaccard", "Kulczynski", "Matthews", "Sorgenfrei", "Yule")
 
-NO_AVERAGE = (None, "likelihood_ratio", "odds_ratio", "log_ratio")
-"""Intervals of unbounded ratios: their averages rest on the one class with the largest value."""
+
+STRATIFIED = ("parts",)
+"""Interval methods of indices whose weighted averages rest on the intervals of the classes."""
 
 
 def _interval(index: Index, kind: Average) -> str | None:
@@ -76,13 +77,14 @@ def _interval(index: Index, kind: Average) -> str | None:
 
     Averages of shares of all items have none: those of the prevalences rest on the margins alone,
     and weighted by the prevalence they are biased. The plain mean of correct shares is accuracy
-    divided by the number of classes.
+    divided by the number of classes. Those of unbounded ratios rest on the one class with the
+    largest value.
     """
     shares = index.reads == "ratio" and index.rows[1] == CountRow.total
     biased = shares and (kind == "weighted" or index.rows[0] != CountRow.tp)
-    if index.interval in NO_AVERAGE or biased:
+    if index.interval is None or not np.isfinite(index.range[1]) or biased:
         return None
-    parts = kind == "weighted" and index.interval == "parts"
+    parts = kind == "weighted" and index.interval in STRATIFIED
     return "average" if kind == "macro" or parts else "score"
 
 
@@ -104,8 +106,10 @@ def weighted_means(values: Array, support: Array, total: Array) -> Array:
 
 
 def weighted_reasons(codes: Array, support: Array) -> Array:
-    """Return the code of the first class with items and no value, else no_samples, shape (...)."""
+    """Return why a class with items has no value, else no_samples, shape (...).
+
+    Of several reasons the first of `REASONS`, so that the order of the classes does not matter.
+    """
     blocking = (codes > 0) & (support > 0)
-    first = np.argmax(blocking, axis=-1)[..., None]
-    taken = np.take_along_axis(codes, first, axis=-1)[..., 0]
-    return np.where(blocking.any(-1), taken, CODE["no_samples"]).astype(np.uint8)
+    least = np.minimum.reduce(np.where(blocking, codes, np.iinfo(np.uint8).max), axis=-1)
+    return np.where(blocking.any(-1), least, CODE["no_samples"]).astype(np.uint8)

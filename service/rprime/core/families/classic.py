@@ -116,7 +116,7 @@ def yule_q(c: Counts) -> Array:
     source="Blakeley, Oddone 1995; Sokolova, Japkowicz, Szpakowicz 2006",
     range=(-np.inf, np.inf),
     best=np.inf,
-    undefined=("no_true_samples", "single_class", "infinite"),
+    undefined=("no_true_samples", "no_predictions", "single_class", "infinite"),
 )
 def discriminant_power(c: Counts) -> Array:
     """Logarithm of the diagnostic odds ratio, scaled; below 1 is poor, above 3 good."""

@@ -96,11 +96,14 @@ def expected_cost(t: ConfusionTable, cost: Array) -> Array:
     source="Drummond, Holte 2006",
     range=(-np.inf, np.inf),
     best=0.0,
-    undefined=("no_samples", "infinite"),
+    undefined=("no_samples", "infinite", "chance_agreement_is_one"),
     needs="cost",
 )
 def normalized_expected_cost(t: ConfusionTable, cost: Array) -> Array:
-    """Cost divided by that of always predicting the cheapest class: useful only below 1."""
+    """Cost divided by that of always predicting the cheapest class: useful only below 1.
+
+    It does not exist where that costs nothing.
+    """
     constant = priced(t, cost).support @ cost[:, : t.k]
     return total_cost(t, cost) / np.minimum.reduce(constant, axis=-1)
 

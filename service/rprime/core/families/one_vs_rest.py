@@ -162,11 +162,12 @@ def f1(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{(1+\beta^2) a_i}{(1+\beta^2) a_i + \beta^2 FN + FP}",
     source="van Rijsbergen 1979",
     interval="score",
+    never_predicted=lambda _: 0.0,
 )
 def f_beta(row: type[CountRow]) -> RatioRows:
     """Weighted harmonic mean that counts recall beta times as much as precision.
 
-    The request sets beta; the default is 1.
+    The request sets beta; the default is 1, and 0 gives precision.
     """
     return row.weighted_tp, row.weighted_union
 
@@ -309,7 +310,7 @@ def g_mean(c: Counts) -> Array:
     source="Altman, Bland 1994",
     range=NON_NEGATIVE,
     best=np.inf,
-    undefined=("no_true_samples", "single_class", "infinite"),
+    undefined=("no_true_samples", "no_predictions", "single_class", "infinite"),
     interval="likelihood_ratio",
     parts=Parts((RECALL, FALL_OUT), np.divide),
 )
@@ -339,7 +340,7 @@ def negative_likelihood_ratio(c: Counts) -> Array:
     source="Glas et al. 2003",
     range=NON_NEGATIVE,
     best=np.inf,
-    undefined=("no_true_samples", "single_class", "infinite"),
+    undefined=("no_true_samples", "no_predictions", "single_class", "infinite"),
     interval="odds_ratio",
 )
 def diagnostic_odds_ratio(c: Counts) -> Array:

@@ -38,7 +38,7 @@ def chi2_p_value(a: Association) -> Array:
 
 
 FEWEST = 2
-"""Items that make a pair; shares, which sum to 1, make none."""
+"""Items that make a pair. One item makes none, in both labellings; shares have no number."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Pairs:
         """Count n (n - 1) pairs among n items."""
         t = a.table
         true, predicted = (np.add.reduce(m * (m - 1), axis=-1) for m in (t.support, t.predicted))
-        both = np.where(t.total >= FEWEST, t.cells.total(a.squares - t.cells.counts), np.nan)
+        counted = (t.total >= FEWEST) | (t.total > 0) & ~t.fractional
+        both = np.where(counted, t.cells.total(a.squares - t.cells.counts), np.nan)
         return cls(t.total * (t.total - 1), true, predicted, both)
 
     @property

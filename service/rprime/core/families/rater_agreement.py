@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import ROUNDING, Array
 from rprime.core.families.agreement import (
     agreement_by_weight,
     chance_corrected,
@@ -20,7 +20,7 @@ from rprime.core.table import ConfusionTable
 def bangdiwala_gradient(t: ConfusionTable, rows: Array, columns: Array) -> Array:
     """Change of Bangdiwala's B with one more item in each of the given cells, shape (..., c)."""
     products = np.add.reduce(t.support * t.predicted, axis=-1)[..., None]
-    area = np.add.reduce(t.correct * t.correct, axis=-1)[..., None] / products
+    area = bangdiwala(t)[..., None]
     change = 2 * t.correct[..., rows] * (rows == columns)
     return (change - area * (t.predicted[..., rows] + t.support[..., columns])) / products
 
@@ -34,12 +34,20 @@ def bangdiwala_gradient(t: ConfusionTable, rows: Array, columns: Array) -> Array
     tex=r"\frac{\sum_i a_i^2}{\sum_i m_i s_i}",
     source="Bangdiwala 1985",
     universe="classified",
-    undefined=("no_samples", "infinite"),
+    undefined=("no_samples",),
 )
 def bangdiwala_b(t: ConfusionTable) -> Array:
-    """Area of agreement in the agreement chart, as a share of the largest possible one."""
+    """Area of agreement in the agreement chart, as a share of the largest possible one; 0 if no
+    class has both items and predictions.
+    """
+    return bangdiwala(t)
+
+
+def bangdiwala(t: ConfusionTable) -> Array:
+    """Compute Bangdiwala's B, shape (...): 0, its limit, where both areas are 0."""
     products = np.add.reduce(t.support * t.predicted, axis=-1)
-    return np.add.reduce(t.correct * t.correct, axis=-1) / products
+    agreed = np.add.reduce(t.correct * t.correct, axis=-1)
+    return np.where(t.total > 0, agreed / np.where(products > 0, products, 1.0), np.nan)
 
 
 @overall(
@@ -142,7 +150,70 @@ def _aickin(t: ConfusionTable) -> tuple[Array, Array, Array]:
     """
     total = t.total[..., None]
     true, predicted = t.support / total, t.predicted / total
-    observed, k = np.add.reduce(t.correct, axis=-1) / t.total, t.k
+    observed = np.add.reduce(t.correct, axis=-1) / t.total
+    beyond = observed - np.add.reduce(true * predicted, axis=-1)
+    alpha, p, q = _aickin_above_chance(true, predicted, observed)
+    if (beyond < ROUNDING).any():  # a few tables: models better than chance are the usual ones
+        below = _aickin_below_chance(true, predicted, observed)
+        worse = beyond <= -ROUNDING
+        alpha = np.where(worse, below[0], alpha)
+        p, q = (np.where(worse[..., None], b, a) for a, b in ((p, below[1]), (q, below[2])))
+        equal = np.abs(beyond) < ROUNDING
+        alpha = np.where(equal, 0.0, alpha)
+        p, q = (np.where(equal[..., None], x, y) for x, y in ((true, p), (predicted, q)))
+    return alpha, p, q
+
+
+HALVINGS = 100
+
+
+def _aickin_above_chance(
+    true: Array, predicted: Array, observed: Array
+) -> tuple[Array, Array, Array]:
+    """Fit alpha > 0, p and q by bisection of the chance between 0 and the observed agreement.
+
+    For any chance, alpha follows, and with it p from a quadratic equation: the equations of p_i and
+    q_i differ by (1 - alpha) (p_i - q_i) = m_i / w - s_i / w. At the right one, p sums to 1.
+    """
+    wrong, surplus = 1 - observed, true - predicted
+
+    def fitted(chance: Array) -> tuple[Array, Array, Array]:
+        alpha = corrected(observed, chance)
+        rest, rate = (wrong / (1 - chance))[..., None], (alpha / chance)[..., None]
+        distance = rate * np.divide(surplus, rest, out=np.zeros(surplus.shape), where=rest > 0)
+        return (
+            alpha,
+            _positive_root(rate, rest - distance, true),
+            _positive_root(rate, rest + distance, predicted),
+        )
+
+    low, high = np.zeros(observed.shape), observed
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        larger = np.add.reduce(fitted(middle)[1], axis=-1) < 1
+        low, high = np.where(larger, middle, low), np.where(larger, high, middle)
+    alpha, p, q = fitted(high)
+    # Where the chance falls to 0, or rises to the observed agreement, there is no solution.
+    solved = (np.abs(np.add.reduce(p, axis=-1) - 1) < SUM_TOLERANCE) & (high > LEAST_CHANCE)
+    return np.where(solved, alpha, np.nan), p, q
+
+
+LEAST_CHANCE = 1e-6
+SUM_TOLERANCE = 1e-9
+
+
+def _positive_root(square: Array, linear: Array, constant: Array) -> Array:
+    """Return the positive root x of square x^2 + linear x = constant."""
+    half = linear / 2
+    length = np.sqrt(half * half + square * constant)
+    return np.where(half > 0, constant / (half + length), (length - half) / square)
+
+
+def _aickin_below_chance(
+    true: Array, predicted: Array, observed: Array
+) -> tuple[Array, Array, Array]:
+    """Fit alpha < 0, p and q by iteration, which need not find them."""
+    k = true.shape[-1]
 
     def advance(fitted: Array) -> Array:
         p, q = fitted[..., :k], fitted[..., k:]

@@ -9,7 +9,7 @@ from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
-from rprime.core.intervals.plan import Plan
+from rprime.core.intervals.plan import UniversePlan
 from rprime.core.intervals.proportions import FEW_GROUPS, student
 from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.items import Items, table_of
@@ -180,7 +180,7 @@ class DesignEffects:
 
     @classmethod
     def scattered(
-        cls, values: Values, plans: list[Plan], effects: "list[DesignEffects]"
+        cls, values: Values, plans: list[UniversePlan], effects: "list[DesignEffects]"
     ) -> "DesignEffects | None":
         """Collect the effects on the entries of plans as those of all entries; None without any."""
         if not effects:

@@ -7,15 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import Array
-from rprime.core.counts import CountRow
+from rprime.core.counts import CountRow, Counts
 from rprime.core.index import CODE
-from rprime.core.intervals.bootstrap import add_bootstrap, add_score_bootstrap, can_resample
 from rprime.core.intervals.delong import ranked_key
 from rprime.core.intervals.delta import classified_entries
-from rprime.core.intervals.methods import ScopeMethods
-from rprime.core.intervals.prepared import PreparedIntervals
+from rprime.core.intervals.design_effect import DesignEffects, Weights
+from rprime.core.intervals.methods import highest_of, of_highest, plan_of
+from rprime.core.intervals.parts import ratio_counts
+from rprime.core.intervals.plan import Bounds, ScopeMethods, Setting
+from rprime.core.intervals.prepared import HighestScores, PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, quantile_of
-from rprime.core.intervals.top_k import highest_of
+from rprime.core.intervals.universe import UniverseIntervals
 from rprime.core.items import Items
 from rprime.core.values import Values
 
@@ -75,21 +77,78 @@ class Intervals:
         return replace(self, **parts)
 
 
+@np.errstate(all="ignore")
+def prepare(values: Values, items: Items | None = None) -> PreparedIntervals:
+    """Prepare the intervals of values; items matter if they have groups or weights."""
+    weights = Weights.of(values, items)
+    if weights is not None:
+        values = weights.scaled(values)
+    options, table = values.options, values.table
+    unsuitable = np.asarray(table.weighted | table.fractional & (weights is None))
+    grouped = items is not None and items.groups is not None
+    setting = Setting(
+        f1=options.beta == 1,
+        exact=options.exact,
+        fixed_rows=options.sampling == "fixed_rows",
+        unclassified=table.unclassified is not None,
+        spurious=table.spurious is not None,
+        effects=grouped or weights is not None,
+    )
+    plan = plan_of(values.selection, setting, Bounds.of_options(table.k, options))
+    plans = () if unsuitable.all() else plan.universes
+    of_plans: list[DesignEffects] = []
+    if weights is not None:
+        of_plans = [weights.effects(part.selection, values, one) for part, one in plans]
+    elif items is not None and grouped:
+        of_plans = [DesignEffects.of(part.selection, values, items, one) for part, one in plans]
+    effects = DesignEffects.scattered(values, [part for part, _ in plans], of_plans)
+    universes = tuple(
+        UniverseIntervals.of(part, values, one, effects=own, weights=weights)
+        for (part, one), own in zip(plans, of_plans or (None,) * len(plans), strict=True)
+    )
+    of_classes = of_pooled = None
+    if weights is not None:
+        squares = weights.counts("all")
+        of_classes = squares.classes, weights.scale
+        of_pooled = Counts(squares.rows[..., -1]), weights.scale
+    last = Counts(values.counts.rows[..., -1])
+    shares = ratio_counts(values.counts.classes, plan.per_class.ratios, of_classes)
+    whole = ratio_counts(last, plan.overall.ratios, of_pooled)
+    if effects is not None and weights is None:
+        shares = shares / effects.per_class[plan.per_class.proportions]
+        whole = whole / effects.overall[plan.overall.proportions]
+    return PreparedIntervals(
+        values,
+        items,
+        plan,
+        ScoreCounts.of(*shares),
+        ScoreCounts.of(*whole),
+        universes,
+        effects,
+        weights,
+        unsuitable,
+        _highest(values),
+    )
+
+
+def _highest(values: Values) -> HighestScores | None:
+    """Prepare the intervals of the table of the k highest scores, if an index is one of it."""
+    found = of_highest(values)
+    return (
+        None if found is None else HighestScores(prepare(*found), highest_of(values.selection)[1])
+    )
+
+
 def intervals(
     values: Values, items: Items | None = None, prepared: PreparedIntervals | None = None
 ) -> Intervals:
     """Compute the intervals that the indices declare; items of a single table may be grouped."""
-    prepared = prepared or PreparedIntervals.of(values, items)
-    methods = prepared.methods
-    own, whole = methods.per_class, methods.overall
+    prepared = prepared or prepare(values, items)
+    own, whole = prepared.plan.per_class, prepared.plan.overall
     quantile = quantile_of(values.options.confidence)
-    per_class = prepared.limits("class", quantile)
-    overall = prepared.limits("overall", quantile)
-    if values.options.intervals == "all":
-        per_class, overall = per_class.copy(), overall.copy()
-        if can_resample(values, items):
-            add_bootstrap(values, per_class, overall)
-        add_score_bootstrap(values, overall)
+    on_request = values.options.intervals == "all"
+    limits = prepared.limits_on_request if on_request else prepared.limits
+    per_class, overall = limits("class", quantile), limits("overall", quantile)
     if values.counted_as_zero is not None:
         per_class = np.where(values.counted_as_zero, np.nan, per_class)
     if values.options.undefined != "null":  # what replaces an infinite value has no interval
@@ -153,7 +212,7 @@ def _reliability(
     Per class: whether it rests on few items or groups, and whether on little of any kind; overall:
     whether on little of any kind. An average with equal weights rests on its smallest class.
     """
-    values, methods, effects = prepared.behind, prepared.methods, prepared.grouped
+    values, methods, effects = prepared.behind, prepared.plan, prepared.grouped
     rows = values.counts.rows
     rests_on = methods.per_class.rests_on
     fewest = np.minimum.reduce(rows[rests_on, ..., :-1], axis=1)
@@ -181,8 +240,8 @@ def _reliability(
             if ranked_key(selection.overall[place]) is not None:
                 few[place] = few_ranked[inside > 0].any()
     if prepared.highest is not None:
-        own, whole = highest_of(values.selection)[1]
-        found = _reliability(prepared.highest, class_low[own], overall_low[whole])
+        own, whole = prepared.highest.places
+        found = _reliability(prepared.highest.intervals, class_low[own], overall_low[whole])
         per_class[own], errors[own], few[whole] = found
     exists = np.isfinite(class_low)
     per_class &= exists
@@ -193,14 +252,10 @@ def _reliability(
 def _few_errors(
     rows: Array, shape: tuple[int, ...], shares: ScoreCounts, methods: ScopeMethods
 ) -> Array:
-    """Whether there are fewer than 5 errors, or fewer than 5 rights, behind each entry.
-
-    The first shares are the proportions of the entries that are one.
-    """
+    """Whether there are fewer than 5 errors, or fewer than 5 rights, behind each entry."""
     errors = rows[CountRow.fn] + rows[CountRow.fp]
     few = np.empty(shape, dtype=bool)
     few[...] = np.minimum(rows[CountRow.tp], errors) < FEW_ERRORS
-    own = slice(len(methods.proportions))
-    hits = shares.successes[own]
-    few[methods.proportions] = np.minimum(hits, shares.trials[own] - hits) < FEW_ERRORS
+    hits = shares.successes
+    few[methods.proportions] = np.minimum(hits, shares.trials - hits) < FEW_ERRORS
     return few

@@ -1,6 +1,5 @@
-"""The interval methods, and the limits of those of the indices of scores."""
+"""The limits of the indices of scores."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,27 +16,6 @@ ROUNDING = 1e-13
 """A standard error below this share of its mean is rounding: all items are equal."""
 ROUNDS = 60
 """Most steps to a root; Newton's method needs about seven."""
-
-
-@dataclass(frozen=True, eq=False)
-class IntervalMethod:
-    """A kind of interval, which an index declares by its name.
-
-    Parameters
-    ----------
-    reported
-        The name in a report; a second one where `exact` limits are asked for, if they differ.
-    words
-        Description for people.
-    limits
-        For indices of scores: returns the limits (2, ...) of an entry from all values, the entry,
-        its values and the normal quantile.
-    """
-
-    name: str
-    reported: tuple[str, ...]
-    words: str
-    limits: Callable[[Values, Index, Array, float | Array], Array] | None = None
 
 
 def of_ranking(values: Values, entry: Index, _: Array, quantile: float | Array) -> Array:
@@ -63,66 +41,6 @@ def of_mean(values: Values, entry: Index, found: Array, quantile: float | Array)
     skewness *= float(np.sqrt(number * (number - 1))) / (number - 2)
     t = student(quantile, np.asarray(number))
     return np.array([found - error * unskewed(q, skewness) for q in (t, -t)])
-
-
-METHODS = (
-    IntervalMethod(
-        "proportion",
-        ("wilson", "clopper_pearson"),
-        "Wilson, or Clopper-Pearson where `exact` is asked for",
-    ),
-    IntervalMethod(
-        "mapped", ("wilson_mapped",), "Wilson for a / (a + FP + FN), mapped to the index"
-    ),
-    IntervalMethod("score", ("wilson_effective",), "Wilson on the effective number of items"),
-    IntervalMethod(
-        "parts",
-        ("wilson_mover",),
-        "on each side the wider of Wilson on the effective number of items and of MOVER on the "
-        "Wilson intervals of its parts",
-    ),
-    IntervalMethod(
-        "average",
-        ("wilson_stratified",),
-        "on each side the wider of Wilson on the effective number of items and of the average "
-        "of the intervals of the classes, or of strata, at a reduced quantile",
-    ),
-    IntervalMethod(
-        "likelihood_ratio", ("mover_r",), "MOVER-R on the Wilson intervals of its two proportions"
-    ),
-    IntervalMethod(
-        "odds_ratio",
-        ("delta_log",),
-        "delta method on the logarithm, with half an item more in the cells",
-    ),
-    IntervalMethod("log_ratio", ("delta_log",), "delta method on the logarithm"),
-    IntervalMethod(
-        "top_k",
-        ("wilson", "clopper_pearson"),
-        "that of recall, precision or accuracy if items whose true class is among their k highest "
-        "scores are predicted as it",
-    ),
-    IntervalMethod("bootstrap", ("bootstrap",), 'bootstrap, if `intervals` is "all"'),
-    IntervalMethod(
-        "area",
-        ("newcombe",),
-        "score interval with the variance of Hanley and McNeil (Newcombe), wider where that of "
-        "DeLong is larger",
-        of_ranking,
-    ),
-    IntervalMethod(
-        "mean_precision",
-        ("wilson_effective",),
-        "Wilson, on the effective number of items by the influences of the items",
-        of_ranking,
-    ),
-    IntervalMethod(
-        "items",
-        ("t_skewness",),
-        "t interval of a mean over the items, corrected for their skewness (Johnson; Hall)",
-        of_mean,
-    ),
-)
 
 
 def unskewed(quantile: float | Array, skewness: float) -> Array:

@@ -1,27 +1,83 @@
-"""What the smoothed tables of a selection are needed for, found once for each selection."""
+"""What the intervals of a selection need: plans, as the table of methods looks them up."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from rprime.core.arrays import Array, integers, positions
-from rprime.core.catalog import CLASS_INDICES
-from rprime.core.families.one_vs_rest import PREVALENCE
-from rprime.core.index import Index, Parts
-from rprime.core.intervals.methods import Setting, pooled_ratio
-from rprime.core.intervals.parts import PartChoice, PartLayout, of_index
+from rprime.core.arrays import Array
+from rprime.core.counts import RatioRows
+from rprime.core.index import Index
+from rprime.core.intervals.parts import PartChoice, PartLayout
 from rprime.core.options import Options
-from rprime.core.selection import Selection, arranged
+from rprime.core.selection import Selection
 from rprime.core.table import Universe
 
-PEIRCE = "peirce_skill_score"
-BY_LOGARITHM = "geometric_mean_recall"
-ADJUSTED = "adjusted_balanced_accuracy"
-MACRO_R_PRIME = "macro_r_prime"
-MOST_DENSE = 1000
-"""Most classes with intervals of indices that read single cells: smoothing fills every cell."""
+LimitsFunction = Callable[..., None]
+"""Fills in the limits of some entries: takes the `ScopeLimits` to fill and their positions."""
+
+
+class Setting(NamedTuple):
+    """What the intervals of a whole stack of tables depend on.
+
+    Whether F-beta is F1, limits are exact, the design fixes the class sizes, some table has
+    unclassified or spurious items, and the items are grouped or weighted, so that every index needs
+    its design effect.
+    """
+
+    f1: bool = False
+    exact: bool = False
+    fixed_rows: bool = False
+    unclassified: bool = False
+    spurious: bool = False
+    effects: bool = False
+
+    @property
+    def omits(self) -> bool:
+        """Whether some table has unclassified or spurious items."""
+        return self.unclassified or self.spurious
+
+    @property
+    def universes(self) -> tuple[Universe | None, ...]:
+        """What to compute apart: where nothing is omitted, both universes are one."""
+        return ("all", "classified") if self.omits else (None,)
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeMethods:
+    """The interval methods of the entries of one scope; all arrays hold positions.
+
+    Parameters
+    ----------
+    proportions, ratios
+        Entries that are plain proportions, and their numerators and denominators.
+    bounds
+        Shape (2, n): smallest and largest possible limits.
+    rests_on
+        Shape (n, 4): `CountRow`s; the smallest of these counts determines the reliability.
+    names
+        The reported methods, "" without an interval.
+    named
+        Entries that have a method by default.
+    counted, resampled
+        Entries that read counts, not scores; those with bootstrap intervals on request.
+    functions, on_request
+        The functions of the limits at any quantile, in their order, and those of a report that asks
+        for them, each with the entries whose limits it fills in.
+    """
+
+    proportions: Array
+    ratios: tuple[RatioRows, ...]
+    bounds: Array
+    rests_on: Array
+    names: tuple[str, ...]
+    named: Array
+    counted: Array
+    resampled: Array
+    functions: tuple[tuple[LimitsFunction, Array], ...]
+    on_request: tuple[tuple[LimitsFunction, Array], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +120,7 @@ class Averages:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class UniversePlan:
     """The entries of one universe whose intervals need the smoothed tables.
 
     Parameters
@@ -163,130 +219,41 @@ class Bounds:
         return np.array([self.of(entry) for entry in entries], dtype=float).reshape(-1, 2).T
 
 
-@lru_cache(maxsize=256)
-def plan_of(
-    selection: Selection, setting: Setting, universe: Universe | None, bound: Bounds
-) -> Plan | None:
-    """Plan the intervals of the entries of a universe; None if none needs smoothed tables.
+@dataclass(frozen=True, eq=False)
+class IntervalPlan:
+    """The intervals of the entries of a selection; all arrays hold positions.
 
-    The universe is None for both, which are the same where every item is classified and none is
-    spurious.
+    Parameters
+    ----------
+    pairs, pair_ratios
+        Per-class ratios of two proportions, and these, two for each.
+    affine
+        Overall proportions that are mapped onto another range.
+    predictions, mixed
+        Per-class and overall shares that are none where predictions have no item: s_i / w, and R'.
+    weakest, weakest_of
+        Overall entries in which every class counts the same, and the averaged per-class entries.
+    universes
+        What needs smoothed tables, for each universe with such entries.
     """
 
-    def needed(entry: Index) -> bool:
-        """Whether an entry has an interval that needs the smoothed tables of this universe."""
-        method = setting.method(entry)
-        if universe not in {None, entry.universe} or entry.scored or method is None:
-            return False
-        if setting.effects:
-            return True
-        if entry.scope == "class":
-            return method in {"parts", "mapped", "score", "odds_ratio"}
-        mixed = setting.spurious and entry.key == "r_prime"
-        return mixed or pooled_ratio(entry, setting) is None
-
-    overall = [
-        i
-        for i, entry in enumerate(selection.overall)
-        if needed(entry) and (entry.cell_gradient is None or bound.k <= MOST_DENSE)
-    ]
-    chosen = [selection.overall[i] for i in overall]
-    averaging = [(i, *found) for i, entry in enumerate(chosen) for found in _averaged(entry)]
-    places = [i for i, entry in enumerate(selection.computed) if needed(entry)]
-    computed = [selection.computed[i] for i in places]
-    if not computed and not chosen:
-        return None
-    extra = dict.fromkeys(key for _, key, _ in averaging)
-    extra |= dict.fromkeys(key for entry in chosen for key in entry.of)
-    known = {entry.key for entry in computed}
-    for key in [key for key in extra if key not in known]:
-        entry = CLASS_INDICES[key]
-        here = universe in {None, entry.universe}
-        places.append(selection.place.get(key, -1) if here else -1)
-        computed.append(entry)
-    sub = arranged(tuple(computed), 0, chosen)
-    return _laid_out(sub, setting, (places, overall), averaging, bound)
+    per_class: ScopeMethods
+    overall: ScopeMethods
+    pairs: Array
+    pair_ratios: tuple[RatioRows, ...]
+    affine: tuple[int, ...]
+    predictions: Array
+    mixed: Array
+    weakest: Array
+    weakest_of: Array
+    universes: tuple[tuple[UniversePlan, Universe], ...]
 
 
-def _laid_out(
-    sub: Selection,
-    setting: Setting,
-    places: tuple[list[int], list[int]],
-    averaging: list[tuple[int, str, str]],
-    bound: Bounds,
-) -> Plan:
-    """Find what the entries need; `places` are those of per-class and of overall ones."""
-    methods = [setting.method(entry) for entry in sub.computed]
-    of_parts = [i for i, name in enumerate(methods) if name in {"parts", "mapped", "proportion"}]
-    scores = [i for i, name in enumerate(methods) if name in {"parts", "score"}]
-    parts = []
-    for i in of_parts:
-        mapped = methods[i] == "mapped" and sub.computed[i].parts is None
-        parts.append(of_index(CLASS_INDICES["f1"] if mapped else sub.computed[i]))
-    layout = PartLayout.of_parts(parts)
-    own = [n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[0][i] >= 0]
-    averages, averaged = _averages(sub, averaging, parts, of_parts=of_parts, scores=scores)
-    odds = [i for i, name in enumerate(methods) if name == "odds_ratio"]
-    return Plan(
-        selection=sub,
-        class_places=integers(places[0]),
-        overall_places=integers(places[1]),
-        class_scores=integers(scores),
-        class_bounds=bound.ranges([sub.computed[i] for i in scores]),
-        overall_bounds=bound.ranges(sub.overall),
-        parts=layout,
-        parts_of=integers(of_parts),
-        class_parts=layout.choice(own),
-        class_parts_of=integers(places[0][of_parts[n]] for n in own),
-        average_parts=layout.choice(averaged),
-        with_prevalence=positions(PREVALENCE in part.ratios for part in parts),
-        averages=averages,
-        odds_ratio=odds[0] if odds else None,
-    )
+def bounds(entry: Index) -> tuple[float, float]:
+    """Return the smallest and largest limits: an index without a lowest value has none below -1.
 
-
-def _averaged(entry: Index) -> list[tuple[str, str]]:
-    """Return the per-class indices that an average over classes may be of, and its weights."""
-    found = []
-    if entry.key == PEIRCE:
-        found.append(("informedness", "peirce"))
-    elif entry.interval == "average":
-        found.append((entry.of[0], "weighted" if entry.reads == "weighted" else "macro"))
-    if entry.key == MACRO_R_PRIME:
-        found.append(("recall", "macro"))
-    return found
-
-
-def _averages(
-    sub: Selection,
-    averaging: list[tuple[int, str, str]],
-    parts: list[Parts],
-    *,
-    of_parts: list[int],
-    scores: list[int],
-) -> tuple[Averages, list[int]]:
-    """Arrange the averages, and add the positions of the averaged functions of parts."""
-    of = [sub.place[key] for _, key, _ in averaging]
-    keys = [sub.overall[i].key for i, _, _ in averaging]
-    kinds = [kind for _, _, kind in averaging]
-    equal = [i for i, key in enumerate(keys) if key == MACRO_R_PRIME]
-    by_parts = positions(i in of_parts for i in of)
-    by_scores = positions(i in scores and i not in of_parts for i in of)
-    averaged = [of_parts.index(of[n]) for n in by_parts]
-    sizes = np.array([len(parts[place].ratios) for place in averaged], dtype=np.intp)
-    found = Averages(
-        entries=integers(i for i, _, _ in averaging),
-        of=integers(of),
-        by_parts=by_parts,
-        by_scores=by_scores,
-        scores=integers(scores.index(of[n]) for n in by_scores),
-        macro=positions(kind == "macro" for kind in kinds),
-        weighted=positions(kind == "weighted" for kind in kinds),
-        peirce=positions(kind == "peirce" for kind in kinds),
-        logarithmic=positions(key == BY_LOGARITHM for key in keys),
-        adjusted=positions(key == ADJUSTED for key in keys),
-        rows=np.concatenate((np.repeat(by_parts, sizes), by_scores)),
-        kept=positions(i not in equal[1:] for i in range(len(of))),
-        equal=(equal[0], equal[1]) if len(equal) > 1 else None,
-    )
-    return found, averaged
+    Scores of items and costs keep their infinite range.
+    """
+    low, high = entry.range
+    table = not entry.scored and np.isfinite(high)
+    return (-1.0 if table and not np.isfinite(low) else low), high

@@ -9,7 +9,7 @@ from rprime.core.arrays import Array
 from rprime.core.counts import Counts
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import ClassGradient
-from rprime.core.intervals.plan import Plan
+from rprime.core.intervals.plan import UniversePlan
 from rprime.core.intervals.smoothing import POOLED, SmoothedCells, smoothed
 from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.table import ConfusionTable
@@ -33,7 +33,7 @@ class Smoothed:
 
     @classmethod
     @np.errstate(all="ignore")
-    def of(cls, plan: Plan, values: Values, table: ConfusionTable) -> "Smoothed":
+    def of(cls, plan: UniversePlan, values: Values, table: ConfusionTable) -> "Smoothed":
         """Smooth the table of a universe of the observed values."""
         more = smoothed(table)
         if plan.by_cell:

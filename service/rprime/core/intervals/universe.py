@@ -10,7 +10,7 @@ from rprime.core.families.agreement import corrected
 from rprime.core.intervals.delta import macro_weights
 from rprime.core.intervals.design_effect import DesignEffects, Weights
 from rprime.core.intervals.parts import PartIntervals
-from rprime.core.intervals.plan import Averages, Plan
+from rprime.core.intervals.plan import Averages, UniversePlan
 from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals
 from rprime.core.intervals.smoothed_values import Smoothed
 from rprime.core.intervals.smoothing import POOLED, ROW_WISE
@@ -135,7 +135,7 @@ class UniverseIntervals:
     averaged, the odds ratios (..., k) None if not selected.
     """
 
-    plan: Plan
+    plan: UniversePlan
     classes: ClassIntervals
     scores: ScoreIntervals
     averages: AverageIntervals | None
@@ -144,7 +144,7 @@ class UniverseIntervals:
     @classmethod
     def of(
         cls,
-        plan: Plan,
+        plan: UniversePlan,
         values: Values,
         universe: Universe,
         *,
@@ -225,7 +225,7 @@ def widen(limits: Array, places: Array, found: Array) -> None:
     limits[1, places] = np.fmax(limits[1, places], found[1])
 
 
-def _class_scores(plan: Plan, values: Values, more: Smoothed) -> ScoreIntervals:
+def _class_scores(plan: UniversePlan, values: Values, more: Smoothed) -> ScoreIntervals:
     own, places = plan.class_scores, plan.class_places[plan.class_scores]
     return ScoreIntervals.of(
         _rows(values.observed, places),
@@ -246,7 +246,7 @@ def _rows(values: Array, places: Array) -> Array:
     return found
 
 
-def _overall_bounds(plan: Plan, averages: AverageIntervals | None) -> Array:
+def _overall_bounds(plan: UniversePlan, averages: AverageIntervals | None) -> Array:
     """Ranges of the score intervals, (2, o, ...): that of recall where macro R' equals it."""
     bounds, own = plan.overall_bounds, plan.averages
     if averages is None or not (own.equal or own.adjusted.size):
@@ -261,7 +261,7 @@ def _overall_bounds(plan: Plan, averages: AverageIntervals | None) -> Array:
     return found
 
 
-def _log_odds(plan: Plan, values: Values, more: Smoothed) -> LogRatios | None:
+def _log_odds(plan: UniversePlan, values: Values, more: Smoothed) -> LogRatios | None:
     """Return the odds ratios, smoothed as the row-wise table's."""
     if plan.odds_ratio is None:
         return None
@@ -271,7 +271,11 @@ def _log_odds(plan: Plan, values: Values, more: Smoothed) -> LogRatios | None:
 
 
 def _averages(
-    plan: Plan, values: Values, more: Smoothed, classes: ClassIntervals, table: ConfusionTable
+    plan: UniversePlan,
+    values: Values,
+    more: Smoothed,
+    classes: ClassIntervals,
+    table: ConfusionTable,
 ) -> AverageIntervals:
     own = plan.averages
     shares = _shares(plan, values, table)
@@ -293,7 +297,7 @@ def _averages(
     return AverageIntervals(own, classes, shares, absent if some else None, ratio, *about)
 
 
-def _fixed(plan: Plan, values: Values) -> Array | None:
+def _fixed(plan: UniversePlan, values: Values) -> Array | None:
     """Values of classes that are replaced, so that they do not vary, (m, ..., k); else NaN."""
     if values.options.undefined == "null":
         return None
@@ -303,7 +307,7 @@ def _fixed(plan: Plan, values: Values) -> Array | None:
     return np.where(replaced, _rows(values.averaged, places), np.nan)
 
 
-def _shares(plan: Plan, values: Values, table: ConfusionTable) -> Array:
+def _shares(plan: UniversePlan, values: Values, table: ConfusionTable) -> Array:
     """Weights of the classes in the averages, shape (m, ..., k)."""
     own = plan.averages
     places = plan.class_places[own.of]

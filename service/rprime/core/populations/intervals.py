@@ -10,8 +10,7 @@ from rprime.core.counts import Counts
 from rprime.core.families.one_vs_rest import PREVALENCE
 from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient, smooth_overall_indices
-from rprime.core.intervals.methods import Setting
-from rprime.core.intervals.plan import Bounds
+from rprime.core.intervals.plan import Bounds, Setting
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals
 from rprime.core.intervals.smoothed_values import as_observed
@@ -105,12 +104,13 @@ class PopulationIntervals(PreparedIntervals):
         setting = Setting(
             f1=options.beta == 1, exact=options.exact, unclassified=sample.unclassified is not None
         )
-        methods, per_class, overall = plan_of(values.selection, setting, population.strata)
+        bound = Bounds.of_options(sample.k, options)
+        plan, per_class, overall = plan_of(values.selection, setting, population.strata, bound)
         # No proportions: every interval is of a `ScopeIntervals`.
         empty = (np.zeros((0, *part.shape[1:])) for part in (values.per_class, values.overall))
         proportions, pooled = (ScoreCounts.of(nothing, nothing) for nothing in empty)
         unsuitable = np.asarray(sample.weighted | sample.fractional)
-        common = (values, methods, proportions, pooled, (), None, None, unsuitable)
+        common = (values, None, plan, proportions, pooled, (), None, None, unsuitable, None)
         return cls(*common, *_scopes(per_class, overall, values, population))
 
     @cached_property
@@ -135,13 +135,13 @@ class PopulationIntervals(PreparedIntervals):
     def class_limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the per-class indices, shape (2, computed, ..., k)."""
         limits = self.of_classes.limits(quantile)
-        return self._masked(self.values.observed, limits, self.methods.per_class)
+        return self._masked(self.values.observed, limits, self.plan.per_class)
 
     @np.errstate(all="ignore")
     def overall_limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the overall indices, shape (2, overall, ...)."""
         limits = self.of_overall.limits(quantile)
-        return self._masked(self.values.overall, limits, self.methods.overall)
+        return self._masked(self.values.overall, limits, self.plan.overall)
 
 
 def _scopes(

@@ -8,18 +8,19 @@ from rprime.core.arrays import Array, integers, positions
 from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import Index
 from rprime.core.intervals.methods import (
-    INTERVALS,
-    Methods,
-    ScopeMethods,
-    Setting,
-    methods_of,
+    AVERAGE,
+    PARTS,
+    PROPORTION,
+    SCORE,
+    IntervalMethod,
+    method_in,
     pooled_ratio,
 )
+from rprime.core.intervals.methods import plan_of as plan_of_sample
+from rprime.core.intervals.plan import Bounds, IntervalPlan, ScopeMethods, Setting
 from rprime.core.populations.population import Strata
 from rprime.core.selection import Selection
 
-LOGARITHMIC = ("likelihood_ratio", "odds_ratio", "log_ratio")
-"""Methods of ratios without a largest value."""
 FIXED: dict[Strata, RatioRows] = {
     "true": (CountRow.support, CountRow.negatives),
     "predicted": (CountRow.predicted, CountRow.predicted_negatives),
@@ -49,64 +50,63 @@ class ScopePlan:
 
 @lru_cache(maxsize=256)
 def plan_of(
-    selection: Selection, setting: Setting, strata: Strata
-) -> tuple[Methods, ScopePlan, ScopePlan]:
+    selection: Selection, setting: Setting, strata: Strata, bound: Bounds
+) -> tuple[IntervalPlan, ScopePlan, ScopePlan]:
     """Plan the intervals of the entries of a selection, in the setting of the sample.
 
     Returns how reports call them, and what they rest on: per class, and overall.
     """
     found = [_class_kind(entry, setting, strata) for entry in selection.computed]
     whole = [_overall_kind(entry, setting, strata) for entry in selection.overall]
-    methods = methods_of(selection, setting)
-    methods = replace(
-        methods,
-        per_class=_named(methods.per_class, found, setting, strata),
-        overall=_named(methods.overall, whole, setting, strata),
+    plan = plan_of_sample(selection, setting, bound)
+    plan = replace(
+        plan,
+        per_class=_named(plan.per_class, found, setting, strata),
+        overall=_named(plan.overall, whole, setting, strata),
         affine=(),
     )
-    return methods, _scope(found), _scope(whole)
+    return plan, _scope(found), _scope(whole)
 
 
-Kind = tuple[str, RatioRows | None]
-"""Name of a method, "" without one, and the terms of a sum over the strata."""
+Kind = tuple[IntervalMethod | None, RatioRows | None]
+"""A method, and the terms of a sum over the strata."""
 
 
 def _class_kind(entry: Index, setting: Setting, strata: Strata) -> Kind:
-    if _without(entry, setting):
-        return "", None
+    method = method_in(setting, entry)
+    if method is None or entry.scored or entry.resampled:
+        return None, None
     fixed = (CountRow.total, *FIXED[strata])
     if entry.reads == "ratio" and entry.rows[1] in fixed and entry.rows[0] in ITEMS:
         if entry.rows[0] in fixed:
-            return "", None  # by design, it does not vary
-        return ("proportion" if entry.rows[1] == fixed[1] != fixed[0] else "average"), entry.rows
-    if entry.interval in LOGARITHMIC:
-        return entry.interval, None
-    return ("score" if strata == "own" else "parts"), None
+            return None, None  # by design, it does not vary
+        return (PROPORTION if entry.rows[1] == fixed[1] != fixed[0] else AVERAGE), entry.rows
+    if method.logarithmic:
+        return method, None
+    return (SCORE if strata == "own" else PARTS), None
 
 
 def _overall_kind(entry: Index, setting: Setting, strata: Strata) -> Kind:
-    if _without(entry, setting):
-        return "", None
+    method = method_in(setting, entry)
+    if method is None or entry.scored or entry.resampled:
+        return None, None
     ratio = pooled_ratio(entry, setting)
     whole = (CountRow.total,) if setting.unclassified else (CountRow.total, CountRow.answered)
     if ratio is None or ratio[0] not in POOLED or ratio[1] not in whole:
         of_classes = strata != "own" and entry.reads in {"macro", "weighted", "means"}
-        return ("average" if of_classes else "score"), None
-    return "average", ratio
-
-
-def _without(entry: Index, setting: Setting) -> bool:
-    return entry.scored or entry.resampled or setting.method(entry) is None
+        return (AVERAGE if of_classes else SCORE), None
+    return AVERAGE, ratio
 
 
 def _named(
     methods: ScopeMethods, kinds: Iterable[Kind], setting: Setting, strata: Strata
 ) -> ScopeMethods:
-    by_parts = () if strata == "own" else LOGARITHMIC
-    found = ("parts" if kind in by_parts else kind for kind, _ in kinds)
-    reported = (INTERVALS[kind].reported if kind else ("",) for kind in found)
-    names = tuple(name[-1 if setting.exact else 0] for name in reported)
-    return replace(methods, proportions=integers(()), ratios=(), names=names)
+    by_parts = strata != "own"  # ratios, too, have the wider of two intervals
+    found = (PARTS if by_parts and kind and kind.logarithmic else kind for kind, _ in kinds)
+    names = tuple("" if kind is None else kind.reported_as(exact=setting.exact) for kind in found)
+    return replace(
+        methods, proportions=integers(()), ratios=(), names=names, named=positions(map(bool, names))
+    )
 
 
 def _scope(kinds: list[Kind]) -> ScopePlan:
@@ -115,6 +115,6 @@ def _scope(kinds: list[Kind]) -> ScopePlan:
         sums=integers(i for i, _ in sums),
         numerators=integers(terms[0] for _, terms in sums),
         denominators=integers(terms[1] for _, terms in sums),
-        logs=positions(kind in LOGARITHMIC for kind, _ in kinds),
-        without=positions(not kind for kind, _ in kinds),
+        logs=positions(kind is not None and kind.logarithmic for kind, _ in kinds),
+        without=positions(kind is None for kind, _ in kinds),
     )

@@ -18,7 +18,7 @@ from rprime.core.comparison.paired_variance import PairedPredictions
 from rprime.core.estimates import Estimates
 from rprime.core.index import Index
 from rprime.core.intervals.intervals import FEW_ITEMS, Intervals
-from rprime.core.intervals.methods import bounds
+from rprime.core.intervals.plan import bounds
 from rprime.core.intervals.proportions import (
     binomial_tail_p,
     distance_found,
@@ -162,7 +162,7 @@ def vague(own: Estimates) -> Array:
     support = own.values.table.support
     few = ((support > 0) & (support < FEW_ITEMS)).any(-1)
     found = np.asarray(own.intervals.overall_low_reliability | few)
-    found[own.prepared.methods.overall.proportions] = False
+    found[own.prepared.plan.overall.proportions] = False
     return found
 
 

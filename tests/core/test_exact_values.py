@@ -1,0 +1,179 @@
+"""Every index that is rational in the cells, or a root of such, against exact fractions."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rprime.core.catalog import INDICES
+from rprime.core.index import REASONS
+from tests.core.degenerate_tables import omissions, stacks
+from tests.core.exact_indices import ExactTable
+from tests.core.index_values import dense, overall, per_class, values_of
+
+IRRATIONAL = {
+    *("gt_index", "class_confusion_entropy", "class_modified_confusion_entropy"),
+    *("discriminant_power", "geometric_mean_recall", "aickin_alpha", "chi2_p_value"),
+    *("bowker_p_value", "bowker_chi2", "weighted_kappa", "expected_cost"),
+    *("normalized_expected_cost", "confusion_entropy", "modified_confusion_entropy"),
+    *("cross_entropy_of_margins", "kullback_leibler_divergence", "joint_entropy"),
+    *("conditional_entropy_predicted", "conditional_entropy_true", "entropy_true"),
+    *("entropy_predicted", "mutual_information", "uncertainty_true", "uncertainty_predicted"),
+    "normalized_mutual_information",
+}
+"""Keys without an exact value here: logarithms, tails, iterations, and what needs an option."""
+ROOTS = {"fowlkes_mallows", "class_mcc", "g_mean", "quadratic_mean"}
+"""Roots, whose averages are not roots."""
+
+
+def exact(counts: Any, omitted: Any = None, beta: Fraction = Fraction(1)) -> ExactTable:
+    none = np.zeros((2, len(counts)))
+    unclassified, spurious = none if omitted is None else omitted
+    whole = [part.astype(int).tolist() for part in (counts, unclassified, spurious)]
+    return ExactTable(whole[0], whole[1], whole[2], beta)
+
+
+def far(found: Any, expected: Any) -> bool:
+    if expected is None:
+        return bool(np.isfinite(found))
+    return not abs(found - float(expected)) <= 1e-9 * max(1.0, abs(float(expected)))
+
+
+def test_every_index_has_an_exact_value_or_a_reason_for_none() -> None:
+    table = exact(np.array([[5, 1, 2], [0, 7, 1], [3, 0, 4]]))
+    known = {("class", key) for key in table.classes()}
+    known |= {("overall", key) for key in table.overall()}
+    without = {
+        (entry.scope, entry.key)
+        for entry in INDICES
+        if not entry.scored
+        and entry.key not in IRRATIONAL
+        and not IRRATIONAL.union(ROOTS) & set(entry.of if entry.reads in AVERAGES else ())
+    }
+    assert without <= known
+
+
+AVERAGES = {"macro", "weighted"}
+
+
+@pytest.mark.parametrize("omitted", [False, True])
+def test_values_are_those_of_exact_fractions(omitted: bool) -> None:
+    for counts in stacks(6, 90, (2, 3, 4)):
+        away = omissions(6, counts) if omitted else None
+        values = values_of(dense(counts, *(away or ())))
+        of_classes, whole = per_class(values), overall(values)
+        for t, one in enumerate(counts):
+            table = exact(one, away and tuple(part[t] for part in away))
+            pairs = [
+                (key, found, expected)
+                for key, row in table.classes().items()
+                for found, expected in zip(of_classes[key][t], row, strict=True)
+            ]
+            pairs += [(key, whole[key][t], expected) for key, expected in table.overall().items()]
+            assert [pair for pair in pairs if far(*pair[1:])] == [], one.tolist()
+
+
+@pytest.mark.parametrize("beta", [Fraction(0), Fraction(1, 2), Fraction(3)])
+def test_any_beta_from_0_on_gives_the_exact_f_beta(beta: Fraction) -> None:
+    for counts in stacks(7, 90, (2, 3)):
+        values = values_of(dense(counts), beta=float(beta), indices=("f_beta", "micro_f_beta"))
+        for t, one in enumerate(counts):
+            expected = exact(one, beta=beta).classes()["f_beta"]
+            found = per_class(values)["f_beta"][t]
+            assert not any(map(far, found, expected)), one.tolist()
+
+
+def test_beta_0_is_precision_and_a_large_beta_is_recall() -> None:
+    counts = [[8, 2, 0], [1, 9, 0], [4, 3, 0]]
+    for beta, of in ((0.0, "precision"), (1e200, "recall"), (1e-200, "precision")):
+        keys = [
+            f"{kind}{key}" for kind in ("macro_", "micro_", "weighted_") for key in ("f_beta", of)
+        ]
+        values = values_of(dense(counts), beta=beta, indices=tuple(keys))
+        np.testing.assert_array_equal(per_class(values)["f_beta"], per_class(values)[of])
+        known = overall(values)
+        assert all(known[key] == known[key.replace("f_beta", of)] for key in keys)
+    zero = values_of(dense(counts), beta=0.0, indices=("f_beta",))
+    assert zero.class_reasons is not None
+    assert REASONS[zero.class_reasons[0, 2]] == "no_predictions"
+
+
+REFUTED: dict[str, Any] = {
+    "no_samples": lambda table, _: sum(table.support()) > 0,
+    "no_true_samples": lambda table, i: table.support()[i] > 0,
+    "no_predictions": lambda table, i: table.predicted()[i] > 0,
+    "single_class": lambda table, i: bool(table.one(i).others and table.one(i).rejected),
+    "chance_agreement_is_one": lambda table, i: bool(
+        table.one(i).s * table.one(i).others + table.one(i).m * table.one(i).rejected
+    ),
+}
+"""What disproves a reason of a class, from its exact counts; True if it does."""
+
+
+def several(margin: list[Fraction]) -> bool:
+    return sum(part > 0 for part in margin) > 1
+
+
+REFUTED_OVERALL: dict[str, Any] = {
+    "no_samples": lambda table: sum(table.support()) > 0,
+    "no_predictions": lambda table: sum(table.predicted()) > 0,
+    "single_class": lambda table: several(table.support()) and several(table.predicted()),
+    "chance_agreement_is_one": lambda table: several(table.support()),
+    "no_class_defined": lambda _: False,
+}
+
+
+@pytest.mark.parametrize("omitted", [False, True])
+def test_no_reason_is_false(omitted: bool) -> None:
+    for counts in stacks(8, 120, (2, 3)):
+        away = omissions(8, counts) if omitted else None
+        values = values_of(dense(counts, *(away or ())))
+        for t, one in enumerate(counts):
+            table = exact(one, away and tuple(part[t] for part in away))
+            for place, entry in enumerate(values.selection.computed):
+                known = table.classified if entry.universe == "classified" else table
+                for i in range(table.k):
+                    code = 0 if values.class_reasons is None else values.class_reasons[place, t, i]
+                    disproof = REFUTED.get(REASONS[code])
+                    assert disproof is None or not disproof(known, i), (entry.key, one, i)
+                    infinite = np.isinf(values.per_class[place, t, i])
+                    assert infinite or REASONS[code] != "infinite", (entry.key, one, i)
+            for place, entry in enumerate(values.selection.overall):
+                if entry.reads not in ("ratio", "moments", "association", "table", "means"):
+                    continue
+                inside = entry.universe == "classified" or entry.key == "accuracy_on_answered"
+                known = table.classified if inside else table
+                code = 0 if values.overall_reasons is None else values.overall_reasons[place, t]
+                disproof = REFUTED_OVERALL.get(REASONS[code])
+                assert disproof is None or not disproof(known), (entry.key, one)
+                if REASONS[code] == "no_class_defined":
+                    assert not values.defined[
+                        [values.selection.place[k] for k in entry.of], t
+                    ].any()
+
+
+def test_constant_predictors_have_no_association_to_measure() -> None:
+    # Chi-square of these was 3e-31, which divided by 0 degrees of freedom gave 1.
+    for counts in ([[47, 0], [23, 0]], [[0, 464], [0, 877]]):
+        known = overall(values_of(dense(counts)))
+        assert np.isnan([known["cramers_v"], known["tschuprows_t"]]).all()
+        assert known["chi2"] == known["phi"] == known["contingency_coefficient"] == 0
+
+
+def test_a_model_that_is_wrong_on_every_item_has_the_worst_value() -> None:
+    known = overall(values_of(dense([[0, 300, 0], [0, 0, 300], [400, 0, 0]])))
+    assert known["f1_of_macro_averages"] == known["macro_f1"] == 0
+    assert overall(values_of(dense([[0, 30], [0, 0]])))["bangdiwala_b"] == 0
+
+
+def test_a_fifth_is_a_fifth() -> None:
+    values = values_of(dense([[600, 400], [400, 600]]), indices=("kappa",))
+    assert overall(values)["kappa"] == 0.2
+    entry = values.selection.overall[0]
+    assert entry.band is not None
+    for tenths, name in ((6, "fair"), (7, "moderate"), (8, "substantial"), (9, "almost perfect")):
+        right = np.eye(2) * 100 * tenths + (1 - np.eye(2)) * 100 * (10 - tenths)
+        for factor in (1, 0.1, 1 / 3):
+            kappa = overall(values_of(dense(right * factor), indices=("kappa",)))["kappa"]
+            assert entry.band(float(kappa)) == name
