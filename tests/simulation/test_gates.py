@@ -11,7 +11,6 @@ from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import INFLUENCE, TANGO
 from rprime.core.gates.gate import run_gate
-from rprime.core.gates.kinds import RuleKind
 from rprime.core.gates.rules import Gate, Rule
 from rprime.core.options import Options
 from rprime.core.selection import select
@@ -127,7 +126,7 @@ def test_identical_predictions_pass(index: str) -> None:
     true, predicted = identical_predictions()
     candidate, baseline = (side_of(true, predicted.copy(), 10) for _ in range(2))
     entry = OVERALL_INDICES[index]
-    kind: RuleKind = "max_drop" if entry.higher_is_better else "max_gain"
+    kind = "max_drop" if entry.higher_is_better else "max_gain"
     gate = Gate(rules=(Rule(index=index, kind=kind, limit=MARGIN),))
     options = Options(indices=(index,))
     comparison = compare(candidate, baseline, options)
