@@ -411,11 +411,10 @@ def test_the_answers_say_how_much_rests_on_the_table() -> None:
         assert seen is not None
         assert low < seen < high
         widths.append((high - low) / seen)
-        assert found.inconclusive_interval is not None
         assert found.inconclusive_interval[0] <= found.inconclusive_rate
         assert found.inconclusive_rate <= found.inconclusive_interval[1]
     assert widths[0] > 3 * widths[1]
-    assert "are a sample: on other test sets of this size" in small.advice[1]
+    assert "are a sample: on other test sets of this size" in small.advice[2]
 
 
 def test_a_perfect_table_is_not_taken_to_be_perfect() -> None:
@@ -452,3 +451,50 @@ def test_the_intervals_are_those_of_new_test_sets() -> None:
     assert high is not None
     inside = [drop is not None and low <= drop <= high for drop in seen]
     assert np.mean(inside) > 0.85
+
+
+# Models that lose something
+
+
+def test_lint_says_how_often_worse_models_pass() -> None:
+    found = linted(drop(0.1), even(0.9, 30, k=10), replicates=4000)
+    assert [(c.classes, c.times_limit) for c in found.losing] == [
+        ("all", 1.0),
+        ("all", 1.5),
+        ("smallest", 2.0),
+        ("median", 2.0),
+        ("largest", 2.0),
+    ]
+    assert [c.lost for c in found.losing] == pytest.approx([0.1, 0.15, 0.2, 0.2, 0.2], abs=1e-5)
+    # The rates of real gates on real predictions: tests/simulation/test_gate_averages.py.
+    every, more, *single = (c.pass_rate for c in found.losing)
+    assert 0.02 <= every <= 0.08
+    assert more <= 0.01
+    assert all(0.45 <= rate <= 0.65 for rate in single)
+    assert found.advice[1].startswith("It passes in ")
+
+
+def test_the_loss_of_an_index_is_that_which_moves_it_by_the_limit() -> None:
+    counts = even(0.9, 100, k=4)
+    (every, *_), (of_f1, *_) = (
+        linted(drop(0.05, index=index), counts, replicates=200).losing for index in ("recall", "f1")
+    )
+    assert every.lost == pytest.approx(0.05, abs=1e-5)
+    lost = counts + of_f1.lost * 100 * ((counts - np.diag(np.diag(counts))) / 10 - np.eye(4))
+
+    def f1(table: Array) -> float:
+        return float(np.mean(2 * np.diag(table) / (table.sum(0) + table.sum(1))))
+
+    assert f1(counts) - f1(lost) == pytest.approx(0.05, abs=1e-5)
+
+
+def test_a_gate_about_values_has_no_models_that_lose_something() -> None:
+    assert linted(floor(0.5), even(0.9, 100, k=3), replicates=200).losing == ()
+
+
+def test_an_unchanged_model_passes_the_smallest_limit_in_8_of_10_builds() -> None:
+    counts = even(0.9, 90, k=4)
+    limit = linted(drop(0.1, classes=("0",)), counts, replicates=200).rules[0].smallest_limit
+    assert limit is not None
+    there = linted(drop(limit, classes=("0",)), counts, replicates=4000)
+    assert 0.7 <= 1 - there.inconclusive_rate - there.false_fail_rate <= 0.9

@@ -11,7 +11,6 @@ from rprime.schemas.population import PopulationAsked
 from rprime.schemas.request import EvidenceRest
 
 _FAILING = "Share of runs that fail an unchanged model, 0 to 1."
-_OTHERS = "As other test sets of this size, drawn from the table, would say; null as above."
 _RATES = "On other test sets of this size, drawn from the table."
 _DISCORDANCE = "Share of the items that only one of the two models got right; null if unpaired."
 
@@ -80,7 +79,11 @@ class RuleLint(Answer):
     id: str = Field(description="The id of the rule.")
     class_: str | None = Field(alias="class", description="The class; null for an overall index.")
     slice: dict[str, str] | None = Field(description="Its slice; null: all items.")
-    items: int = Field(description="Behind the value.")
+    average_of: int | None = Field(
+        description="The number of classes or slices whose mean it is; null for a single one."
+    )
+    columns: list[str] | None = Field(description="The columns of these slices; null for classes.")
+    items: int = Field(description="The number of items behind the value.")
     false_fail_rate: float = Field(description=_FAILING)
     inconclusive_rate: float = Field(description="Share of undecided runs, 0 to 1.")
     detectable_drop: float | None = Field(
@@ -88,6 +91,10 @@ class RuleLint(Answer):
     )
     detectable_interval: tuple[float | None, float | None] = Field(
         description="The same on 95 % of other test sets of this size, drawn from the table."
+    )
+    smallest_limit: float | None = Field(
+        description="The smallest limit of a change that an unchanged model passes in 8 of 10 "
+        "builds; null for a bound on values."
     )
 
 
@@ -125,12 +132,22 @@ class PlanReport(Answer):
         description="Until every rule finds its drop in 80 % of runs; null as above, or if no rule "
         "has one."
     )
-    for_passing_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
-    for_finding_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
     discordance: float | None = Field(description=_DISCORDANCE)
     classes: list[ClassItems] = Field(description="What the rules need of each class.")
     slices: list[SliceItems] = Field(description="What the rules need of each of their slices.")
     advice: list[str] = Field(description="What to change, in sentences; often empty.")
+
+
+class PassChance(Answer):
+    """How often a gate passes a model that is worse than its baseline."""
+
+    classes: Literal["all", "smallest", "median", "largest"] = Field(
+        description="The classes that lose."
+    )
+    class_: str | None = Field(alias="class", description="The name of that class; null for all.")
+    times_limit: float = Field(description="The loss, in limits of the strictest rule.")
+    lost: float = Field(description="The same loss as a share of their items.")
+    pass_rate: float = Field(description="Share of runs that pass, 0 to 1.")
 
 
 class LintReport(Answer):
@@ -138,8 +155,12 @@ class LintReport(Answer):
 
     false_fail_rate: float = Field(description=_FAILING)
     inconclusive_rate: float = Field(description="Share of undecided runs, 0 to 1.")
-    false_fail_interval: tuple[float, float] | None = Field(description=_RATES)
-    inconclusive_interval: tuple[float, float] | None = Field(description=_RATES)
+    false_fail_interval: tuple[float, float] = Field(description=_RATES)
+    inconclusive_interval: tuple[float, float] = Field(description=_RATES)
     discordance: float | None = Field(description=_DISCORDANCE)
+    losing: list[PassChance] = Field(
+        description="How often the gate passes models that lose something; empty if no rule is "
+        "about a drop or a rise."
+    )
     rules: list[RuleLint] = Field(description="Each rule, and each of its classes.")
     advice: list[str] = Field(description="What to change, in sentences; often empty.")

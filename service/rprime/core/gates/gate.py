@@ -26,7 +26,6 @@ from rprime.core.gates.results import (
 )
 from rprime.core.gates.rules import Gate, Waiver, check_gate
 from rprime.core.gates.verdict import Decisions, Plan, RuleTests, conclude, decide, effects
-from rprime.core.intervals.proportions import distance_found
 from rprime.core.multiplicity import Block
 from rprime.core.options import Options
 from rprime.core.quantities import plural
@@ -257,7 +256,7 @@ class GateRun:
         """
         verdicts = self.decisions.verdicts
         shown = (verdicts == VerdictCode.fail) | (verdicts == VerdictCode.waived)
-        needed = distance_found(self.level, np.sqrt(self.tests.unchanged))
+        needed = self.tests.passable(self.level)
         needed, place = np.where(shown, 0.0, needed), 0
         for draft in self.tests.evidence:
             own = needed[place : place + len(draft.rows.labels)]

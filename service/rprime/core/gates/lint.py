@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -38,6 +39,9 @@ class RuleLint:
         None where no possible change is detected that often.
     detectable_interval
         The same on 95 % of other test sets of this size.
+    smallest_limit
+        The smallest limit of a change that an unchanged model passes in 8 of 10 builds; None for a
+        bound on values.
     """
 
     id: str
@@ -50,6 +54,7 @@ class RuleLint:
     inconclusive_rate: float
     detectable_drop: float | None
     detectable_interval: tuple[float | None, float | None]
+    smallest_limit: float | None
 
     @property
     def name(self) -> str:
@@ -175,6 +180,44 @@ FEWER = 4
 """Other tables are simulated in so many times fewer replicates."""
 
 
+TIMES = {1.0: "the limit", 1.5: "half as much again", 2.0: "twice the limit"}
+"""What models lose that are tried, in limits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassChance:
+    """How often a gate passes a model that is worse than its baseline.
+
+    Parameters
+    ----------
+    classes
+        The classes that lose: "all", or "smallest", "median" or "largest" for one.
+    class_
+        Its name, None for all.
+    times_limit
+        What they lose, in limits of the strictest rule.
+    lost
+        The same as a share of their items.
+    pass_rate
+        Share of the replicates.
+    """
+
+    classes: Literal["all", "smallest", "median", "largest"]
+    class_: str | None
+    times_limit: float
+    lost: float
+    pass_rate: float
+
+    @property
+    def sentence(self) -> str:
+        """The chance in words."""
+        who = "every class"
+        if self.class_ is not None:
+            who = f"class `{self.class_}`, the {self.classes},"
+        lost = f"loses {number(self.lost)} of its items"
+        return f"{percent(self.pass_rate)} where {who} {lost} ({TIMES[self.times_limit]})"
+
+
 @dataclass(frozen=True, kw_only=True)
 class GateLint:
     """The behaviour of a gate on an unchanged model: shares of the replicates by its verdict.
@@ -183,8 +226,9 @@ class GateLint:
     it: those of 200 on which the gate passes about most and least easily, without 2.5 % of them at
     each end.
 
-    `discordance` is the expected share of discordant items, smaller than asked for where the
-    classes allow no more; None for models on test sets of their own.
+    `losing` says how often it passes models that lose something; empty where no rule is about
+    a drop or a rise. `discordance` is the expected share of discordant items, smaller than asked
+    for where the classes allow no more; None for models on test sets of their own.
     """
 
     false_fail_rate: float = 0.0
@@ -192,6 +236,7 @@ class GateLint:
     false_fail_interval: tuple[float, float] = (0.0, 0.0)
     inconclusive_interval: tuple[float, float] = (0.0, 0.0)
     discordance: float | None = None
+    losing: tuple[PassChance, ...] = ()
     rules: tuple[RuleLint, ...] = ()
     advice: tuple[str, ...]
 
@@ -247,7 +292,39 @@ def lint(
     fewer = max(replicates // FEWER, 1)
     counted = [other.counted(fewer, seed) for other in others.ends(others.chances)]
     report = _lint(run, [run.counted(replicates, seed), *counted], others)
-    return replace(report, advice=(*unsimulated, *report.advice))
+    losing = tuple(_pass_chances(run, fewer, seed))
+    said = f"It passes in {'; in '.join(one.sentence for one in losing)}." if losing else ""
+    first, *more = report.advice
+    advice = (*unsimulated, first, *filter(None, (said,)), *more)
+    return replace(report, losing=losing, advice=advice)
+
+
+def _pass_chances(run: LintRun, replicates: int, seed: int) -> Iterator[PassChance]:
+    """Yield how often the gate passes models that lose what rules about changes bound."""
+    rules = [r for r in run.gate.rules if r.traits.suspects and r.confusion is None]
+    there = np.flatnonzero(run.support > 0)
+    if not rules or not there.size:
+        return
+    order = there[np.argsort(run.support[there], kind="stable")]
+    ends = {"smallest": order[0], "median": order[order.size // 2], "largest": order[-1]}
+    by_class = [rule for rule in rules if rule.classes is not None] or rules
+    settings: list[tuple[Any, list[Rule], list[int], float]] = [
+        ("all", rules, there.tolist(), 1.0),
+        ("all", rules, there.tolist(), 1.5),
+        *((name, by_class, [int(place)], 2.0) for name, place in ends.items()),
+    ]
+    for name, bounding, losers, times in settings:
+        loss = min(run.loss_for(rule, times * rule.limit, losers) for rule in bounding)
+        lost = np.zeros(len(run.labels))
+        lost[losers] = loss
+        counted = replace(run, lost=lost).counted(replicates, seed)
+        yield PassChance(
+            classes=name,
+            class_=None if name == "all" else run.labels[losers[0]],
+            times_limit=times,
+            lost=loss,
+            pass_rate=counted.rate(counted.gate)[GateVerdictCode.passed],
+        )
 
 
 def _lint(run: LintRun, counted: Sequence[VerdictCounts], others: OtherSets) -> GateLint:
@@ -270,6 +347,7 @@ def _lint(run: LintRun, counted: Sequence[VerdictCounts], others: OtherSets) -> 
 def _rule_lints(run: LintRun, counted: VerdictCounts, others: OtherSets) -> Iterator[RuleLint]:
     """Yield the rates of every result, its items, shape (m,), and the drop that it detects."""
     plan, own, items = run.plan, run.detectable(), run.tests.items
+    smallest = run.smallest_limits
     failed, undecided = counted.rate(counted.failed), counted.rate(counted.inconclusive)
     # A table without errors lies outside of most that are drawn.
     here = np.nan_to_num(own, nan=np.inf)
@@ -288,6 +366,7 @@ def _rule_lints(run: LintRun, counted: VerdictCounts, others: OtherSets) -> Iter
             inconclusive_rate=undecided[i],
             detectable_drop=_finite(float(own[i])),
             detectable_interval=(_finite(ends[0][i]), _finite(ends[1][i])),
+            smallest_limit=_finite(float(smallest[i])),
         )
 
 

@@ -71,15 +71,13 @@ class ItemPlan:
     """How many items a gate needs, in the shares of the table's classes.
 
     An unchanged model passes in 90 % of runs, and every rule finds the drop in 80 %; None if a
-    thousand times as many do not suffice. The intervals are what the tables of other test sets of
-    this size would say; `discordance` is as of a `GateLint`.
+    thousand times as many do not suffice. Sizes are tried in steps, so that the step before is too
+    small. `discordance` is as of a `GateLint`.
     """
 
     items: int
     for_passing: int | None
     for_finding: int | None
-    for_passing_interval: tuple[int | None, int | None]
-    for_finding_interval: tuple[int | None, int | None]
     discordance: float | None
     classes: tuple[ClassPlan, ...]
     slices: tuple[SlicePlan, ...]
@@ -123,24 +121,16 @@ def _planned(run: LintRun, drop: float | None, replicates: int, seed: int) -> It
     """Plan the items."""
     results = [result for result, _ in _goals(run.of_size(FACTORS[-1]), drop)]
     factors = _finding(run, drop)
-    passing, finding = [_passing(run, replicates, seed)], [_largest(factors)]
-    if run.gate.rules:
-        others = run.others(seed)
-        goals = np.array(_goals_of_results(run, drop))
-        hardest = np.max(np.nan_to_num(others.drops / goals), axis=-1, initial=0.0)
-        passing += [_passing(one, replicates, seed) for one in others.ends(others.chances)]
-        finding += [_largest(_finding(one, drop)) for one in others.ends(hardest)]
+    passing, finding = _passing(run, replicates, seed), _largest(factors)
     total, classes = float(run.support.sum()), []
     for label, items in zip(run.labels, run.support.tolist(), strict=True):
         needed = items * _largest(factors[[name == label for _, name, _ in results]])
         classes.append(ClassPlan(class_=label, items=round(items), needed=_items(needed)))
-    slices = tuple(_slices(run, results, factors, passing[0]))
+    slices = tuple(_slices(run, results, factors, passing))
     return ItemPlan(
         items=round(total),
-        for_passing=_items(total * passing[0]),
-        for_finding=_items(total * finding[0]),
-        for_passing_interval=_interval(total, passing),
-        for_finding_interval=_interval(total, finding),
+        for_passing=_items(total * passing),
+        for_finding=_items(total * finding),
         discordance=run.discordant,
         classes=tuple(classes),
         slices=slices,
@@ -247,12 +237,6 @@ def _largest(factors: FloatArray) -> float:
     return float(np.max(factors)) if factors.size else np.nan
 
 
-def _interval(total: float, factors: list[float]) -> tuple[int | None, int | None]:
-    """Return the fewest and the most items; None where some do not suffice."""
-    every = np.nan_to_num(factors, nan=np.inf)
-    return _items(total * float(every.min())), _items(total * float(every.max()))
-
-
 def _items(count: float) -> int | None:
     return int(np.ceil(count)) if np.isfinite(count) else None
 
@@ -261,7 +245,7 @@ def _advice(
     run: LintRun,
     total: float,
     drop: float | None,
-    factors: tuple[list[float], list[float]],
+    factors: tuple[float, float],
     parts: tuple[ClassPlan | SlicePlan, ...],
 ) -> Iterator[str]:
     """Say what the plan means."""
@@ -280,9 +264,9 @@ def _advice(
     )
     obstacles = list(_obstacles(run.of_size(FACTORS[-1])))
     for (holds, mend), found in zip(what, factors, strict=True):
-        if found is factors[1] and len(without) == len(rules):
+        if holds == what[1][0] and len(without) == len(rules):
             continue
-        if np.isfinite(found[0]):
+        if np.isfinite(found):
             yield _enough(total, found, holds)
         else:
             remedy = "." if obstacles else f": take {mend}."
@@ -296,16 +280,13 @@ def _advice(
     yield from _lacking(total, rules, parts)
 
 
-def _enough(total: float, factors: list[float], holds: str) -> str:
-    """Say how many items are enough."""
-    low, high = _interval(total, factors)
-    most = f"{high:,}" if high is not None else f"more than {total * FACTORS[-1]:,.0f}"
-    fewer = " or fewer" if factors[0] <= FACTORS[0] else ""
-    likely = f"with {low:,} to {most}" if low != high else "with neither more nor fewer"
-    return (
-        f"With {_items(total * factors[0]):,} items{fewer} like these, {holds}; as far as these "
-        f"{total:,.0f} items can tell, {likely}."
-    )
+def _enough(total: float, factor: float, holds: str) -> str:
+    """Say how many items are enough: the size that is, and the step before that is not."""
+    most = f"{_items(total * factor):,}"
+    if factor <= FACTORS[0]:
+        return f"With {most} items or fewer like these, {holds}."
+    before = FACTORS[np.searchsorted(FACTORS, factor) - 1]
+    return f"From between {_items(total * before):,} and {most} items like these on, {holds}."
 
 
 def _obstacles(run: LintRun) -> Iterator[str]:

@@ -139,6 +139,29 @@ class SimulatedPredictions:
             pairs = PairedStrata.of(self, self.weighed(weights**2), weights, tables)
         return AlignedValues(candidate, baseline, labels, places, pairs, one_test_set=together)
 
+    def losing(
+        self, shares: FloatArray, errors: FloatArray, random: np.random.Generator
+    ) -> "SimulatedPredictions":
+        """Have the new model lose a share of the items of each class that it gets right.
+
+        They are predicted like its other `errors`, whose shares have the shape (k, k). An item that
+        the old model got wrong in the same way by chance is not counted as a coincidence.
+        """
+        diagonal = np.arange(self.k)
+        kept, old, new, both = (
+            np.array(part) for part in (self.kept, self.old, self.new, self.both)
+        )
+        of_kept, of_new, shared = (
+            part[..., diagonal, diagonal].astype(np.int64) for part in (kept, new, both)
+        )
+        lost_kept, lost_new = (random.binomial(part, shares) for part in (of_kept, of_new))
+        kept[..., diagonal, diagonal] -= lost_kept
+        old[..., diagonal, diagonal] += lost_kept
+        new[..., diagonal, diagonal] -= lost_new
+        new += random.multinomial(lost_kept + lost_new, errors)
+        both[..., diagonal, diagonal] -= random.hypergeometric(shared, of_new - shared, lost_new)
+        return SimulatedPredictions(kept, old, new, both)
+
     def of_slice(self, place: int) -> "SimulatedPredictions":
         """Return the items of one table of the last axis of a stack."""
         kept, old, new, both = (
@@ -447,6 +470,9 @@ MOST_SLICED = 20_000
 FEWEST = 100
 MOST_JOINT = 100
 """Most classes for max-T of paired items, which counts true class, old and new prediction."""
+BISECTIONS = 20
+"""Halvings of an interval, down to a millionth."""
+TINY = 1e-12
 TABLES = 200
 """Tables of other test sets, drawn to say how much the answers rest on this one."""
 
@@ -455,7 +481,8 @@ TABLES = 200
 class LintRun:
     """A gate and the table that it is simulated on, or a stack of tables for `tests` alone.
 
-    `sliced` has the counts of the s slices that rules are about, shape (..., s, k, k).
+    `sliced` has the counts of the s slices that rules are about, shape (..., s, k, k). `lost` is
+    the share of the items of each class that the candidate loses, shape (k,); None: none.
     """
 
     gate: Gate
@@ -466,6 +493,7 @@ class LintRun:
     slices: tuple[Slice, ...]
     sliced: FloatArray
     population: Population | None = None
+    lost: FloatArray | None = None
 
     @classmethod
     def of(
@@ -538,12 +566,60 @@ class LintRun:
         parts = []
         for start in range(0, replicates, most):
             size = min(most, replicates - start)
-            draws = [model.draw(size, random) for model in self.models]
+            draws = [self._lose(model.draw(size, random), random) for model in self.models]
             with np.errstate(all="ignore"):
                 tests = RuleTests(self._evidence(*draws), self.plan)
-                decisions = decide(tests, self.gate.pass_level(), lambda: self._joint_laws)
+                # Of a model that loses something, passes count, which the joint law leaves alone.
+                blocks = None if self.lost is not None else lambda: self._joint_laws
+                decisions = decide(tests, self.gate.pass_level(), blocks)
             parts.append(VerdictCounts.of(decisions, self.plan))
         return reduce(add, parts)
+
+    def _lose(
+        self, draws: SimulatedPredictions, random: np.random.Generator
+    ) -> SimulatedPredictions:
+        """Have the candidate lose what it does."""
+        if self.lost is None:
+            return draws
+        recall = _own(self.counts) / np.maximum(self.support, 1.0)
+        shares = np.clip(self.lost / np.maximum(recall, TINY), 0.0, 1.0)
+        return draws.losing(shares, self.errors, random)
+
+    @cached_property
+    def errors(self) -> FloatArray:
+        """The shares of the errors of each class by prediction, even where there are none."""
+        apart = 1 - np.eye(len(self.labels))
+        wrong = self.counts * apart
+        total = np.add.reduce(wrong, axis=-1, keepdims=True)
+        even = apart / max(len(self.labels) - 1, 1)
+        return np.where(total > 0, wrong / np.where(total > 0, total, 1.0), even)
+
+    def loss_for(self, rule: Rule, change: float, losers: Sequence[int]) -> float:
+        """Return what classes lose of their recall where a rule's index changes so much.
+
+        That of all classes together is the mean of the index over classes, or the overall index.
+        """
+        low, high = 0.0, float(np.min(_own(self.counts)[losers] / self.support[losers]))
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            reached = self._change(rule, losers, middle) >= change
+            low, high = (low, middle) if reached else (middle, high)
+        return high
+
+    def _change(self, rule: Rule, losers: Sequence[int], loss: float) -> float:
+        """Return how much worse the index of a rule is where classes lose some of their items."""
+        lost = np.zeros(len(self.labels))
+        lost[losers] = loss * self.support[losers]
+        after = self.counts + lost[:, None] * (self.errors - np.eye(len(self.labels)))
+        tables = ConfusionTable.dense(np.stack([self.counts, after]))
+        values = compute(tables, self._options, select(self._options))
+        if rule.classes is None:
+            before, now = values.lookup("overall", rule.index)
+        else:
+            own = values.lookup("class", rule.index)[:, losers]
+            before, now = np.nanmean(own, axis=-1)
+        worse = before - now if rule.traits.guards_below else now - before
+        return float(np.nan_to_num(worse))
 
     @cached_property
     def _joint_laws(self) -> list[Block]:
@@ -582,8 +658,7 @@ class LintRun:
         if not rule.decides_by.averages:
             yield evidence
             return
-        baseline = self._own_gradients(self.counts)
-        parts = [Part.of(evidence, whole, baseline)]
+        parts = [Part.of(evidence, whole, self._baseline)]
         average = self._average(rule, parts, {None: draws})
         yield replace(evidence, alone=average is None)
         if average is not None:
@@ -609,6 +684,10 @@ class LintRun:
             columns=columns,
             pairing=self.pairing,
         )
+
+    @cached_property
+    def _baseline(self) -> SideGradients:
+        return self._own_gradients(self.counts)
 
     def _own_gradients(self, counts: FloatArray) -> SideGradients:
         """Return the gradients of the own table, or of the mean of a stack of these."""
@@ -709,6 +788,15 @@ class LintRun:
         here = there > 0 if rule.traits.compares else support >= 0
         known = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
         return Rows.of(rule, known, support[here])
+
+    @property
+    def smallest_limits(self) -> FloatArray:
+        """The smallest limit that an unchanged model passes with power .8, shape (m,).
+
+        NaN for rules about values.
+        """
+        limits = self.tests.passable(self.gate.pass_level())
+        return np.where(self.plan.compares & self.plan.tested, limits, np.nan)
 
     def detectable(self) -> FloatArray:
         """Return the drop that each result detects with 80 % power, NaN for none, (..., m)."""

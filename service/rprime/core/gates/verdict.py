@@ -214,6 +214,23 @@ class RuleTests:
         """The limits found so far, by level: suspects are judged by those of the results."""
         return {}
 
+    @cached_property
+    def _half_item(self) -> FloatArray:
+        """Half an item as a share: counts of changed items are whole, so tests decide half later.
+
+        0 where the evidence is no count of paired items.
+        """
+        counted = self._of_statistics(
+            lambda one, _: np.array(
+                [one.tango if isinstance(one, Difference) else 0.0 * one.value] * 2
+            )
+        )[0]
+        return np.nan_to_num(0.5 * counted / self.items)
+
+    def passable(self, level: float) -> FloatArray:
+        """Return the smallest limit of a change that an unchanged model passes with power .8."""
+        return distance_found(level, np.sqrt(self.unchanged)) + self._half_item
+
     def detectable(self, level: float, together: int) -> FloatArray:
         """Return the true drop that the rule fails with power .8; a rise for an upper bound.
 
@@ -235,6 +252,7 @@ class RuleTests:
         found = np.maximum(np.where(below, needed - plan.threshold, needed + limit), 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             fails_from = _reached(limit, self.unchanged, one_sided_quantile(own) ** 2, self.items)
+            fails_from += self._half_item
             strength = one_sided_quantile(1 - POWER) ** 2
             more = np.fmax(found, _reached(fails_from, self.unchanged, strength, self.items))
         found = np.where(plan.suspects, more, found)
