@@ -210,7 +210,7 @@ def undecided() -> ReportSubject:
 def different() -> ReportSubject:
     """Two test sets that nobody may compare."""
     before, after = (paper_side(f"table8_cifar10_{when}") for when in ("before", "after"))
-    drops = Gate(rules=tuple(rule for rule in GATE.rules if rule.compares))
+    drops = Gate(rules=tuple(rule for rule in GATE.rules if rule.traits.compares))
     return judged(replace(before, test_set="a"), replace(after, test_set="b"), drops)
 
 
