@@ -216,11 +216,11 @@ def different() -> ReportSubject:
 
 def passing_with_undecided() -> ReportSubject:
     """A gate that passes although one class is undecided."""
-    true = np.repeat([0, 1], [2_000, 40])
+    true = np.repeat([0, 1, 2, 3], [2_000, 40, 2_000, 2_000])
     worse = true.copy()
     worse[2_000] = 0
     rule = Rule(index="recall", kind="max_drop", limit=0.03, classes="all")
-    return judged(side_of(true, worse, 2), side_of(true, true, 2), Gate(rules=(rule,)))
+    return judged(side_of(true, worse, 4), side_of(true, true, 4), Gate(rules=(rule,)))
 
 
 def renamed() -> ReportSubject:
