@@ -19,8 +19,7 @@ from rprime.commands.exit_status import Status
 from rprime.commands.mappings import read_mapping
 from rprime.core.catalog import INDICES
 from rprime.core.comparison.difference import METHODS
-from rprime.core.gates.kinds import KINDS
-from rprime.core.gates.results import Verdict
+from rprime.core.gates.kinds import EFFECT_CHOICES, POLICIES, RULE_KINDS, VERDICTS
 from rprime.core.gates.rules import mistakes
 from rprime.core.index import REASONS
 from rprime.core.intervals.methods import plan_of
@@ -197,9 +196,9 @@ def test_every_index_without_an_interval_is_listed() -> None:
                 assert {entry.key, base} & named, entry.key
 
 
-def test_every_limit_and_verdict_of_a_rule_is_explained() -> None:
-    verdicts = get_args(Verdict)
-    for name in (*KINDS, *verdicts):
+def test_every_limit_policy_verdict_and_effect_of_a_rule_is_explained() -> None:
+    verdicts = [verdict.name for verdict in VERDICTS.values()]
+    for name in (*RULE_KINDS, *POLICIES, *verdicts, *EFFECT_CHOICES):
         assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["gates.md"], re.MULTILINE), name
 
 

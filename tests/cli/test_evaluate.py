@@ -388,7 +388,12 @@ class TestBaselinesAndGates:
             ("rules: [{index: recall, classes: cat, min_value: 1}]", "in brackets"),
             ("rules: [{confusion: [cat], max_value: 1}]", "/gates/rules/0/confusion"),
             ("rules: [{max_value: 1}]", "either index or confusion"),
-            ("rules: [{index: accuracy, min_value: 1, policy: proven_only}]", "all_must_pass"),
+            ("rules: [{index: accuracy, min_value: 1, policy: average}]", "min_value is each"),
+            (
+                "rules: [{index: recall, classes: all, max_drop: 0.1, policy: suspects_fail}]",
+                "effects: {suspect: fail}",
+            ),
+            ("rules: []\nmax_looks: 5\nspend: true", "leave max_looks out"),
             ("rules: [{index: recall, min_value: 1e-3}]", "/gates/rules/0/min_value"),
             ("rules: [{index: recall, min_value: .nan}]", "/gates/rules/0/min_value"),
             ("rules: [{index: recall, min_value: !!set {a}}]", "/gates/rules/0/min_value"),

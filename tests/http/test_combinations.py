@@ -59,7 +59,7 @@ def rule(draw: random.Random, labels: list[str]) -> Json:
         {"index": draw.choice(OVERALL)},
         {"confusion": [draw.choice(labels), draw.choice(labels)]},
     ]
-    others: list[Json] = [{}, {}, {"test": "none"}, {"min_items": 5}, {"policy": "proven_only"}]
+    others: list[Json] = [{}, {}, {"test": "none"}, {"min_items": 5}, {"policy": "each"}]
     limit = {draw.choice(LIMITS): draw.choice([0.01, 0.1, 0.3])}
     return draw.choice(targets) | limit | draw.choice(others)
 

@@ -329,11 +329,11 @@ def test_a_large_request_is_kept_as_well(client: httpx.Client) -> None:
 
 
 def test_looks_are_counted_for_each_test_set(client: httpx.Client) -> None:
-    gates = {"rules": RULES, "looks": {"budget": 3}}
+    gates = {"rules": RULES, "max_looks": 3}
     reports = [keep(client, labels(seed, gates=gates)) for seed in range(1, 5)]
     found = [report["gate"] for report in reports]
     assert [gate["look"] for gate in found] == [1, 2, 3, 4]
-    assert [(gate["alpha"], gate["budget"]) for gate in found] == [(0.05 / 3, 3)] * 4
+    assert [(gate["alpha"], gate["max_looks"]) for gate in found] == [(0.05 / 3, 3)] * 4
     exceeded = ["looks_exceeded" in codes(report) for report in reports]
     assert exceeded == [False, False, False, True]
     other = keep(client, matrix(gates=gates, test_set={"fingerprint": "ab" * 32}))
@@ -344,19 +344,19 @@ def test_a_gate_that_ignores_looks_says_how_many_there_were(client: httpx.Client
     for number in (1, 2):
         report = keep(client, labels(number, version=str(number), gates={"rules": RULES}))
         gate = report["gate"]
-        assert (gate["look"], gate["budget"], gate["alpha"]) == (number, None, 0.05)
+        assert (gate["look"], gate["max_looks"], gate["alpha"]) == (number, None, 0.05)
     alone = client.post("/evaluate", json=matrix(project=None, gates={"rules": RULES}))
     assert alone.json()["gate"]["look"] is None
 
 
 def test_what_is_not_counted_is_said(client: httpx.Client) -> None:
-    gates = {"rules": RULES, "looks": {"budget": 20}}
+    gates = {"rules": RULES, "max_looks": 20}
     for content in (matrix(gates=gates), matrix(project=None, gates=gates)):
         assert "looks_not_counted" in codes(client.post("/evaluate", json=content).json())
 
 
 def test_no_two_gates_have_the_same_look(client: httpx.Client) -> None:
-    gates = {"rules": RULES, "looks": {"budget": 20}}
+    gates = {"rules": RULES, "max_looks": 20}
     with ThreadPoolExecutor(8) as pool:
         reports = list(pool.map(lambda i: keep(client, labels(i, gates=gates)), range(24)))
     assert sorted(report["gate"]["look"] for report in reports) == list(range(1, 25))

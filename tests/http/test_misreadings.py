@@ -55,7 +55,7 @@ def test_a_floor_of_an_error_rate_is_refused(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize("index", ["accuracy", "macro_f1", "r_prime", "kappa", "coverage"])
 def test_an_index_of_no_items_is_undefined_for_a_gate(client: httpx.Client, index: str) -> None:
-    gates = {"rules": [{"index": index, "min_value": 0.1}], "on": {"undefined": "warn"}}
+    gates = {"rules": [{"index": index, "min_value": 0.1}], "effects": {"undefined": "warn"}}
     empty = {"labels": ["a", "b"], "confusion_matrix": [[0, 0], [0, 0]]}
     gate = reported(client, **empty, gates=gates)[0]["gate"]
     (result,) = gate["results"]

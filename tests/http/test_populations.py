@@ -384,7 +384,7 @@ def test_the_same_items_are_compared_item_by_item(client: httpx.Client) -> None:
             "rules": [
                 {"index": "accuracy", "max_drop": 0.3},
                 {"index": "macro_f1", "max_drop": 0.45, "min_items": 10},
-                {"index": "recall", "classes": "all", "max_drop": 0.4, "policy": "proven_only"},
+                {"index": "recall", "classes": "all", "max_drop": 0.4, "policy": "each"},
             ]
         },
     )

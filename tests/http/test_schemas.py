@@ -295,7 +295,7 @@ def test_gates_become_rules_of_the_core() -> None:
     gate = Gates.model_validate(
         {
             "rules": [RULE, {"index": "accuracy", "min_value": 1, "severity": "warn"}],
-            "on": {"inconclusive": "pass"},
+            "effects": {"undecided": "pass"},
             "waivers": [
                 {
                     "rule": "r_prime.max_drop",
@@ -310,7 +310,7 @@ def test_gates_become_rules_of_the_core() -> None:
     ).core()
     assert [rule.name for rule in gate.rules] == ["r_prime.max_drop", "accuracy.min_value"]
     assert gate.rules[0].classes == "all"
-    assert gate.effects["inconclusive"] == "pass"
+    assert gate.effects["undecided"] == "pass"
     assert gate.waivers[0].class_ == "cat"
     assert not list(mistakes(gate))
 
@@ -327,8 +327,8 @@ def test_gates_become_rules_of_the_core() -> None:
         {"rules": [{**RULE, "max_drop": "0.05"}]},
         {"rules": [{**RULE, "classes": []}]},
         {"rules": [{**RULE, "clases": ["a"]}]},
-        {"rules": [RULE], "on": {"undefined": "pass"}},
-        {"rules": [RULE], "on": {"undefinde": "warn"}},
+        {"rules": [RULE], "effects": {"undefined": "pass"}},
+        {"rules": [RULE], "effects": {"undefinde": "warn"}},
         {"rules": [RULE], "waivers": [{"rule": "x"}]},
     ],
 )

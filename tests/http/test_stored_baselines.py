@@ -206,7 +206,7 @@ class TestModels:
 
 class TestSkipped:
     def test_a_gate_that_could_not_compare_is_no_baseline(self, client: httpx.Client) -> None:
-        warn = DROP | {"on": {"not_comparable": "warn"}}
+        warn = DROP | {"effects": {"not_comparable": "warn"}}
         sets = [{"fingerprint": digit * 64} for digit in "ab"]
         good = keep(client, matrix(1, branch="main", version="1", test_set=sets[0]))
         names: Json = {"branch": "main", "baseline": {"branch": "main"}, "gates": warn}

@@ -210,17 +210,17 @@ def undecided() -> ReportSubject:
 def different() -> ReportSubject:
     """Two test sets that nobody may compare."""
     before, after = (paper_side(f"table8_cifar10_{when}") for when in ("before", "after"))
-    drops = Gate(rules=tuple(rule for rule in GATE.rules if rule.compares))
+    drops = Gate(rules=tuple(rule for rule in GATE.rules if rule.traits.compares))
     return judged(replace(before, test_set="a"), replace(after, test_set="b"), drops)
 
 
 def passing_with_undecided() -> ReportSubject:
     """A gate that passes although one class is undecided."""
-    true = np.repeat([0, 1], [2_000, 40])
+    true = np.repeat([0, 1, 2, 3], [2_000, 40, 2_000, 2_000])
     worse = true.copy()
     worse[2_000] = 0
     rule = Rule(index="recall", kind="max_drop", limit=0.03, classes="all")
-    return judged(side_of(true, worse, 2), side_of(true, true, 2), Gate(rules=(rule,)))
+    return judged(side_of(true, worse, 4), side_of(true, true, 4), Gate(rules=(rule,)))
 
 
 def renamed() -> ReportSubject:

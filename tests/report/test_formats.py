@@ -104,7 +104,7 @@ def test_what_decides_stands_in_a_list_that_is_cut(name: str) -> None:
     subject = of_items(tuple(f"class {i:03d}" for i in range(60)), 600, gate=Gate(rules=rules))
     assert subject.gate is not None
     *classes, overall = (
-        one.model_copy(update={"effect": "warn", "verdict": "inconclusive", "suspect": False})
+        one.model_copy(update={"effect": "warn", "verdict": "undecided", "suspect": False})
         for one in subject.gate.results
     )
     suspect = overall.model_copy(update={"suspect": True, "message": "accuracy decides."})

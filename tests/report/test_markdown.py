@@ -118,8 +118,8 @@ def test_right_to_left_names_are_isolated_and_others_are_not() -> None:
 def test_the_verdict_comes_first_in_words() -> None:
     lines = render_markdown(cifar()).splitlines()
     assert lines[0].startswith("<!-- rprime:report ")
-    assert lines[2] == "## ✗ Gate failed"
-    assert lines[4].startswith("6 of 12 checks failed, 3 gave a warning, 3 passed.")
+    assert lines[2] == "## ✗ Gate failed, 4 results undecided"
+    assert lines[4].startswith("6 of 13 checks failed, 4 gave a warning, 3 passed.")
     assert "Gate inconclusive" in render_markdown(undecided())
     assert "No gate was set" in render_markdown(of_paper())
 
@@ -128,7 +128,7 @@ def test_failing_rules_and_worst_classes_lead() -> None:
     text = render_markdown(cifar())
     titles = [
         "### Failing rules",
-        "### 3 checks with a warning",
+        "### 4 checks with a warning",
         "<summary>Cells that changed most",
         "<summary>Before you trust these numbers",
         "### Overall",
@@ -136,7 +136,7 @@ def test_failing_rules_and_worst_classes_lead() -> None:
         "<summary>Largest confusions",
     ]
     assert [text.index(t) for t in titles] == sorted(text.index(t) for t in titles)
-    classes = text[text.index("10 classes") :]
+    classes = text[text.index("<summary>10 classes") :]
     assert classes.index("✗ `cat`") < classes.index("`bird`") < classes.index("`automobile`")
     assert "| R' | **0.8334** | [0.8260, 0.8406] | 0.8756 | −0.0422 |" in text
 
@@ -174,7 +174,7 @@ def test_a_gate_without_rules_does_not_read_as_a_pass() -> None:
         message="The gate has no rules, so nothing was judged.",
         alpha=0.05,
         look=1,
-        budget=None,
+        max_looks=None,
         results=[],
     )
     text = render_markdown(replace(of_paper(), gate=gate))
@@ -185,7 +185,7 @@ def test_a_gate_without_rules_does_not_read_as_a_pass() -> None:
 def test_a_pass_names_what_is_undecided() -> None:
     text = render_markdown(passing_with_undecided())
     assert "## ✓ Gate passed, 1 result undecided" in text
-    assert "but undecided: recall" in text
+    assert "has too few items to pass alone: recall" in text
 
 
 def test_what_was_not_compared_says_so() -> None:

@@ -48,7 +48,9 @@ def test_markup_in_names_is_text() -> None:
 
 def test_the_verdict_comes_first_and_values_follow() -> None:
     text = render_terminal(cifar())
-    assert text.startswith("✗ Gate failed  resnet18 2.0.0, 10,000 items, 10 classes\n")
+    assert text.startswith(
+        "✗ Gate failed, 4 results undecided  resnet18 2.0.0, 10,000 items, 10 classes\n"
+    )
     assert re.search(r"Accuracy +0\.8334 +\[0\.8260, 0\.8406\] +0\.8756 +−0\.0422", text)
     assert text.index("✗ cat") < text.index("  automobile")
 
@@ -90,7 +92,7 @@ def test_a_comparison_that_could_not_be_made_is_one_sentence() -> None:
 def test_a_pass_names_what_is_undecided() -> None:
     text = render_terminal(passing_with_undecided())
     assert text.startswith("✓ Gate passed, 1 result undecided")
-    assert "The gate passed, but undecided: recall.max_drop of class `1`." in text
+    assert "1 result has too few items to pass alone: recall.max_drop of class `1`." in text
 
 
 def test_classes_that_lost_nothing_are_not_said_to_have_lost() -> None:

@@ -15,7 +15,7 @@ from tests.history_service import ServeApp, keep, keeping, labels, matrix
 from tests.services import NO_TLS
 from tests.store import samples
 
-RULES = {"rules": [{"index": "accuracy", "max_drop": 0.1}], "looks": {"budget": 20}}
+RULES = {"rules": [{"index": "accuracy", "max_drop": 0.1}], "max_looks": 20}
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
 

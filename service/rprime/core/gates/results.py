@@ -159,7 +159,10 @@ def _all_of(results: Sequence[Result]) -> str:
     parts = []
     for owner, own in list(rules.items())[:MOST_NAMED]:
         labels = tuple(result.class_ for result in own if result.class_ is not None)
-        parts.append(f"{owner} of {named(labels)}" if labels else owner)
+        about = [f"of {named(labels)}"] if labels else []
+        if any(result.average_of is not None for result in own):
+            about.insert(0, "on average")
+        parts.append(f"{owner} {' and '.join(about)}" if about else owner)
     more = len(rules) - MOST_NAMED
     return ", ".join(parts) + (f" and {more} more rules" if more > 0 else "")
 
