@@ -11,12 +11,10 @@ from rprime.schemas.provenance import ResolvedBaseline
 class CommonItems(Answer):
     """How many items two test sets share, by their ids."""
 
-    shared: int = Field(description="Items of both: these are compared.")
+    shared: int = Field(description="Items of both; those of the same true class are compared.")
     added: int = Field(description="Items that only the candidate has.")
     removed: int = Field(description="Items that only the baseline has.")
-    relabelled: int = Field(
-        description="Shared items with another true class; the candidate's counts for both."
-    )
+    relabelled: int = Field(description="Shared items with another true class.")
 
 
 class OtherClasses(Answer):
