@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from rprime.core.arrays import Array
+from rprime.core.catalog import CLASS_INDICES
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.missing_items import MissingCounts, MissingItems
+from rprime.core.comparison.worst_case import worst_class_differences
 from rprime.core.items import Items, table_of
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
@@ -369,3 +371,41 @@ def test_nothing_is_matched_without_ids() -> None:
     bare = replace(one, items=replace(one.items, ids=None))
     assert MissingItems.of(bare, one) is None
     assert MissingItems.of(one, bare) is None
+
+
+@pytest.mark.parametrize("more", ["", "weights", "groups"])
+def test_one_class_against_the_others_has_the_same_worst_case(more: str) -> None:
+    """Of every index of classes in the catalog, the value, the limits and the p-values."""
+    rng = np.random.default_rng(2)
+    true = rng.integers(0, 3, 90)
+    old, new = (np.where(rng.random(90) < 0.85, true, rng.integers(0, 4, 90)) for _ in range(2))
+    column = {"weights": rng.random(90) + 0.5, "groups": rng.integers(0, 25, 90)}.get(more)
+    every = {} if column is None else {more: column}
+    kept = np.sort(rng.permutation(90)[:84])
+    some = {name: values[kept] for name, values in every.items()}
+    missing = matched(
+        side(true[kept], new[kept], kept, **some), side(true, old, np.arange(90), **every)
+    )
+    for entry in CLASS_INDICES.values():
+        if entry.scored or entry.needs:
+            continue
+        options, key = Options(indices=(entry.key,)), entry.key
+        found = worst_class_differences(missing, key, names(3), options)
+        for place, label in enumerate(names(3)):
+            whole = compare(missing.worst_case(key, label), missing.baseline, options)
+            expected = whole.of_classes(key, (label,))
+            for one, other in (
+                (found.value, expected.value),
+                (found.limits(0.05), expected.limits(0.05)),
+                (found.p(-0.05), expected.p(-0.05)),
+            ):
+                given = np.asarray(one)[..., place]
+                np.testing.assert_allclose(given, np.asarray(other)[..., 0], atol=1e-9)
+            assert found.methods[place] == expected.methods[0]
+
+
+def test_a_class_without_items_has_no_worst_case() -> None:
+    missing = matched(side([0, 0], [0, 0], [0, 1]), side([0, 0, 1], [0, 0, 1], [0, 1, 2]))
+    found = worst_class_differences(missing, "recall", ("2", "1", "0"), Options())
+    assert np.isnan(found.value[:1]).all()
+    assert found.value[1:].tolist() == [-1, 0]
