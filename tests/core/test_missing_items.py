@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -380,11 +381,11 @@ def test_one_class_against_the_others_has_the_same_worst_case(more: str) -> None
     true = rng.integers(0, 3, 90)
     old, new = (np.where(rng.random(90) < 0.85, true, rng.integers(0, 4, 90)) for _ in range(2))
     column = {"weights": rng.random(90) + 0.5, "groups": rng.integers(0, 25, 90)}.get(more)
-    every = {} if column is None else {more: column}
+    every: dict[str, Any] = {} if column is None else {more: column}
     kept = np.sort(rng.permutation(90)[:84])
-    some = {name: values[kept] for name, values in every.items()}
+    part: dict[str, Any] = {name: values[kept] for name, values in every.items()}
     missing = matched(
-        side(true[kept], new[kept], kept, **some), side(true, old, np.arange(90), **every)
+        side(true[kept], new[kept], kept, **part), side(true, old, np.arange(90), **every)
     )
     for entry in CLASS_INDICES.values():
         if entry.scored or entry.needs:
