@@ -225,7 +225,9 @@ class ExactTable:
     def classes(self) -> dict[str, list[Any]]:
         """The per-class values of all rational indices and their roots."""
         inside = self.classified
-        return {
+        errors = [self.one(i).fn for i in range(self.k)]
+        shares = [ratio(wrong, sum(errors)) for wrong in errors]
+        return {"share_of_errors": shares} | {
             key: [rate((inside if key in CLASSIFIED else self).one(i)) for i in range(self.k)]
             for key, rate in RATES.items()
         }

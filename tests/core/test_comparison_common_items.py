@@ -49,12 +49,18 @@ def test_shared_items_are_paired_and_the_others_counted() -> None:
     assert (counts.shared, counts.added, counts.removed, counts.relabelled) == (930, 30, 40, 10)
     (warning,) = found.warnings
     assert (warning.code, warning.pointer) == ("items_differ", "/comparison/items")
+    by_class = np.bincount(labelled[[*range(40), *range(500, 510)]], minlength=3)
+    in_class = np.bincount(labelled[there], minlength=3)
+    order = np.argsort(-by_class / in_class)
+    lacking = ", ".join(f"class `{i}` {by_class[i]} of {in_class[i]}" for i in order)
     assert warning.detail == (
-        "930 items are compared, by their ids: 40 others of the baseline are missing, 30 are new, "
-        "and 10 have another true class, where that of the candidate counts. Values are of all "
-        "items of the candidate; baselines and changes are of the compared ones."
+        "920 items are compared, by their ids, of the 970 of the baseline: the candidate lacks 40; "
+        f"10 items have another true class; 30 items are new. Not compared: {lacking}. Evaluate "
+        "the predictions of the baseline again on the new true classes (`rprime evaluate "
+        "BASELINE.csv`, with the new `y_true`), and compare with that. Values are of all items of "
+        "the candidate; baselines and changes are of the compared ones."
     )
-    both = np.arange(40, 970)
+    both = np.array([*range(40, 500), *range(510, 970)])
     expected = compare(
         side_of(true[both], new[both], 3), side_of(true[both], old[both], 3), OPTIONS
     )
@@ -64,20 +70,30 @@ def test_shared_items_are_paired_and_the_others_counted() -> None:
 
 
 @pytest.mark.parametrize(("kept", "paired"), [(900, True), (899, False)])
-def test_nine_tenths_of_either_side_are_needed(kept: int, *, paired: bool) -> None:
+def test_nine_tenths_of_the_baseline_are_needed(kept: int, *, paired: bool) -> None:
     true, old, new = drawn()
     ids = np.arange(1000)
     found = compare(
-        identified(true, new, ids, "new"),
-        identified(true[:kept], old[:kept], ids[:kept], "old"),
+        identified(true[:kept], new[:kept], ids[:kept], "new"),
+        identified(true, old, ids, "old"),
         OPTIONS,
     )
     assert found.comparability == ("common_items" if paired else "different")
 
 
+def test_new_items_are_counted_however_many_there_are() -> None:
+    true, old, new = drawn()
+    ids = np.arange(1000)
+    candidate = identified(true, new, ids, "new")
+    found = compare(candidate, identified(true[:400], old[:400], ids[:400], "old"), OPTIONS)
+    assert found.comparability == "common_items"
+    assert found.common_items is not None
+    assert found.common_items.added == 600
+
+
 @pytest.mark.parametrize(
     ("kept", "relabelled", "paired"),
-    [(1000, 100, True), (1000, 101, False), (950, 50, True), (950, 51, False)],
+    [(1000, 100, True), (1000, 101, False), (950, 95, True), (950, 96, False)],
 )
 def test_relabelled_items_are_not_shared(kept: int, relabelled: int, *, paired: bool) -> None:
     true, old, new = drawn()
@@ -125,12 +141,12 @@ def test_test_sets_that_differ_are_described() -> None:
     true, old, new = drawn()
     ids = np.arange(1000)
     found = compare(
-        identified(true, new, ids, "new"),
-        identified(true[:500], old[:500], ids[:500], "old"),
+        identified(true[:500], new[:500], ids[:500], "new"),
+        identified(true, old, ids, "old"),
         OPTIONS,
     )
     assert found.sets_differ is not None
-    assert "the candidate has 1,000 items and the baseline 500" in found.sets_differ
+    assert "the candidate has 500 items and the baseline 1,000" in found.sets_differ
     assert "they share 500 items by their ids" in found.sets_differ
     assert [w.detail for w in found.warnings] == [found.sets_differ]
     tables = (replace(table_side(side_of(true, new, 3).table), fingerprint=name) for name in "ab")

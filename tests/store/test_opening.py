@@ -1,3 +1,4 @@
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -31,7 +32,6 @@ from rprime.store.errors import (
     refusal_state,
     translated,
 )
-from rprime.store.schema_version import SCHEMA_VERSION
 from tests.store import samples
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -58,15 +58,16 @@ def test_a_store_is_found_again_as_it_was(url: str) -> None:
     again.close()
 
 
-def declared(path: Path) -> list[tuple[str, str]]:
+def declared(path: Path) -> dict[str, list[str]]:
+    """Return the statements that made tables and indexes, each as its parts in any order."""
     with closing(sqlite3.connect(path)) as connection:
-        return connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
+        found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+        return {name: sorted(re.split(r",\s+", sql)) for name, sql in found}
 
 
-@pytest.mark.parametrize("number", range(2, SCHEMA_VERSION + 1))
-def test_files_of_schemas_with_checksums_are_read(number: int, tmp_path: Path) -> None:
+def test_a_file_of_schema_2_is_read(tmp_path: Path) -> None:
     path = tmp_path / "rprime.db"
-    shutil.copy(SCHEMAS / f"schema_{number}.db", path)
+    shutil.copy(SCHEMAS / "schema_2.db", path)
     store = open_store(f"sqlite:///{path}")
     [project] = store.projects()
     assert (project.name, project.evaluations, project.badge_public) == ("animals", 3, True)

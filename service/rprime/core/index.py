@@ -41,6 +41,7 @@ REASONS = (
     "not_probabilities",
     "no_class_defined",
     "not_resampled",
+    "no_errors",
 )
 """Why a value or interval does not exist; code 0 means that it does."""
 CODE = {reason: code for code, reason in enumerate(REASONS)}
@@ -282,6 +283,7 @@ CLASS_CONDITIONS: dict[str, Callable[[Counts], Any]] = {
     "no_predictions": lambda c: c.predicted == 0,
     "single_class": lambda c: (c.negatives == 0) | (c.predicted_negatives == 0),
     "not_identifiable": lambda c: unidentifiable(c)[..., None],
+    "no_errors": lambda c: np.add.reduce(c.fn, axis=-1)[..., None] == 0,
 }
 OVERALL_CONDITIONS: dict[str, Callable[[ConfusionTable], Any]] = {
     "no_samples": lambda t: t.total == 0,

@@ -16,7 +16,7 @@ from rprime.problems.handlers import request_id_of, respond
 from rprime.problems.problem import Problem, refuse
 from rprime.routes.group_commit import GroupCommit
 from rprime.settings import Settings
-from rprime.store import aliases, errors, evaluations, insertion, projects, records, transfer
+from rprime.store import aliases, errors, evaluations, import_lines, insertion, projects, records
 from rprime.store.database import DatabaseOptions, StoreHealth
 from rprime.store.ids import created_at
 from rprime.store.store import KeyRunningError, Store, open_store
@@ -197,7 +197,7 @@ _KINDS: dict[type[Exception], str | Callable[[Any], Problem]] = {
         "/query/cursor", "invalid_cursor", "The value is not a `next_cursor` of this list."
     ),
     records.InvalidRecordError: lambda exc: refuse("", "invalid_name", str(exc)),
-    transfer.InvalidExportError: lambda exc: refuse(
+    import_lines.InvalidExportError: lambda exc: refuse(
         "",
         "invalid_export",
         f"Line {exc.line}: {exc.why} The lines before it may have been imported.",

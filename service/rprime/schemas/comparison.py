@@ -11,12 +11,10 @@ from rprime.schemas.provenance import ResolvedBaseline
 class CommonItems(Answer):
     """How many items two test sets share, by their ids."""
 
-    shared: int = Field(description="Items of both: these are compared.")
+    shared: int = Field(description="Items of both; those of the same true class are compared.")
     added: int = Field(description="Items that only the candidate has.")
     removed: int = Field(description="Items that only the baseline has.")
-    relabelled: int = Field(
-        description="Shared items with another true class; the candidate's counts for both."
-    )
+    relabelled: int = Field(description="Shared items with another true class.")
 
 
 class OtherClasses(Answer):
@@ -90,17 +88,20 @@ class Shift(Answer):
 
 
 class Contribution(_Cell):
-    """What one cell contributes to the change of an index."""
+    """What one confusion contributes to the change of an index."""
 
     contribution: float = Field(description="In the unit of the index; below 0 lowers it.")
 
 
 class Attribution(Answer):
-    """The change of an index as a sum over cells."""
+    """The change of an index as a sum over confusions."""
 
-    cells: list[Contribution] = Field(description="The cells that contribute most.")
-    rest: float | None = Field(description="Sum over all other cells.")
-    residual: float | None = Field(description="The difference minus the sum over all cells.")
+    cells: list[Contribution] = Field(description="The confusions that contribute most.")
+    rest: float | None = Field(
+        description="Sum over all other confusions, and what classes contribute by other numbers "
+        "of items."
+    )
+    residual: float | None = Field(description="The difference minus the sum of all these.")
 
 
 class SliceDelta(Delta):

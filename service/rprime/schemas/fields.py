@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterable, Sized
-from typing import Annotated, Any
+from types import NoneType
+from typing import Annotated, Any, ClassVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -14,6 +15,7 @@ from pydantic import (
     WithJsonSchema,
     field_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError
 from typing_extensions import TypeAliasType
@@ -89,9 +91,36 @@ Absent = SkipJsonSchema[None]
 
 
 class Answer(BaseModel):
-    """Base class of answers: fields with a default are absent if they do not apply."""
+    """Base class of answers: fields with a default are absent if they do not apply.
+
+    What may be null is read as null where it is missing, since an answer of before, which a store
+    keeps, lacks the members that came later.
+    """
 
     model_config = ConfigDict(json_schema_extra=_leave_out_null_defaults)
+    nullable: ClassVar[frozenset[str]] = frozenset()
+
+    def __init_subclass__(cls, **given: Any) -> None:  # noqa: ANN401 (of Pydantic)
+        super().__init_subclass__(**given)
+        later = set()
+        for name, field in list(vars(cls).items()):
+            kinds = get_args(cls.__annotations__.get(name))
+            if isinstance(field, FieldInfo) and field.is_required() and NoneType in kinds:
+                setattr(cls, name, FieldInfo.merge_field_infos(field, default=None))
+                later.add(field.alias or name)
+        cls.nullable |= later
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe what may be null as what every answer of today has."""
+        described = handler(core_schema)
+        schema = handler.resolve_ref_schema(described)
+        required = {*schema.get("required", ()), *cls.nullable}
+        if required:
+            schema["required"] = [name for name in schema["properties"] if name in required]
+        return described
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Leave out what is absent, and count what is long, to be read at a glance."""

@@ -10,8 +10,9 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from rprime.core.suggestions import MOST_NAMED, listed
 from rprime.store import aliases
-from rprime.store.compression import digest_text, expand
-from rprime.store.evaluations import SUMMARY, EvaluationMissingError, check, get
+from rprime.store.compression import digest_text
+from rprime.store.errors import decoding
+from rprime.store.evaluations import SUMMARY, EvaluationMissingError, check, document, get
 from rprime.store.records import StoredEvaluation
 from rprime.store.schema import evaluations
 
@@ -229,13 +230,16 @@ def _of_candidate(row: Row[Any], candidate: Candidate) -> str | None:
     return None
 
 
+@decoding()
 def _skipped(row: Row[Any]) -> str | None:
     """Return why `branch` and `latest` skip an evaluation; None if they do not."""
     if row.verdict == "fail":
         return "its gate failed"
     if row.waived:
         return "its failure was waived"
-    if row.extras is not None and orjson.loads(expand(row.extras) or b"{}").get("not_comparable"):
+    if row.extras is not None and orjson.loads(document("extras", row.extras) or b"{}").get(
+        "not_comparable"
+    ):
         return "its gate could not compare"
     return None
 

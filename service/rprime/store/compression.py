@@ -19,6 +19,10 @@ _OTHER, _PREFIXED, _BARE = b"\x00", b"\x01", b"\x02"
 CONTENT_KEY_BYTES = 16
 
 
+class ChecksumError(ValueError):
+    """Stored bytes that are not those that were written, or no bytes, as SQLite may then read."""
+
+
 class _Contexts(threading.local):
     """A compressor and a decompressor for each thread, since threads must not share them."""
 
@@ -36,8 +40,12 @@ def deflate(data: bytes) -> bytes:
 
 
 def inflate(data: bytes) -> bytes:
-    """Invert `deflate`."""
-    return _contexts.decompressor.decompress(data)
+    """Invert `deflate`; `ChecksumError` if the frame is damaged."""
+    try:
+        return _contexts.decompressor.decompress(data)
+    except (zstandard.ZstdError, MemoryError, TypeError) as exc:
+        # The size that a frame states may be damaged, too.
+        raise ChecksumError(str(exc)) from exc
 
 
 def squeeze(text: bytes | None) -> bytes | None:
@@ -50,15 +58,15 @@ def squeeze(text: bytes | None) -> bytes | None:
     return min(deflate(text), plain, key=len)
 
 
-def expand(data: bytes | None) -> bytes | None:
+def expand(data: object) -> bytes | None:
     """Invert `squeeze`: no JSON starts like a zstd frame, or with a null."""
     if data is None:
         return None
-    if data.startswith(_PLAIN):
+    if isinstance(data, bytes) and data.startswith(_PLAIN):
         return unsealed(data[1:])
-    if data.startswith(_MAGIC):
+    if isinstance(data, bytes) and data.startswith(_MAGIC):
         return inflate(data)
-    raise ValueError("this is no JSON")
+    raise ChecksumError("this is no JSON")
 
 
 def sealed(data: bytes, identifier: str = "") -> bytes:
@@ -66,10 +74,10 @@ def sealed(data: bytes, identifier: str = "") -> bytes:
     return data + zlib.crc32(data, zlib.crc32(identifier.encode())).to_bytes(4, "little")
 
 
-def unsealed(data: bytes, identifier: str = "") -> bytes:
-    """Remove the checksum of `sealed`; `ValueError` if the data changed or is of another row."""
-    if zlib.crc32(data, zlib.crc32(identifier.encode())) != _RESIDUE:
-        raise ValueError("the checksum differs")
+def unsealed(data: object, identifier: str = "") -> bytes:
+    """Remove the checksum of `sealed`; `ChecksumError` if the data changed or is of another row."""
+    if not isinstance(data, bytes) or zlib.crc32(data, zlib.crc32(identifier.encode())) != _RESIDUE:
+        raise ChecksumError("the checksum differs")
     return data[:-4]
 
 

@@ -2,15 +2,14 @@
 
 import re
 import sqlite3
-import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
-import zstandard
 from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from rprime.store.compression import ChecksumError
 from rprime.store.records import InvalidRecordError
 
 TOO_MANY_CONNECTIONS = "53300"
@@ -59,9 +58,18 @@ class StoreForeignError(StoreError):
 class StoreNewerError(StoreError):
     """The store was written by a newer rprime."""
 
+    cause = "unavailable"
+    text = (
+        "A newer rprime has migrated the store, and this one must not write to it. Nothing was "
+        "stored: install the newer rprime here, too."
+    )
+
 
 class StoreOutdatedError(StoreError):
     """The database is too old, or its tables are and this opening may not migrate them."""
+
+    cause = "unavailable"
+    text = "The tables of the store are older than this rprime: start it again to migrate them."
 
 
 class StoreDamagedError(StoreError):
@@ -217,26 +225,13 @@ def refusal_state(text: str) -> str | None:
     return next((state for pattern, state in _REFUSALS if re.search(pattern, text)), None)
 
 
-UNDECODABLE = (
-    ValueError,
-    TypeError,
-    AttributeError,  # a number where a text or bytes were
-    LookupError,
-    ArithmeticError,
-    MemoryError,
-    struct.error,
-    zstandard.ZstdError,
-)
-"""What reading bytes raises that are not as they were written."""
-
-
 @contextmanager
 def decoding() -> Iterator[None]:
-    """Turn the errors of reading stored bytes into the error of a damaged store."""
+    """Turn the error of a checksum into that of a damaged store; other errors are defects."""
     try:
         yield
-    except UNDECODABLE as exc:
-        raise StoreDamagedError(code=type(exc).__name__) from exc
+    except ChecksumError as exc:
+        raise StoreDamagedError(code="checksum") from exc
 
 
 def _of_sqlite(cause: sqlite3.Error) -> StoreError | None:

@@ -4,6 +4,7 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -14,8 +15,9 @@ from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.slices import Slice, SliceName, Slices
 from rprime.store import ids, packing, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
+from rprime.store.documents import read_document
 from rprime.store.errors import StoreDamagedError, decoding
-from rprime.store.packing import Columns, slice_key, unpack_slices
+from rprime.store.packing import Columns, slice_key, slice_name, unpack_slices
 from rprime.store.records import ALL, NAMES, EvaluationSummary, Filters, StoredEvaluation
 from rprime.store.schema import aliases, evaluations, items, scores, shared, slices
 
@@ -26,10 +28,18 @@ JSON_COLUMNS = ("source", "gate", "comparison", "extras")
 MOST_IN_A_PAGE = 200
 _RECENT = 1000
 """Evaluations that are searched for names of slices, from the newest."""
+_FIRST = (
+    *("id", "project", "model", "version", "branch", "commit", "test_set", "verdict", "tags"),
+    *("fingerprint", "waived", "keeps_items"),
+    *("engine_version", "input_digest", "labels", "options", "bytes"),
+)
+"""The columns of version 2 whose values begin what a checksum covers; this never changes."""
 _SHOWN = ("id", "project", *NAMES, "tags", "fingerprint", "waived", "keeps_items")
-_CHECKED = (*_SHOWN, "engine_version", "input_digest", "labels", "options", "bytes")
+_LATER = tuple(name for name in _SHOWN if name not in _FIRST)
+_CHECKED = (*_FIRST, *_LATER)
 SUMMARY = tuple(_of[name] for name in (*_CHECKED, "checksum"))
 """The first columns of a query whose rows are checked."""
+_shown_values = itemgetter(*map(_CHECKED.index, _SHOWN))
 _REST = tuple(column for column in _of if column not in set(SUMMARY))
 
 
@@ -86,21 +96,28 @@ def get(connection: Connection, identifier: str) -> StoredEvaluation:
 def evaluation_of(row: Row[Any]) -> StoredEvaluation:
     """Turn a row of `whole` into an evaluation."""
     labels = labels_of(row.labels_content)
-    documents: dict[str, Any] = {name: expand(getattr(row, name)) for name in JSON_COLUMNS}
+    documents: dict[str, Any] = {name: document(name, getattr(row, name)) for name in JSON_COLUMNS}
     return StoredEvaluation(
         **_shown(row),
         labels=labels,
         table=packing.unpack_table(row.cells, row.id, len(labels)),
         input_digest=digest_text(row.input_digest),
         engine_version=row.engine_version,
-        options=present(row.options_content),
+        options=options_of(row.options_content),
         **documents,
     )
 
 
-def present(content: bytes | None) -> bytes:
-    """Expand stored content; without any the store is damaged."""
-    found = expand(content)
+def document(name: str, stored: bytes | None) -> bytes | None:
+    """Read a stored document in the form of today; None if there is none."""
+    found = expand(stored)
+    return None if found is None else read_document(name, found)
+
+
+@decoding()
+def options_of(content: bytes | None) -> bytes:
+    """Read stored options; without any the store is damaged."""
+    found = document("options", content)
     if found is None:
         raise StoreDamagedError
     return found
@@ -109,7 +126,10 @@ def present(content: bytes | None) -> bytes:
 @decoding()
 def labels_of(content: bytes | None) -> tuple[str, ...]:
     """Read stored class names; without any the store is damaged."""
-    return tuple(orjson.loads(present(content)))
+    found = expand(content)
+    if found is None:
+        raise StoreDamagedError
+    return tuple(orjson.loads(found))
 
 
 def sliced_items(connection: Connection, identifier: str) -> tuple[Items, Columns] | None:
@@ -147,10 +167,9 @@ def slice_names(
     recent = select(_of.id).where(*fits).order_by(_of.id.desc()).limit(_RECENT).subquery()
     owner = slices.c.evaluation
     newest = select(func.max(owner)).where(owner.in_(select(recent.c.id)))
-    found = select(slices.c.name).where(owner == newest.scalar_subquery())
+    found = select(slices.c.name, slices.c.key).where(owner == newest.scalar_subquery())
     with decoding():
-        names = connection.scalars(found.order_by(slices.c.place))
-        return tuple(orjson.loads(name) for name in names)
+        return tuple(map(slice_name, connection.execute(found.order_by(slices.c.place))))
 
 
 def page(
@@ -242,7 +261,6 @@ def checked_row(row: dict[str, Any], *beside: Mapping[str, Any]) -> dict[str, An
     return row | {"checksum": _checksum(tuple(row[name] for name in _CHECKED))}
 
 
-@decoding()
 def check(row: Row[Any]) -> None:
     """Check that a row that begins with `SUMMARY` is whole, and that of its id.
 
@@ -254,14 +272,20 @@ def check(row: Row[Any]) -> None:
 
 
 def _checksum(values: Sequence[Any]) -> int:
-    return zlib.crc32(orjson.dumps(values, default=bytes.hex))
+    """Return the checksum of the values of `_CHECKED`.
+
+    Of later columns it covers the names and the values that are not null, so that a column more
+    changes the checksum of no row that exists.
+    """
+    first, later = tuple(values[: len(_FIRST)]), zip(_LATER, values[len(_FIRST) :], strict=True)
+    covered = (*first, *(pair for pair in later if pair[1] is not None))
+    return zlib.crc32(orjson.dumps(covered, default=bytes.hex))
 
 
-@decoding()
 def _shown(row: Row[Any]) -> dict[str, Any]:
     """Return the members of `EvaluationSummary`."""
     check(row)
-    shown = dict(zip(_SHOWN, row, strict=False))
+    shown = dict(zip(_SHOWN, _shown_values(row), strict=True))
     shown["tags"] = tuple(row.tags[1:-1].split("\n")) if row.tags else ()
     shown["fingerprint"] = None if row.fingerprint is None else digest_text(row.fingerprint)
     return shown

@@ -49,8 +49,8 @@ def new_id() -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text has the shape of an identifier."""
-    return _SHAPE.fullmatch(text) is not None
+    """Whether a text has the shape of an identifier, with a time that a calendar has."""
+    return _SHAPE.fullmatch(text) is not None and text < _BEYOND
 
 
 def created_at(identifier: str) -> datetime:
@@ -79,3 +79,7 @@ def first_id(moment: datetime) -> str:
 def _text(value: int) -> str:
     digits = [_DIGITS[value >> shift & 31] for shift in range(5 * _LENGTH - 5, -5, -5)]
     return "".join(digits)
+
+
+_BEYOND = first_id(datetime.max.replace(microsecond=0, tzinfo=UTC))
+"""The first identifier after the last second of the year 9999."""

@@ -13,6 +13,8 @@ from sqlalchemy import BindParameter, Connection, Select, Table, bindparam, sele
 from rprime.store import packing, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
 from rprime.store.dialects import Row, add, insert, serialise
+from rprime.store.documents import enveloped
+from rprime.store.errors import decoding
 from rprime.store.evaluations import JSON_COLUMNS, checked_row
 from rprime.store.records import NAMES, NewEvaluation
 from rprime.store.schema import evaluations, items, looks, replays, scores, shared, slices
@@ -169,7 +171,7 @@ def rows_of(
 ) -> Packed:
     """Turn an evaluation into rows, with the packed content of its items and scores."""
     new.check()
-    labels, options = _labels(new.labels), _content(new.options)
+    labels, options = _labels(new.labels), _options(new.options)
     fingerprint = None if new.fingerprint is None else digest_bytes(new.fingerprint)
     kept: dict[Table, Sequence[Row]] = {
         table: [] if content is None else [{"evaluation": new.id, "content": content}]
@@ -178,7 +180,7 @@ def rows_of(
     kept[slices] = [] if new.slices is None else packing.pack_slices(new.slices, new.id)
     row = {
         **{name: getattr(new, name) for name in _AS_GIVEN},
-        **{name: squeeze(getattr(new, name)) for name in JSON_COLUMNS},
+        **{name: _document(name, getattr(new, name)) for name in JSON_COLUMNS},
         # So that "\ntag\n" is found exactly where that tag is one of them.
         "tags": "\n".join(("", *new.tags, "")) if new.tags else "",
         "fingerprint": fingerprint,
@@ -206,8 +208,16 @@ def _labels(labels: tuple[str, ...]) -> Row:
 
 
 @lru_cache(maxsize=256)
+def _options(document: bytes) -> Row:
+    return _content(enveloped("options", document))
+
+
+def _document(name: str, document: bytes | None) -> bytes | None:
+    return None if document is None else squeeze(enveloped(name, document))
+
+
 def _content(content: bytes) -> Row:
-    """Return the row of content that many evaluations share; cached."""
+    """Return the row of content that many evaluations share."""
     return {"key": content_key(content), "content": squeeze(content)}
 
 
@@ -225,6 +235,7 @@ def find_replay(connection: Connection, key: bytes, payload: bytes, now: int) ->
     return _replay(row)
 
 
+@decoding()
 def _replay(row: Row) -> Replay:
     return Replay(row["evaluation"], row["status"], expand(row["body"]) or b"")
 

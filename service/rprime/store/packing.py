@@ -15,7 +15,7 @@ from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.slices import SliceColumn, SliceName, Slices
 from rprime.core.table import ConfusionTable
-from rprime.store.compression import content_key, deflate, inflate, sealed, unsealed
+from rprime.store.compression import ChecksumError, content_key, deflate, inflate, sealed, unsealed
 
 Columns = Mapping[str, SliceColumn]
 """The columns of the items that slices are of, by name."""
@@ -70,15 +70,17 @@ def unpack_table(blob: bytes, identifier: str, k: int) -> ConfusionTable:
     return unpack_stack([blob], [identifier], k)[0]
 
 
-def form_of(blob: bytes) -> tuple[bool, bool]:
+def form_of(blob: object) -> tuple[bool, bool]:
     """Return whether packed cells are coordinates, and whether packed counts are weighted."""
+    if not isinstance(blob, bytes) or len(blob) < _HEAD:
+        raise ChecksumError("this is no table")
     return bool(blob[0] & _SPARSE), bool(blob[1] & _WEIGHTED)
 
 
 def unpack_stack(blobs: Sequence[bytes], identifiers: Sequence[str], k: int) -> ConfusionTable:
     """Unpack many tables over k classes, all of one `form_of`, as one stack.
 
-    `ValueError` if a checksum differs: a table has changed, or belongs to another evaluation.
+    `ChecksumError` if one differs: a table has changed, or belongs to another evaluation.
     """
     blobs = list(map(unsealed, blobs, identifiers))
     sparse, weighted = form_of(blobs[0])
@@ -172,6 +174,17 @@ def slice_key(name: SliceName) -> bytes:
     return content_key(orjson.dumps(sorted(name.items())))
 
 
+def slice_name(row: Any) -> SliceName:  # noqa: ANN401 - a row of the driver
+    """Read the name of a slice from a row; `ChecksumError` unless its key is that of the name."""
+    try:
+        name: SliceName = orjson.loads(row.name)
+        if slice_key(name) == row.key:
+            return name
+    except (ValueError, TypeError, AttributeError):
+        pass
+    raise ChecksumError("a slice has another name")
+
+
 def slice_identifier(evaluation: str, key: bytes) -> str:
     """Return what the checksum of the table of a slice covers besides."""
     return evaluation + key.hex()
@@ -189,10 +202,8 @@ def pack_slices(slices: Slices, evaluation: str) -> list[dict[str, Any]]:
 
 
 def unpack_slices(rows: Sequence[Any], k: int) -> Slices:
-    """Read the rows of at least one slice, in order of their places; `ValueError` if damaged."""
-    names = tuple(orjson.loads(row.name) for row in rows)
-    if any(slice_key(name) != row.key for name, row in zip(names, rows, strict=True)):
-        raise ValueError("a slice has another name")
+    """Read the rows of at least one slice, in order of their places."""
+    names = tuple(map(slice_name, rows))
     identifiers = [slice_identifier(row.evaluation, row.key) for row in rows]
     return Slices(names, unpack_stack([row.content for row in rows], identifiers, k))
 

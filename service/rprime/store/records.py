@@ -1,6 +1,6 @@
 """The records that the store reads and writes, independent of the database."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from rprime.core.items import Items
@@ -17,27 +17,32 @@ class InvalidRecordError(ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationNames:
-    """What lists show, in the order of their JSON, and filters find.
+class Names:
+    """The optional names of an evaluation: each a column that lists show and filters find."""
+
+    model: str | None = None
+    version: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    test_set: str | None = None
+    verdict: str | None = None
+
+
+NAMES = tuple(field.name for field in fields(Names))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationNames(Names):
+    """What lists show.
 
     Names have up to 255 characters without control characters. With a fingerprint, the digest of
     the test set, storing counts as a look at that test set.
     """
 
     project: str
-    model: str | None = None
-    version: str | None = None
-    branch: str | None = None
-    commit: str | None = None
     tags: tuple[str, ...] = ()
-    test_set: str | None = None
     fingerprint: str | None = None
-    verdict: str | None = None
     waived: bool = False
-
-
-NAMES = ("model", "version", "branch", "commit", "test_set", "verdict")
-"""The optional names."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,19 +120,13 @@ class StoredEvaluation(EvaluationSummary, EvaluationContent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filters:
+class Filters(Names):
     """Filters of the evaluations of a project; all of them must match.
 
     A naive time is UTC. With a slice `Store.tables` reads its tables alone.
     """
 
-    model: str | None = None
-    version: str | None = None
-    branch: str | None = None
-    commit: str | None = None
-    test_set: str | None = None
     fingerprint: str | None = None
-    verdict: str | None = None
     since: datetime | None = None
     tag: str | None = None
     ids: tuple[str, ...] | None = None

@@ -4,6 +4,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from rprime.store.records import NAMES
+
 # Sort by code point on PostgreSQL, too: identifiers by time, names the same everywhere.
 Name = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
@@ -40,11 +42,9 @@ evaluations = sa.Table(
     metadata,
     _key("id"),
     sa.Column("project", Name, nullable=False),
-    *(sa.Column(name, Name) for name in ("model", "version", "branch", "commit")),
+    *(sa.Column(name, Name) for name in NAMES),
     sa.Column("tags", sa.Text, nullable=False),
-    sa.Column("test_set", Name),
     sa.Column("fingerprint", sa.LargeBinary),
-    sa.Column("verdict", Name),
     sa.Column("waived", sa.Boolean, nullable=False),
     sa.Column("keeps_items", sa.Boolean, nullable=False),
     sa.Column("engine_version", sa.Text, nullable=False),

@@ -2,12 +2,18 @@
 
 from pathlib import Path
 
-from sqlalchemy import Connection, column, inspect, select, table
+from sqlalchemy import Connection, String, column, inspect, select, table, text
 
-from rprime.store.errors import StoreForeignError, StoreNewerError, StoreOutdatedError
+from rprime.store.errors import (
+    StoreDamagedError,
+    StoreForeignError,
+    StoreNewerError,
+    StoreOutdatedError,
+)
+from rprime.store.migrations import DamagedRowError
 from rprime.store.schema import metadata
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """The number of the last migration."""
 
 VERSION_TABLE = "rprime_version"
@@ -25,12 +31,40 @@ def upgrade(connection: Connection) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
     config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
+    config.attributes.update(connection=connection, version_table=VERSION_TABLE)
     if _version_of(connection):
-        command.upgrade(config, "head")
+        _keep_out_writers(connection)
+        try:
+            command.upgrade(config, "head")
+        except DamagedRowError as exc:
+            raise StoreDamagedError(code="migration") from exc
     else:
         metadata.create_all(connection)
         command.stamp(config, "head")
+
+
+def _keep_out_writers(connection: Connection) -> None:
+    """Wait for writers, which all begin with `check_version`, and block the next ones.
+
+    SQLite has one process.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(text(f"LOCK TABLE {VERSION_TABLE} IN ACCESS EXCLUSIVE MODE"))
+
+
+def check_version(connection: Connection) -> None:
+    """Refuse to write if another rprime has changed the version of the tables meanwhile.
+
+    Until the transaction ends, no migration can begin.
+    """
+    version = _number(connection)
+    if version > SCHEMA_VERSION:
+        raise StoreNewerError(_NEWER.format(version, SCHEMA_VERSION))
+    if version < SCHEMA_VERSION:
+        raise StoreOutdatedError(
+            f"The store now has version {version} of the tables, as an older backup has: start "
+            "rprime again, which migrates them."
+        )
 
 
 def is_current(connection: Connection, *, read_only: bool = False) -> bool:
@@ -51,11 +85,23 @@ def _version_of(connection: Connection) -> int:
                 "let RPRIME_STORE name a database of its own."
             )
         return 0
-    found = connection.scalar(select(column("version_num")).select_from(table(VERSION_TABLE)))
-    version = int(found or 0)
+    version = _number(connection)
     if version > SCHEMA_VERSION:
-        raise StoreNewerError(
-            f"The store has version {version} of the tables, this rprime knows {SCHEMA_VERSION}; "
-            "install the newer rprime again."
-        )
+        raise StoreNewerError(_NEWER.format(version, SCHEMA_VERSION))
     return version
+
+
+_NUMBER = select(column("version_num", String())).select_from(table(VERSION_TABLE))
+_NEWER = (
+    "The store has version {} of the tables, this rprime knows {}; install the newer rprime again."
+)
+
+
+def _number(connection: Connection) -> int:
+    found = str(connection.scalar(_NUMBER) or 0)
+    if not found.isdecimal():
+        raise StoreForeignError(
+            f"{VERSION_TABLE} holds a version that no rprime writes: restore a backup, or let "
+            "RPRIME_STORE name another database."
+        )
+    return int(found)

@@ -7,10 +7,9 @@ from typing import Any
 
 from sqlalchemy import bindparam, select
 
-from rprime.store.compression import expand
 from rprime.store.database import Database
 from rprime.store.errors import decoding
-from rprime.store.evaluations import conditions, is_slice_of, labels_of, present
+from rprime.store.evaluations import conditions, document, is_slice_of, labels_of, options_of
 from rprime.store.packing import form_of, slice_identifier, slice_key, unpack_stack
 from rprime.store.records import Filters, Stack
 from rprime.store.schema import evaluations, shared, slices
@@ -61,7 +60,7 @@ class _Gathered:
     def stack(self) -> Stack:
         """Return all of the rows as one stack."""
         columns = tuple(zip(*self.rows, strict=True))
-        ids, extras = columns[0], tuple(map(expand, columns[_EXTRAS]))
+        ids, extras = columns[0], tuple(document("extras", one) for one in columns[_EXTRAS])
         sealed_by = [slice_identifier(i, self.key) for i in ids] if self.key else ids
         table = unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
         options = tuple(map(self.asked.__getitem__, columns[_OPTIONS]))
@@ -90,7 +89,7 @@ def stacks(
         rows = connection.execute(query.where(*fits).order_by(_of.id))
         for part in rows.partitions():
             for key in {row[_OPTIONS] for row in part} - asked.keys():
-                asked[key] = present(connection.scalar(_CONTENT, {"key": key}))
+                asked[key] = options_of(connection.scalar(_CONTENT, {"key": key}))
             # Consecutive rows often belong to one stack.
             for kind, run in groupby(part, _kind):
                 if kind not in gathered:

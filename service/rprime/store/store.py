@@ -21,6 +21,7 @@ from rprime.store.compression import digest_bytes
 from rprime.store.database import OK, Database, DatabaseOptions, trial
 from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError, StoreUrlError
 from rprime.store.evaluations import EvaluationMissingError
+from rprime.store.import_lines import steps
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay
 from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import ProjectMissingError, Purged, Retention
@@ -268,7 +269,7 @@ class Store:
         `InvalidExportError` at an invalid line; the lines before it may have been added.
         """
         total = Imported()
-        for step in transfer.steps(lines):
+        for step in steps(lines):
             total += self.write(lambda c: transfer.write(c, step))  # noqa: B023 - called at once
         return total
 

@@ -18,6 +18,7 @@ from rprime.store.database import Database
 from rprime.store.errors import translated
 from rprime.store.insertion import EvaluationExistsError, Outcome, Packed, put_all
 from rprime.store.project_sizes import counting
+from rprime.store.schema_version import check_version
 
 if TYPE_CHECKING:
     import asyncio
@@ -189,6 +190,7 @@ class Writer:
         puts = [change.work for change in group if isinstance(change.work, Packed)]
         waited = time.monotonic() - min(change.since for change in group)
         with self._database.writing(waited) as connection, counting(connection):
+            check_version(connection)
             now, quota = self._clock(), self._quota
             stored = iter(put_all(connection, puts, now=now, quota=quota, repeated=repeated))
             return [

@@ -10,7 +10,7 @@ from scipy import special
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.estimates import Estimates
-from rprime.core.items import MOST_DENSE, Items
+from rprime.core.items import MOST_DENSE, Items, table_of
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import select
@@ -247,6 +247,26 @@ def rows_of(table: ConfusionTable, kept: Array) -> ConfusionTable:
         table,
         cells=replace(cells, counts=cells.counts * cells.by_row(factors)),
         unclassified=None if unclassified is None or not unclassified.any() else unclassified,
+    )
+
+
+def with_items(side: Side, places: Array, true: Array) -> Side:
+    """Return a side with some of its items, and these true classes."""
+    known = side.items
+    assert known is not None  # noqa: S101 (the callers have checked)
+    groups, weights = (None if p is None else p[places] for p in (known.groups, known.weights))
+    items = Items(true, known.predicted[places], groups, weights)
+    scores = None
+    if side.scores is not None:
+        scores = Scores(true, side.scores.values[places], groups, weights)
+    slices, k = side.slices, len(side.labels)
+    return replace(
+        side,
+        items=items,
+        table=table_of(items, k),
+        fingerprint=None,
+        scores=scores,
+        slices=None if slices is None or not slices.columns else slices.of_some(places, items, k),
     )
 
 

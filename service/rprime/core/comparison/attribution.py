@@ -22,6 +22,8 @@ MOST_DENSE = 100
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 TOLERANCE = 1e-10
 """Eight nodes reach it at once for usual tables; the adaptive division is for the others."""
+ROUNDED = 1e-12
+"""A difference of this share of the items is rounding."""
 MOST_ROUNDS = 40
 MOST_PANELS = 64
 MOST_NUMBERS = 1 << 22
@@ -52,20 +54,23 @@ class CellChanges:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Attribution:
-    """The change of one index as a sum over cells.
+    """The change of one index as a sum over confusions.
+
+    A confusion contributes what its items would have, had they been predicted correctly instead: of
+    accuracy, its change as a share of all items.
 
     Parameters
     ----------
     key, label
         The index, and the class of a per-class one; None overall.
     true, predicted
-        Shape (n,), class numbers as in `CellChanges`: the cells that contribute most.
+        Shape (n,), class numbers as in `CellChanges`: the confusions that contribute most.
     contributions
         Shape (n,), largest magnitude first.
     rest
-        Sum over all other cells.
+        Sum over all other confusions, and what classes contribute by other numbers of items.
     residual
-        The difference minus the contributions of all cells.
+        The difference minus the sum of all these.
     """
 
     key: str
@@ -102,7 +107,8 @@ class TablePath:
     def between(cls, old: ConfusionTable, new: ConfusionTable) -> "TablePath":
         """Build the path between two single tables over the same classes."""
         sides = [coordinates(table) for table in (old, new)]
-        both = np.sort(np.concatenate([code for code, _ in sides]), kind="stable")
+        right = np.flatnonzero((old.support > 0) | (new.support > 0)) * (old.k + 2)
+        both = np.sort(np.concatenate([right, *(code for code, _ in sides)]), kind="stable")
         codes = both[np.diff(both, prepend=-1) > 0]
         counts = np.zeros((2, codes.size))
         for row, (code, count) in zip(counts, sides, strict=True):
@@ -127,6 +133,23 @@ class TablePath:
     def change(self) -> Array:
         """New minus old counts on the path, shape (c,)."""
         return np.asarray(self.counts[1] - self.start)
+
+    @cached_property
+    def right(self) -> Array:
+        """Whether the cells are correct predictions, shape (c,)."""
+        return np.asarray((self.true == self.predicted) & (self.true < self.k))
+
+    @cached_property
+    def moved(self) -> Array:
+        """New minus old items of errors, and of the classes of the right cells, shape (c,).
+
+        A test set fixes the numbers of items of the classes: an item leaves its right cell for an
+        error, and moves no other cell.
+        """
+        grown = np.bincount(self.true, self.change, self.k + 1)[self.true]
+        # Old counts that are scaled to another total leave rounding.
+        grown = np.where(np.abs(grown) <= ROUNDED * self.totals[1], 0.0, grown)
+        return np.where(self.right, grown, self.change)
 
     def largest_changes(self, labels: tuple[str, ...], limit: int) -> CellChanges:
         """Return the cells that changed most, by their counts or their shares of all items."""
@@ -190,10 +213,11 @@ def attribute(
 
     Notes
     -----
-    Source: Aumann, Shapley 1974; Sundararajan, Taly, Yan 2017 (integrated gradients). A cell
-    contributes its change times the mean gradient on the straight line between the tables, the
-    old one scaled to the total of the new one. The line is divided into panels of
-    Gauss-Legendre nodes; a panel is halved if its integral misses the change of the index.
+    Source: Aumann, Shapley 1974; Sundararajan, Taly, Yan 2017 (integrated gradients). An error
+    contributes its change times the mean gradient, relative to that of the right cell of its row,
+    on the straight line between the tables, the old one scaled to the total of the new one. The
+    line is divided into panels of Gauss-Legendre nodes; a panel is halved if its integral misses
+    the change of the index.
     """
     keys = tuple(dict.fromkeys(key for key, _ in targets))
     options = replace(sides[1].options, indices=keys, cell_weights=None, intervals=False)
@@ -236,7 +260,10 @@ class _Integrand:
         )
 
     def gradients(self, shares: Array) -> Array:
-        """Compute the gradients by the cells at points (p,) of the path, shape (target, p, c)."""
+        """Compute the gradients at points (p,) of the path, shape (target, p, c).
+
+        For an error, relative to the right cell of its row; for a right cell, as it is.
+        """
         values = compute(self.path.at(shares), self.options, select(self.options))
         of_classes = class_gradient(values)
         entries = values.selection.overall
@@ -258,12 +285,15 @@ class _Integrand:
         return result
 
     def _at_cells(self, gradient: Gradient, silent: Array) -> Array:
-        """Gradients (n) at the cells of the path, shape (n, p, c).
+        """Gradients (n) at the cells of the path, those of errors relative, shape (n, p, c).
 
         A spurious prediction counts as a prediction only: not at all for the `silent` indices (n,).
         """
         spurious = self.path.true == self.path.k
-        result = gradient.at(np.where(spurious, 0, self.path.true), self.path.predicted)
+        true = np.where(spurious, 0, self.path.true)
+        result = gradient.at(true, self.path.predicted)
+        errors = ~self.path.right
+        result[..., errors] -= gradient.at(true[errors], true[errors])
         if spurious.any():
             column = gradient.factors[2][..., self.path.predicted[spurious]]
             result[..., spurious] = np.where(silent[:, None, None], 0.0, column)
@@ -273,7 +303,8 @@ class _Integrand:
         """Return the cells (c,) that contribute most to the change of one target."""
         key, label = self.targets[which]
         known = bool(np.isfinite(parts).all() and np.isfinite(change))
-        order = _largest(parts, self.options.top_confusions if known else 0)
+        errors = np.where(self.path.right, 0.0, parts)
+        order = _largest(errors, self.options.top_confusions if known else 0)
         total = np.add.reduce(parts)
         return Attribution(
             key=key,
@@ -328,7 +359,7 @@ def _on_panels(integrand: _Integrand, panels: Array) -> Array:
         gradients = integrand.gradients(shares.ravel()).reshape(targets, *shares.shape, -1)
         weights = (high - low) / 2 * WEIGHTS
         result[:, start : start + size] = np.einsum("pn,tpnc->tpc", weights, gradients)
-    return result * path.change
+    return result * path.moved
 
 
 def _largest(values: Array, limit: int) -> Array:

@@ -1,17 +1,14 @@
 """Two test sets that share most of their items, and how two test sets differ."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side, comparability, shares_class
-from rprime.core.items import Items, table_of
+from rprime.core.comparison.missing_items import MissingCounts, MissingItems
 from rprime.core.quantities import plural
-from rprime.core.scores.scores import Scores
-
-LEAST_SHARED = 0.9
-"""Share of the items of each side that both must have, of the same class, to be paired."""
+from rprime.core.slices.slices import SliceName
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +18,11 @@ class CommonItems:
     Parameters
     ----------
     shared
-        Items of both: these are compared.
+        Items of both: those of the same true class are compared.
     added, removed
         Items that only the candidate has, and only the baseline.
     relabelled
-        Shared items with another true class: the candidate's counts for both.
+        Shared items with another true class.
     """
 
     shared: int
@@ -33,40 +30,73 @@ class CommonItems:
     removed: int
     relabelled: int
 
-
-def count_common(candidate: Side, baseline: Side) -> tuple[CommonItems | None, tuple[Array, ...]]:
-    """Count the items that two sides over one list of classes share by ids; None without ids.
-
-    Add the positions of these items on both sides.
-    """
-    ours, theirs = candidate.items, baseline.items
-    if ours is None or theirs is None or ours.ids is None or theirs.ids is None:
-        return None, ()
-    _, here, there = np.intersect1d(ours.ids, theirs.ids, assume_unique=True, return_indices=True)
-    common = CommonItems(
-        shared=len(here),
-        added=len(ours.true) - len(here),
-        removed=len(theirs.true) - len(there),
-        relabelled=int(np.count_nonzero(ours.true[here] != theirs.true[there])),
-    )
-    return common, (here, there)
+    @classmethod
+    def of(cls, missing: MissingItems) -> "CommonItems":
+        """Count the items of two sides."""
+        counts = missing.counts
+        return cls(
+            shared=counts.items - counts.removed,
+            added=missing.added.size,
+            removed=counts.removed,
+            relabelled=counts.relabelled,
+        )
 
 
-def enough(common: CommonItems) -> bool:
-    """Whether two sides share so many items of the same class that these are compared, paired."""
-    largest = common.shared + max(common.added, common.removed)
-    kept = common.shared - common.relabelled
-    return kept > 0 and kept >= LEAST_SHARED * largest
-
-
-def items_differ(common: CommonItems) -> str:
+def items_differ(missing: MissingItems) -> str:
     """Say which items are compared, and which numbers of a report are of other ones."""
-    return (
-        f"{common.shared:,} items are compared, by their ids: {common.removed:,} others of the "
-        f"baseline are missing, {common.added:,} are new, and {common.relabelled:,} have another "
-        "true class, where that of the candidate counts. Values are of all items of the "
-        "candidate; baselines and changes are of the compared ones."
+    every = missing.unaccepted or missing
+    counts, of = every.counts, f"of the {every.counts.items:,} of the baseline"
+    numbers = {
+        f"the candidate lacks {counts.removed:,}": counts.removed,
+        f"{plural(counts.relabelled, 'item', 'have')} another true class": counts.relabelled,
+        f"{plural(missing.added.size, 'item', 'are')} new": missing.added.size,
+    }
+    differ = "; ".join(text for text, number in numbers.items() if number)
+    return " ".join(
+        (
+            f"{missing.present.size:,} items are compared, by their ids, {of}: {differ}.",
+            *_lacking([(f"class `{name}`", one) for name, one in every.classes.items()]),
+            *_lacking([(f"slice {shown(name)}", one) for name, one in every.slices]),
+            *_only_new(missing),
+            *([RELABELLED_ADVICE] if counts.relabelled and missing is every else []),
+            VALUES_OF_ALL,
+        )
     )
+
+
+RELABELLED_ADVICE = (
+    "Evaluate the predictions of the baseline again on the new true classes "
+    "(`rprime evaluate BASELINE.csv`, with the new `y_true`), and compare with that."
+)
+VALUES_OF_ALL = (
+    "Values are of all items of the candidate; baselines and changes are of the compared ones."
+)
+MOST_NAMED = 5
+"""Classes or slices that a sentence names."""
+
+
+def _lacking(parts: list[tuple[str, MissingCounts]]) -> Iterator[str]:
+    """Name the classes or slices that lack items, the largest share first, and of how many."""
+    parts = sorted(parts, key=lambda part: -part[1].missing / part[1].items)
+    named = [f"{name} {one.missing:,} of {one.items:,}" for name, one in parts[:MOST_NAMED]]
+    more = len(parts) - MOST_NAMED
+    if named:
+        yield f"Not compared: {', '.join(named)}{f', and of {more:,} more' if more > 0 else ''}."
+
+
+def shown(name: SliceName) -> str:
+    """Return a slice as text."""
+    return ", ".join(f"{column}={value}" for column, value in name.items())
+
+
+def _only_new(missing: MissingItems) -> Iterator[str]:
+    """Name the classes of which only the candidate has items."""
+    labels, support = missing.baseline.labels, missing.baseline.table.support
+    names = [name for name in missing.new_classes if not support[labels.index(name)]]
+    named = ", ".join(f"`{name}`" for name in names[:MOST_NAMED])
+    more = len(names) - MOST_NAMED
+    if names:
+        yield f"Only the candidate has items of {named}{f' and {more:,} more' if more > 0 else ''}."
 
 
 def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> str:
@@ -87,7 +117,7 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
         others = f", {common.relabelled:,} with another true class" if common.relabelled else ""
         parts.append(
             f"they share {common.shared:,} items by their ids{others}, and a paired comparison "
-            f"needs 90 % of either{' with the same one' if others else ''}"
+            f"needs 90 % of the baseline's{' with the same one' if others else ''}"
         )
     elif comparability(candidate, baseline) == "unknown":  # only the shares of the classes differ
         advice = (
@@ -148,23 +178,3 @@ def supports_differ(candidate: Side, baseline: Side) -> str | None:
             "may be transposed. See `axis`."
         )
     return said
-
-
-def with_items(side: Side, places: Array, true: Array) -> Side:
-    """Return a side with some of its items, and these true classes."""
-    known = side.items
-    assert known is not None  # noqa: S101 (the callers have checked)
-    groups, weights = (None if p is None else p[places] for p in (known.groups, known.weights))
-    items = Items(true, known.predicted[places], groups, weights)
-    scores = None
-    if side.scores is not None:
-        scores = Scores(true, side.scores.values[places], groups, weights)
-    slices, k = side.slices, len(side.labels)
-    return replace(
-        side,
-        items=items,
-        table=table_of(items, k),
-        fingerprint=None,
-        scores=scores,
-        slices=None if slices is None or not slices.columns else slices.of_some(places, items, k),
-    )

@@ -28,16 +28,14 @@ from rprime.core.comparison.attribution import (
 )
 from rprime.core.comparison.common_items import (
     CommonItems,
-    count_common,
-    enough,
     items_differ,
     sets_differ,
     supports_differ,
-    with_items,
 )
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift, flips, shift
+from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.comparison.paired_strata import PairedStrata
 from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions
 from rprime.core.estimates import Estimates
@@ -75,6 +73,9 @@ class Comparison:
         Reasons why conclusions are weaker than they look.
     common_items
         How many items the sides share, if only these are compared; else None.
+    missing
+        The items of the baseline as the candidate has them; None without ids on both sides, where
+        nothing is known of single items, unless these are the same and may have other slices.
     sets_differ
         One sentence about how the test sets differ, if they are not comparable; else None.
     """
@@ -94,6 +95,7 @@ class Comparison:
     aligned: AlignedValues
     common_items: CommonItems | None = None
     sets_differ: str | None = None
+    missing: MissingItems | None = None
 
     @property
     def overall(self) -> Difference:
@@ -125,6 +127,8 @@ def compare(
     options: Options,
     *,
     attributed: tuple[Target, ...] | None = None,
+    accept_removed: bool = False,
+    accept_relabelled: bool = False,
 ) -> Comparison:
     """Compare a candidate with a baseline.
 
@@ -138,6 +142,9 @@ def compare(
     attributed
         Indices to attribute to cells, each with a class or None; None for the headline indices
         among those that the options select.
+    accept_removed, accept_relabelled
+        Whether items that the candidate lacks are no reason not to compare, and whether relabelled
+        items are compared, with their new true class on both sides.
 
     Raises
     ------
@@ -154,14 +161,14 @@ def compare(
     relation = comparability(ours, theirs)
     if relation == "unknown" and options.population is None and shares_differ(ours, theirs):
         relation = "different"
-    common, places = count_common(ours, theirs) if relation == "different" else (None, ())
-    said = None
-    if common is not None and enough(common) and ours.items is not None:
-        relation, said = "common_items", items_differ(common)
-        true = ours.items.true[places[0]]
-        ours, theirs = (
-            with_items(side, own, true) for side, own in zip((ours, theirs), places, strict=True)
-        )
+    missing, common, said = _match(ours, theirs, relation), None, None
+    if missing is not None:
+        common = CommonItems.of(missing)
+        missing = missing.accepting(removed=accept_removed, relabelled=accept_relabelled)
+        if missing.comparable:
+            ours, theirs = missing.common()
+            if relation == "different":
+                relation, said = "common_items", items_differ(missing)
     values = _align_values(aligned, ours, theirs, options, relation)
     if relation == "different":
         said = sets_differ(ours, theirs, common)
@@ -185,7 +192,19 @@ def compare(
         aligned=values,
         common_items=common if relation == "common_items" else None,
         sets_differ=said if relation == "different" else None,
+        missing=missing,
     )
+
+
+def _match(ours: Side, theirs: Side, relation: Comparability) -> MissingItems | None:
+    """Match the items of both sides, where not all of them are the same in the same slices."""
+    if relation == "different":
+        return MissingItems.of(ours, theirs)
+    new, old = ({} if s.slices is None else s.slices.columns for s in (ours, theirs))
+    shared = new.keys() & old.keys()
+    if relation == "same_items" and any(new[n].codes is not old[n].codes for n in shared):
+        return MissingItems.of_same(ours, theirs)
+    return None
 
 
 def _align_values(

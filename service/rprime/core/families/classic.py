@@ -51,6 +51,18 @@ def detection_rate(row: type[CountRow]) -> RatioRows:
     return row.tp, row.total
 
 
+@per_class(
+    symbol="share of errors",
+    tex=r"\frac{m_i - a_i}{\sum_j (m_j - a_j)}",
+    source="the weights of the recalls in accuracy, Zhang, Su, Dou 2021, eq. 1",
+    best=None,
+    undefined=("no_samples", "no_errors"),
+)
+def share_of_errors(c: Counts) -> Array:
+    """Share of all errors that are items of the class: what it takes from accuracy."""
+    return c.fn / np.add.reduce(c.fn, axis=-1)[..., None]
+
+
 ONE_VS_REST = {"source": "Labatut, Cherifi 2011, section 7.1", "interval": "score"}
 
 

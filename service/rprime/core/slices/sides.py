@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.alignment import Side
-from rprime.core.comparison.common_items import with_items
+from rprime.core.comparison.alignment import Side, with_items
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.options import Options
 from rprime.core.slices.slices import Slice

@@ -1,1 +1,5 @@
-"""The steps by which the tables of a store came to be, in the order of their numbers."""
+"""The migrations, which import nothing that changes with the code of today."""
+
+
+class DamagedRowError(Exception):
+    """A row that its migration cannot read."""

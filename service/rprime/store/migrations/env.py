@@ -2,13 +2,9 @@
 
 from alembic import context
 
-from rprime.store.schema import metadata
-from rprime.store.schema_version import VERSION_TABLE
-
 context.configure(
     connection=context.config.attributes["connection"],
-    target_metadata=metadata,
-    version_table=VERSION_TABLE,
+    version_table=context.config.attributes["version_table"],
     transactional_ddl=True,
 )
 context.run_migrations()

@@ -1,62 +1,63 @@
-"""Add checksums and sizes, and rewrite what 0.1.0 stored in today's forms.
+"""Add checksums and sizes to what 0.1.0 stored; its documents stay as they are, as version 1."""
 
-The tables are those of `rprime.store.schema` as long as this is the last migration. The next one
-writes them out here.
-"""
-
+import hashlib
+import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 import orjson
 import sqlalchemy as sa
+import zstandard
 from alembic import op
 
-from rprime.core.gates.results import Result, gate_sentence
-from rprime.store import schema
-from rprime.store.compression import content_key, inflate, sealed, squeeze
-from rprime.store.dialects import Row
-from rprime.store.errors import decoding
-from rprime.store.evaluations import checked_row
+from rprime.store.migrations import DamagedRowError, schema_2
 
 revision = "2"
 down_revision = "1"
 
-_COPIED = (schema.items, schema.aliases, schema.looks, schema.projects)
-_TABLES = (schema.shared, schema.evaluations, schema.replays, *_COPIED)
+_COPIED = (schema_2.items, schema_2.aliases, schema_2.looks, schema_2.projects)
+_TABLES = (schema_2.shared, schema_2.evaluations, schema_2.replays, *_COPIED)
 _ADDED = {"bytes", "checksum", "keeps_slices"}
+_CHECKED = (
+    *("id", "project", "model", "version", "branch", "commit", "test_set", "verdict", "tags"),
+    *("fingerprint", "waived", "keeps_items"),
+    *("engine_version", "input_digest", "labels", "options", "bytes"),
+)
+_DOCUMENTS = ("gate", "comparison", "extras", "source")
 _ROWS = 500
 _FRAME = b"\x28\xb5\x2f\xfd"
-JUDGED_VERDICTS = ("pass", "fail", "inconclusive", "waived")
-_POLICIES = {"pass": "all_must_pass", "not_fail": "proven_only"}
-Json = dict[str, Any]
+_WORTHWHILE = 64
+Row = Mapping[Any, Any]
 
 
-@decoding()
 def upgrade() -> None:
-    """Copy every row; `StoreDamagedError` if one cannot be read, and all stays as it was."""
+    """Copy every row; `DamagedRowError` if one cannot be read, and all stays as it was."""
     connection = op.get_bind()
     for one in reversed(_TABLES):
         # Not renamed: indexes and constraints would keep the names that the new ones have.
         op.execute(f"CREATE TABLE v1_{one.name} AS SELECT * FROM {one.name}")  # noqa: S608 (ours)
-    for one in reversed(schema.metadata.sorted_tables):
+    for one in reversed(schema_2.metadata.sorted_tables):
         one.drop(connection, checkfirst=True)
-    schema.metadata.create_all(connection)
-    shared = _rows(connection, _old(schema.shared))
+    schema_2.metadata.create_all(connection)
+    shared = _rows(connection, _old(schema_2.shared))
     contents = {row["key"]: _content(row["content"]) for row in shared}
-    _fill(connection, schema.shared, {row["key"]: row for row in contents.values()}.values())
+    distinct = {row["key"]: row for row in contents.values()}
+    _fill(connection, schema_2.shared, distinct.values())
     sizes: Counter[str] = Counter()
-    _fill(connection, schema.evaluations, _evaluations(connection, contents, sizes))
-    _fill(connection, schema.project_sizes, ({"project": p, "bytes": n} for p, n in sizes.items()))
-    answers = _rows(connection, _old(schema.replays))
-    _fill(connection, schema.replays, ({**row, "body": _squeezed(row["body"])} for row in answers))
+    _fill(connection, schema_2.evaluations, _evaluations(connection, contents, sizes))
+    counted = ({"project": p, "bytes": n} for p, n in sizes.items())
+    _fill(connection, schema_2.project_sizes, counted)
+    answers = _rows(connection, _old(schema_2.replays))
+    bodies = ({**row, "body": _squeezed(_plain(row["body"]))} for row in answers)
+    _fill(connection, schema_2.replays, bodies)
     for one in _COPIED:
         _fill(connection, one, map(dict, _rows(connection, _old(one))))
     # 0.1.0 did not keep the changes before the last one.
-    old, first = _old(schema.aliases).c, sa.literal(1).label("number")
+    old, first = _old(schema_2.aliases).c, sa.literal(1).label("number")
     last = sa.select(old.project, old.name, old.evaluation, old.updated.label("changed"), first)
-    _fill(connection, schema.alias_changes, map(dict, _rows(connection, last)))
+    _fill(connection, schema_2.alias_changes, map(dict, _rows(connection, last)))
     for one in _TABLES:
         op.drop_table(f"v1_{one.name}")
 
@@ -83,78 +84,68 @@ def _fill(connection: sa.Connection, target: sa.Table, rows: Iterable[Row]) -> N
 def _evaluations(
     connection: sa.Connection, contents: dict[bytes, Row], sizes: Counter[str]
 ) -> Iterator[Row]:
-    old, kept = _old(schema.evaluations), _old(schema.items)
+    old, kept = _old(schema_2.evaluations), _old(schema_2.items)
     joined = old.outerjoin(kept, kept.c.evaluation == old.c.id)
     query = sa.select(old, kept.c.content.label("kept")).select_from(joined)
     for found in _rows(connection, query):
         row = dict(found)
-        kept_items = {"content": row.pop("kept")}
+        items = row.pop("kept")
         labels, options = contents[row["labels"]], contents[row["options"]]
         row |= {
             "labels": labels["key"],
             "options": options["key"],
-            "cells": sealed(row["cells"], row["id"]),
-            "gate": _converted(row["gate"], _gate),
-            "comparison": _converted(row["comparison"], _comparison),
-            **{name: _squeezed(row[name]) for name in ("source", "extras")},
+            "cells": _sealed(row["cells"], row["id"]),
+            **{name: _document(name, row[name]) for name in _DOCUMENTS},
         }
-        row = checked_row(row, labels, options, kept_items)
+        parts = [*row.values(), labels["content"], options["content"], items]
+        row["bytes"] = sum(len(part) for part in parts if isinstance(part, str | bytes))
+        covered = tuple(row[name] for name in _CHECKED)
+        row["checksum"] = zlib.crc32(orjson.dumps(covered, default=bytes.hex))
         sizes[row["project"]] += row["bytes"]
         yield row
 
 
 def _plain(stored: bytes) -> bytes:
-    return inflate(stored) if stored.startswith(_FRAME) else stored
+    if not stored.startswith(_FRAME):
+        return stored
+    try:
+        return zstandard.ZstdDecompressor().decompress(stored)
+    except zstandard.ZstdError as exc:
+        raise DamagedRowError(str(exc)) from exc
 
 
-def _squeezed(stored: bytes | None) -> bytes | None:
-    return None if stored is None else squeeze(_plain(stored))
-
-
-def _converted(stored: bytes | None, convert: Callable[[Json], Json]) -> bytes | None:
-    if stored is None or (document := orjson.loads(_plain(stored))) is None:
-        return _squeezed(stored)
-    return squeeze(orjson.dumps(convert(document)))
+def _document(name: str, stored: bytes | None) -> bytes | None:
+    if stored is None:
+        return None
+    text = _plain(stored)
+    _parsed(text)
+    return _squeezed(text if name == "source" else b'{"version":1,"%s":%s}' % (name.encode(), text))
 
 
 def _content(stored: bytes) -> Row:
-    """Convert class names, which stay, or options with a gate."""
+    """Return the row of class names, which are a list, or of options."""
     text = _plain(stored)
-    document = orjson.loads(text)
-    if isinstance(document, dict) and "gates" in document:
-        _asked(document["gates"])
-        text = orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-    return {"key": content_key(text), "content": squeeze(text)}
+    if isinstance(_parsed(text), dict):
+        text = b'{"version":1,"options":%s}' % text
+    key = hashlib.blake2b(text, digest_size=16).digest()
+    return {"key": key, "content": _squeezed(text)}
 
 
-def _asked(gates: Json) -> None:
-    if gates.get("looks") == "spend":
-        # The first look had the level 6 alpha / pi^2; no smaller budget has one as low.
-        gates["looks"] = {"budget": 2}
-    for rule in gates["rules"]:
-        if rule.get("policy") is not None:
-            rule["policy"] = _POLICIES[rule["policy"]]
+def _parsed(text: bytes) -> object:
+    """Parse JSON of 0.1.0, which had no checksums."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as exc:
+        raise DamagedRowError(str(exc)) from exc
 
 
-def _gate(gate: Json) -> Json:
-    results = [_result(one, gate["alpha"]) for one in gate["results"]]
-    deciding = [r for r in results if gate["verdict"] != "fail" or r["effect"] == "fail"]
-    judged = any(one["verdict"] in JUDGED_VERDICTS for one in deciding)
-    members = [{"class_" if k == "class" else k: v for k, v in one.items()} for one in results]
-    message = gate_sentence(
-        gate["verdict"], [Result(**one) for one in members], judged=judged, differences={}
-    )
-    return gate | {"results": results, "judged": judged, "message": message, "budget": None}
+def _squeezed(text: bytes) -> bytes:
+    plain = b"\x00" + _sealed(text)
+    if len(text) < _WORTHWHILE:
+        return plain
+    frame = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(text)
+    return min(frame, plain, key=len)
 
 
-def _result(result: Json, alpha: float) -> Json:
-    low, high = result.pop("interval") or (None, None)
-    against = "baseline" if result["kind"] in {"max_drop", "max_gain"} else None
-    level = None if low is None and high is None else 1 - alpha
-    added: Json = {"slice": None, "confusion": None, "suspect": False, "against": against}
-    return result | added | {"lower_limit": low, "upper_limit": high, "level": level}
-
-
-def _comparison(comparison: Json) -> Json:
-    comparison["classes"]["without_items"] = []
-    return comparison | {"items": None}
+def _sealed(data: bytes, identifier: str = "") -> bytes:
+    return data + zlib.crc32(data, zlib.crc32(identifier.encode())).to_bytes(4, "little")

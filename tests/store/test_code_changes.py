@@ -1,0 +1,161 @@
+"""What CONTRIBUTING describes, done to a copy of the code: stores of before must stay readable."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rprime
+from rprime.store.schema_version import SCHEMA_VERSION
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS = ROOT / "tests/store/schemas"
+FILES = ("schema_1", "schema_2", "schema_1_full", "schema_2_full")
+MIGRATION = f'''"""Add a column."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{SCHEMA_VERSION + 1}"
+down_revision = "{SCHEMA_VERSION}"
+
+
+def upgrade() -> None:
+    op.add_column("evaluations", sa.Column("runner", sa.Text))
+'''
+READ = """
+import json, sys
+from rprime.history.stored_report import stored_report
+from rprime.report.formats import FORMATS
+from rprime.store import Filters, open_store
+
+found = {}
+store = open_store(sys.argv[1])
+for project in [project.name for project in store.projects()]:
+    for item in store.page(project, limit=200).items:
+        report = stored_report(store.get(item.id), store, 10)
+        document = json.loads(report.report())
+        for entry in FORMATS if sys.argv[2] == "render" else ():
+            entry.render(report.subject)
+        found[item.id] = document.get("gate")
+    list(store.tables(project, Filters()))
+assert len(list(store.export())) > len(found)
+store.close()
+print()
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def code(tmp_path: Path) -> Path:
+    """Return a copy of the package, to be changed."""
+    copy = tmp_path / "code" / "rprime"
+    shutil.copytree(Path(rprime.__file__).parent, copy, ignore=shutil.ignore_patterns("*.pyc"))
+    return copy
+
+
+def change(path: Path, pattern: str, text: str) -> None:
+    """Change the one place of a file that a pattern finds."""
+    changed, places = re.subn(pattern, text, path.read_text("utf-8"), flags=re.MULTILINE)
+    assert places == 1, (path, pattern, places)
+    path.write_text(changed, "utf-8")
+
+
+def run(code: Path, script: str, *arguments: str) -> str:
+    """Run a script by the changed code."""
+    command = [sys.executable, "-c", script, *arguments]
+    path = os.pathsep.join((str(code.parent), str(ROOT)))
+    variables = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        command, env=variables, cwd=code.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
+
+
+def copied(tmp_path: Path, name: str) -> str:
+    """Return the URL of a copy of an old store."""
+    path = tmp_path / f"{name}.db"
+    shutil.copy(SCHEMAS / f"{name}.db", path)
+    return f"sqlite:///{path}"
+
+
+def read(code: Path, url: str) -> dict[str, Any]:
+    """Read every evaluation; return the gates. The gate of `schema_2` is none of a service."""
+    how = "" if url.endswith("schema_2.db") else "render"
+    found: dict[str, Any] = json.loads(run(code, READ, url, how))
+    return found
+
+
+def test_a_new_column_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
+    version = rf"^SCHEMA_VERSION = {SCHEMA_VERSION}$"
+    change(code / "store/schema_version.py", version, f"SCHEMA_VERSION = {SCHEMA_VERSION + 1}")
+    change(code / "store/records.py", r"^    verdict: .*$", r"\g<0>\n    runner: str | None = None")
+    number = SCHEMA_VERSION + 1
+    (code / f"store/migrations/versions/v{number}_runner.py").write_text(MIGRATION, "utf-8")
+    for name in FILES:
+        url = copied(tmp_path, name)
+        found = read(code, url)
+        assert found
+        # Now that it is migrated, the column is written, found and protected.
+        assert run(code, WRITE, url) == "noticed"
+
+
+WRITE = """
+import sys
+from sqlalchemy import text
+from rprime.store import Filters, open_store
+from rprime.store.errors import StoreDamagedError
+from tests.store import samples
+
+store = open_store(sys.argv[1])
+given = samples.evaluation(77, project="runs", runner="gpu-7")
+samples.put(store, given).result()
+samples.put(store, samples.evaluation(78, project="runs")).result()
+assert store.get(given.id).runner == "gpu-7"
+[item] = store.page("runs", Filters(runner="gpu-7")).items
+assert item.runner == "gpu-7"
+lines = list(store.export("runs"))
+assert b'"runner":"gpu-7"' in lines[1]
+store.write(lambda c: c.execute(text("UPDATE evaluations SET runner = 'gpu-8'")))
+try:
+    store.get(given.id)
+except StoreDamagedError:
+    store.close()
+    print("noticed")
+"""
+
+
+def test_a_new_member_of_a_result_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
+    member = r"\g<0>\n    margin: float | None"
+    change(code / "core/gates/results.py", r"^    min_detectable_drop: float \| None$", member)
+    change(
+        code / "core/gates/gate.py", r'^( +)"n": tests.items,$', r'\g<0>\n\1"margin": tests.items,'
+    )
+    described = r'    margin: float | None = Field(description="The margin.")\n\g<0>'
+    change(
+        code / "schemas/gate.py",
+        r'^    reason: str \| None = Field\(description="Why it',
+        described,
+    )
+    for name in FILES:
+        found = read(code, copied(tmp_path, name))
+        results = [result for gate in found.values() if gate for result in gate.get("results", ())]
+        assert results or name == "schema_2"
+    assert json.loads(run(code, JUDGE))["margin"] == 93
+
+
+JUDGE = """
+import json
+import rprime
+
+gates = {"rules": [{"index": "accuracy", "min_value": 0.5}]}
+report = rprime.evaluate(confusion_matrix=[[50, 1], [2, 40]], gates=gates)
+print(json.dumps({"margin": report.gate.results[0].margin}))
+"""
