@@ -769,16 +769,36 @@ def test_a_class_on_one_side_only_is_not_comparable() -> None:
     baseline = tabled([[950, 50], [5, 95]])
     renamed = replace(baseline, labels=("0", "new"))
     result = judged(drop(), renamed, baseline)
-    assert [(r.class_, r.verdict) for r in result.results] == [("0", "pass")]
+    assert [(r.class_, r.verdict, r.reason) for r in result.results] == [
+        ("0", "pass", "within_limit"),
+        ("new", "no_baseline", "class_missing_in_baseline"),
+        ("1", "not_comparable", "class_lost"),
+    ]
+    assert result.results[1].message == (
+        "recall of class `new` was not compared: the baseline has no such class."
+    )
     named = judged(drop(classes=("0", "new", "1")), renamed, baseline)
     assert [(r.class_, r.verdict, r.reason) for r in named.results] == [
         ("0", "pass", "within_limit"),
-        ("new", "not_comparable", "class_missing_in_baseline"),
-        ("1", "not_comparable", "class_missing"),
+        ("new", "no_baseline", "class_missing_in_baseline"),
+        ("1", "not_comparable", "class_lost"),
     ]
     assert (named.verdict, named.judged) == ("fail", False)
     lenient = Gate(rules=(drop(classes=("0", "new")),), effects={"not_comparable": "warn"})
     assert judged(lenient, renamed, baseline).verdict == "inconclusive"
+
+
+def test_a_lost_class_of_few_items_is_undecided() -> None:
+    baseline = tabled(np.diag([500.0, 500, 9]))
+    candidate = replace(tabled(np.diag([500.0, 500])), labels=("0", "1"))
+    result = judged(drop(0.1), candidate, baseline)
+    assert [(r.class_, r.verdict, r.reason) for r in result.results[:3]] == [
+        ("0", "pass", "within_limit"),
+        ("1", "pass", "within_limit"),
+        ("2", "undecided", "class_lost"),
+    ]
+    assert result.undecided == 1
+    assert "the candidate has none of its few items" in result.results[2].message
 
 
 @pytest.mark.parametrize("rule", [drop(classes=("x",)), floor(0.5, index="recall", classes=("x",))])

@@ -88,7 +88,7 @@ def at_margin(slices: int, items: int, draws: int, worse: int = 1) -> tuple[int,
     known = drawn.compared(options, LABELS, None).candidate.estimates
     entry = select(options).overall[0]
     limits = GapLimits.of_stack(Estimate(known, entry), list(range(slices)), 0)
-    low, high = limits.limits(GAPS.level)
+    low, high = limits.limits(GAPS.pass_level())
     covered = np.array([(low <= GAP).sum(), (high >= GAP).sum()])
     passed, failed = (
         share(counted, code) for code in (GateVerdictCode.passed, GateVerdictCode.fail)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, TypedDict
 
 from rprime.application.population import check_baseline
 from rprime.core.comparison.alignment import Side, estimate_together
@@ -27,6 +27,13 @@ from rprime.schemas.provenance import TestSet
 
 MOST_COMPARED = 10_000
 """Classes of either side of a comparison, which names the differences of all of them."""
+
+
+class Accepted(TypedDict):
+    """Which missing items count as accepted, as `compare` takes it."""
+
+    accept_removed: bool
+    accept_relabelled: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -148,12 +155,21 @@ class Assessment:
             estimate_together((self.candidate, self.baseline_side.side), self.options)
         return self.candidate.estimates(self.options)
 
+    @property
+    def accepted(self) -> Accepted:
+        """Which missing items the gate accepts."""
+        gate = self.gate
+        removed = gate is not None and gate.accept_removed
+        return Accepted(
+            accept_removed=removed, accept_relabelled=gate is not None and gate.accept_relabelled
+        )
+
     @cached_property
     def comparison(self) -> Comparison | None:
         """The comparison with the baseline, where there is one."""
         if self.baseline_side is None:
             return None
-        return compare(self.candidate, self.baseline_side.side, self.compared)
+        return compare(self.candidate, self.baseline_side.side, self.compared, **self.accepted)
 
     @cached_property
     def anchor(self) -> Comparison | None:
@@ -162,7 +178,8 @@ class Assessment:
             return None
         # Without a rule about an index, the difference is that of the accuracy.
         options = replace(self.options, indices=self.gate.indices or ("accuracy",))
-        return compare(self.candidate, self.anchor_side.side, options, attributed=())
+        side = self.anchor_side.side
+        return compare(self.candidate, side, options, attributed=(), **self.accepted)
 
     @cached_property
     def verdict(self) -> GateResult | None:

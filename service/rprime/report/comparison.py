@@ -174,7 +174,7 @@ def attribution_document(attribution: Attribution) -> Json:
 MEMBERS = tuple(field.name.removesuffix("_") for field in fields(Result))
 _values_of = attrgetter(*(field.name for field in fields(Result)))
 _GATE = ("verdict", "judged", "undecided", "message", "alpha", "look", "max_looks")
-_OF_AVERAGES = {"average_of", "columns"}
+_OF_AVERAGES = {"average_of", "columns", "missing_items"}
 
 
 def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:

@@ -233,6 +233,14 @@ class Gates(Request):
         description="Look j passes at `alpha` / (j (j + 1)), so that any number of looks together "
         "have the level `alpha`. Not with `max_looks`.",
     )
+    accept_removed: bool = Field(
+        default=False,
+        description="With `item_id`: items of a baseline that the candidate lacks do not count, "
+        "not as wrong either.",
+    )
+    accept_relabelled: bool = Field(
+        default=False, description="With `item_id`: both sides are judged on the new true classes."
+    )
     anchor: StoredBaseline | None = optional(
         "A second, pinned baseline: rules about differences hold against it, too."
     )
@@ -250,6 +258,8 @@ class Gates(Request):
             spend=self.spend,
             waivers=tuple(waiver.core() for waiver in self.waivers),
             anchor_requested=self.anchor is not None,
+            accept_removed=self.accept_removed,
+            accept_relabelled=self.accept_relabelled,
         )
 
 
@@ -265,6 +275,9 @@ class Result(Answer):
     slice: dict[str, str] | None = optional("Column and value of the slice; null for all items.")
     confusion: tuple[str, str] | None = Field(
         description="The true and the predicted class of a cell; null for an index."
+    )
+    missing_items: int | None = optional(
+        "The number of items of the baseline behind it that are missing; absent if none is."
     )
     average_of: int | None = optional(
         "The number of classes or slices whose mean it is; absent for a single result."

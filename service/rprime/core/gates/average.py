@@ -27,6 +27,12 @@ Averaged = Callable[["Part", tuple[int, ...]], AlignedValues]
 """Computes the mean over the classes of a part, without some of the classes."""
 
 
+Mean = tuple[Difference, FloatArray]
+"""The mean of a part with its guard, shape (..., 1) each."""
+WorstMean = Callable[["Part", tuple[int, ...]], Mean | None]
+"""Returns the mean of a part, without some classes, where missing items count as wrong."""
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
     """The results of a rule on all items, or on one slice, that take part in an average.
@@ -140,6 +146,7 @@ def average_evidence(
     averaged: Averaged,
     columns: tuple[str, ...] = (),
     pairing: Pairing | None = None,
+    worst: WorstMean | None = None,
 ) -> RuleEvidence | None:
     """Return the evidence on the average of a rule; None where fewer than two results are judged.
 
@@ -151,6 +158,8 @@ def average_evidence(
         Computes the mean over the classes of a part.
     columns
         Those of the slices.
+    worst
+        Returns the mean of a part with missing items counted as wrong.
     """
     effects = np.concatenate([part.effects for part in parts]) if parts else np.zeros(0)
     if effects.size < 2:
@@ -165,13 +174,17 @@ def average_evidence(
     inside = [
         (part, own) for part, own in zip(parts, np.split(chosen, ends), strict=True) if own.any()
     ]
-    means = [_mean_of_part(rule, part, own, averaged) for part, own in inside]
+    kept = [(part, _left_out(part, own)) for part, own in inside]
+    means = [_mean_of_part(rule, part, few, averaged) for part, few in kept]
+    weights = np.array([own.sum() for _, own in inside]) / max(count, 1)
     statistic: Any = Difference.unknown((*first.fixed.shape[:-1], 1))
-    if len(means) == 1 and not columns:
-        statistic = means[0][0]
-    elif means:
-        weights = np.array([own.sum() for _, own in inside]) / count
-        statistic = AverageOfSlices.of(means, weights)
+    if means:
+        statistic = _combined(means, weights, sliced=bool(columns))
+    cases = [None if worst is None else worst(part, few) for part, few in kept]
+    pieces: tuple[tuple[Any, Any], ...] = ()
+    if any(case is not None for case in cases):
+        worse = [case or mean for case, mean in zip(cases, means, strict=True)]
+        pieces = ((np.zeros(1, np.intp), _combined(worse, weights, sliced=bool(columns))),)
     tested = np.isfinite(statistic.value) & np.isfinite(statistic.standard_error)
     fixed = np.where(tested, VerdictCode.by_test, VerdictCode.undecided).astype(np.uint8)
     reason = "" if tested.any() else "no_interval" if means else TOO_SMALL
@@ -187,20 +200,31 @@ def average_evidence(
         methods=(method if tested.any() else None,),
         pairing=pairing,
         average=average,
+        worst=pieces,
     )
 
 
-def _mean_of_part(
-    rule: Rule, part: Part, inside: NDArray[np.bool_], averaged: Averaged
-) -> tuple[Difference, FloatArray]:
-    """Return the mean of the results of a part that are inside, with its guard, (..., 1) each."""
+def _combined(means: Sequence[Mean], weights: FloatArray, *, sliced: bool) -> Any:  # noqa: ANN401 (a statistic)
+    """Return the mean of one part, or the weighted one of slices."""
+    return AverageOfSlices.of(means, weights) if sliced else means[0][0]
+
+
+def _left_out(part: Part, inside: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the positions of the classes that take no part in the mean of a part."""
+    if not part.places.size:
+        return ()
+    kept = np.zeros(len(part.labels), dtype=bool)
+    kept[part.places[inside]] = True
+    return tuple(np.flatnonzero(~kept).tolist())
+
+
+def _mean_of_part(rule: Rule, part: Part, left_out: tuple[int, ...], averaged: Averaged) -> Mean:
+    """Return the mean of the results of a part, without some classes."""
     statistic, key = part.evidence.statistic, rule.target.average
     assert isinstance(statistic, Difference)  # noqa: S101 (rules with an average compare)
     if part.guard is not None:
         return statistic[..., part.rows], part.guard
-    kept = np.zeros(len(part.labels), dtype=bool)
-    kept[part.places[inside]] = True
-    values = averaged(part, tuple(np.flatnonzero(~kept).tolist()))
+    values = averaged(part, left_out)
     assert key is not None  # noqa: S101 (the policy was checked)
     return values.of_overall(key)[..., None], guard_of(values, key)
 
@@ -224,9 +248,7 @@ class AverageOfSlices(MoverLimits):
     error: Array
 
     @classmethod
-    def of(
-        cls, parts: Sequence[tuple[Difference, FloatArray]], weights: FloatArray
-    ) -> "AverageOfSlices":
+    def of(cls, parts: Sequence[Mean], weights: FloatArray) -> "AverageOfSlices":
         """Average the differences of slices, each with its guard."""
         means = tuple(mean for mean, _ in parts)
         candidate, baseline = (

@@ -11,15 +11,26 @@ import numpy as np
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
-from rprime.core.comparison.compare import Comparison
+from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import METHODS, MOVER, REASONS, Difference
+from rprime.core.comparison.missing_items import MissingItems
+from rprime.core.comparison.worst_case import worst_class_differences
+from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
-from rprime.core.gates.average import Part, average_evidence
-from rprime.core.gates.evidence import GapLimits, Rows, RuleEvidence, evidence_of
+from rprime.core.gates.average import Part, average_evidence, guard_of
+from rprime.core.gates.evidence import (
+    GapLimits,
+    Positions,
+    Rows,
+    RuleEvidence,
+    Statistic,
+    evidence_of,
+)
 from rprime.core.gates.kinds import Against, VerdictCode
 from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.targets import Estimate
+from rprime.core.index import Index
 from rprime.core.options import Options
 from rprime.core.slices.evaluation import vague
 from rprime.core.slices.sides import compare_slice, side_of_slice
@@ -107,20 +118,63 @@ class GateCandidate:
         found = rule.target.estimate(self.side, known)
         return found, Rows.of(rule, self.side.labels, found.items).without(self.side.labels, few)
 
-    def difference(self, rule: Rule, comparison: Comparison) -> tuple[Difference, Rows]:
+    def difference(
+        self, rule: Rule, comparison: Comparison, missing: MissingItems | None
+    ) -> tuple[Difference, Rows]:
         """Return the differences that the rule bounds, and the rows that it is about."""
         few = small_classes(rule, *(side.table.support for side in comparison.sides))
         if few:
             comparison = self._without(rule, comparison, few)
         known = rule.target.difference(comparison)
+        absent = absent_classes(rule, comparison, missing)
         others = comparison.without_items + comparison.candidate_only + comparison.baseline_only
-        rows = Rows.of(rule, comparison.classes, known.items, others)
+        others = tuple(name for name in others if name not in absent)
+        rows = Rows.of(rule, comparison.classes, known.items, others, absent)
         return known, rows.without(comparison.sides[0].labels, few)
+
+    def missing(self, against: Against | None, part: Slice | None) -> MissingItems | None:
+        """Return the items of a baseline that are missing, of all items or of a slice.
+
+        Those of values are missing from the baseline. None where no side has ids, or none is.
+        """
+        comparison = self.comparisons[against or "baseline"]
+        missing = None if comparison is None else comparison.missing
+        if missing is not None and part is not None:
+            missing = missing.of_slice(part)
+        return missing if missing is not None and missing.counts.missing else None
 
     def _without(self, rule: Rule, comparison: Comparison, few: tuple[int, ...]) -> Comparison:
         """Return the comparison with classes left out of averages."""
         aligned = aligned_without(comparison, rule.target.keys, few)
         return replace(comparison, aligned=aligned)
+
+
+LARGE = 10
+"""A class that the baseline has so many items of is not comparable where the candidate has none."""
+
+
+def absent_classes(
+    rule: Rule, comparison: Comparison, missing: MissingItems | None
+) -> dict[str, VerdictCode]:
+    """Return the verdicts on the classes that one side alone has items of."""
+    sides = comparison.sides
+    if comparison.comparability == "different":
+        return {}
+    if missing is not None:
+        sides = missing.candidate, missing.baseline
+    ours, theirs = (
+        dict(zip(side.labels, side.table.support.tolist(), strict=True)) for side in sides
+    )
+    least, verdicts = max(rule.min_items, 1), {}
+    for label in dict.fromkeys((*theirs, *ours)):
+        if label in comparison.classes:
+            continue
+        if (items := theirs.get(label, 0)) >= least:
+            lost = VerdictCode.not_comparable if items >= LARGE else VerdictCode.undecided
+            verdicts[label] = lost
+        elif not items and ours.get(label, 0) >= least:
+            verdicts[label] = VerdictCode.no_baseline
+    return verdicts
 
 
 def aligned_without(
@@ -163,6 +217,7 @@ def _of_rule(rule: Rule, candidate: GateCandidate, level: float) -> Iterator[Rul
             results = list(_of_slices(rule, candidate, against))
         else:
             results = [_of_all(rule, candidate, against, comparison)]
+        results = [with_missing(one, candidate) for one in results]
         if comparison is None or not rule.decides_by.averages:
             yield from results
         else:
@@ -187,6 +242,7 @@ def _with_averages(
             averaged=partial(candidate.averaged, rule),
             columns=columns,
             pairing=members[0].pairing,
+            worst=partial(worst_mean, rule, candidate),
         )
         yield from (replace(evidence, alone=average is None) for evidence in members)
         if average is not None:
@@ -229,7 +285,7 @@ def _of_slice(
         bare = whole is not None and whole.sides[1].slices is None
         which = "slices" if bare else "slice"
         return _without_slice(rule, f"{which}_missing_in_baseline", against)
-    return _of_all(rule, own, against, part)
+    return _of_all(rule, own, against, part, one)
 
 
 def without_vague(found: RuleEvidence, known: Estimates) -> RuleEvidence:
@@ -327,7 +383,11 @@ def _without_baseline(rule: Rule, candidate: GateCandidate, against: Against) ->
 
 
 def _of_all(
-    rule: Rule, candidate: GateCandidate, against: Against | None, comparison: Comparison | None
+    rule: Rule,
+    candidate: GateCandidate,
+    against: Against | None,
+    comparison: Comparison | None,
+    part: Slice | None = None,
 ) -> RuleEvidence:
     """Hold the candidate's own values, or their difference from a baseline, against a limit."""
     if comparison is None:
@@ -342,7 +402,8 @@ def _of_all(
             reasons=rows.each(values.reasons, lambda label: _absent(rule, label, declared)),
             hints=_hints(rule, declared),
         )
-    known, rows = candidate.difference(rule, comparison)
+    missing = candidate.missing(against, part)
+    known, rows = candidate.difference(rule, comparison, missing)
     comparable = comparison.comparability != "different"
     codes, methods = known.reasons.tolist(), known.methods.tolist()
     reasons = [REASONS[code] if comparable else "different_test_sets" for code in codes]
@@ -355,7 +416,9 @@ def _of_all(
         against=against,
         pairing=comparison.pairing,
         methods=_methods(rule, rows, [METHODS[code] or None for code in methods]),
-        reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
+        reasons=rows.each(
+            reasons, lambda label: _missing_class(rule, label, comparison, rows.absent.get(label))
+        ),
         hints=_hints(rule, candidate.side.labels),
     )
 
@@ -387,11 +450,112 @@ def _hints(rule: Rule, declared: tuple[str, ...]) -> dict[str | None, str]:
     return {one: nearest_classes(one, declared) for one in named if one not in declared}
 
 
-def _missing_class(rule: Rule, label: str | None, comparison: Comparison) -> str:
+def _missing_class(
+    rule: Rule, label: str | None, comparison: Comparison, code: VerdictCode | None
+) -> str:
     both = set(comparison.sides[0].labels) - {*comparison.candidate_only, *comparison.baseline_only}
-    if label in comparison.candidate_only:
+    if label in comparison.candidate_only or code == VerdictCode.no_baseline:
         return "class_missing_in_baseline"
+    if code is not None:
+        return "class_lost"
     return _absent(rule, label, tuple(both))
+
+
+OWN_ITEMS = frozenset({CountRow.support, CountRow.tp, CountRow.fn})
+"""What an index counts that items of other classes do not change."""
+
+
+def rests_on_class(entry: Index) -> bool:
+    """Whether a per-class index counts the items of its class alone."""
+    return entry.reads == "ratio" and OWN_ITEMS.issuperset(entry.rows)
+
+
+def with_missing(evidence: RuleEvidence, candidate: GateCandidate) -> RuleEvidence:
+    """Add what missing items of the baseline could do to the results of a rule."""
+    rule, rows = evidence.rule, evidence.rows.positions
+    missing = candidate.missing(evidence.against, evidence.slice)
+    judged = [
+        (label, row) for label, row in zip(evidence.rows.labels, rows, strict=True) if row >= 0
+    ]
+    if missing is None or rule.traits.between_slices or not judged:
+        return evidence
+    counts = np.full(evidence.fixed.shape[-1], float(missing.counts.missing))
+    if rule.classes is not None:
+        lacking = {label: count.missing for label, count in missing.classes.items()}
+        if rests_on_class(rule.target.entry):
+            judged = [(label, row) for label, row in judged if label in lacking]
+        for label, row in zip(evidence.rows.labels, rows, strict=True):
+            if row >= 0 and label is not None:
+                counts[row] = lacking.get(label, 0)
+    worst = _worst_values if evidence.against is None else _worst_differences
+    pieces = worst(evidence, candidate, missing, judged)
+    return replace(evidence, worst=tuple(pieces), missing=counts)
+
+
+Judged = Sequence[tuple[str | None, int]]
+"""The classes of results, and their rows."""
+Piece = tuple[Positions, Statistic]
+
+
+def _worst_differences(
+    evidence: RuleEvidence, candidate: GateCandidate, missing: MissingItems, judged: Judged
+) -> Iterator[Piece]:
+    """Yield the differences from the baseline with missing items counted as wrong."""
+    rule, options = evidence.rule, _options_against(candidate, evidence.against)
+    rows = np.array([row for _, row in judged], dtype=np.intp)
+    if rule.classes is not None:
+        labels = [label for label, _ in judged if label is not None]
+        yield rows, worst_class_differences(missing, rule.index, labels, options)
+        return
+    names = missing.baseline.labels
+    few = tuple(names.index(name) for name in evidence.rows.left_out)
+    yield rows, _worst_overall(rule, missing, rule.index, replace(options, left_out=few))[0]
+
+
+def _worst_overall(
+    rule: Rule, missing: MissingItems, key: str, options: Options
+) -> tuple[Difference, FloatArray]:
+    """Return the difference of an overall index, or of a cell, in the worst case; its guard."""
+    if rule.confusion is not None:
+        side = missing.worst_case("recall", cell=rule.confusion)
+        options = replace(options, indices=("recall",), families=())
+        whole = compare(side, missing.baseline, options, attributed=())
+        return rule.target.difference(whole)[:1], np.zeros(1)
+    options = replace(options, indices=(key,), families=())
+    whole = compare(missing.worst_case(key), missing.baseline, options, attributed=())
+    return whole.of_overall(key)[None], guard_of(whole.aligned, key)
+
+
+def worst_mean(
+    rule: Rule, candidate: GateCandidate, part: Part, left_out: tuple[int, ...]
+) -> tuple[Difference, FloatArray] | None:
+    """Return the mean of a part in the worst case, with its guard; None if no item is missing."""
+    missing = candidate.missing(part.evidence.against, part.evidence.slice)
+    if missing is None:
+        return None
+    names, options = missing.baseline.labels, _options_against(candidate, part.evidence.against)
+    few = tuple(names.index(part.labels[i]) for i in left_out)
+    return _worst_overall(rule, missing, rule.target.average or "", replace(options, left_out=few))
+
+
+def _options_against(candidate: GateCandidate, against: Against | None) -> Options:
+    """Return the options over the classes of both sides."""
+    comparison = candidate.comparisons[against or "baseline"]
+    assert comparison is not None  # noqa: S101 (items are missing from a baseline)
+    return comparison.aligned.candidate.values.options
+
+
+def _worst_values(
+    evidence: RuleEvidence, candidate: GateCandidate, missing: MissingItems, judged: Judged
+) -> Iterator[Piece]:
+    """Yield the values of the candidate with missing items counted as wrong."""
+    rule = evidence.rule
+    for label, row in judged:
+        one = rule if label is None else replace(rule, classes=(label,))
+        side = missing.worst_values(rule.index or "recall", label, cell=rule.confusion)
+        known, _ = replace(candidate, side=side).estimate(one)
+        place = 0 if label is None else side.labels.index(label)
+        yield np.array([row]), known.statistic[..., [place]]
 
 
 MOST_JUDGED = 300

@@ -29,20 +29,28 @@ class Rows:
     """The results of a rule among the rows of its evidence: one for each class, or only one.
 
     `labels` are their classes, None for a single number; `positions` their rows, -1 where there is
-    none; `left_out` the classes that the rule leaves out because they have too few items.
+    none; `left_out` the classes that the rule leaves out because they have too few items; `absent`
+    the verdicts on classes without a row, `not_comparable` unless said otherwise.
     """
 
     labels: tuple[str | None, ...]
     positions: Positions
     left_out: tuple[str, ...] = ()
+    absent: Mapping[str | None, VerdictCode] = field(default_factory=dict[str | None, VerdictCode])
 
     @classmethod
     def of(
-        cls, rule: Rule, known: tuple[str, ...], items: FloatArray, others: tuple[str, ...] = ()
+        cls,
+        rule: Rule,
+        known: tuple[str, ...],
+        items: FloatArray,
+        others: tuple[str, ...] = (),
+        absent: Mapping[str, VerdictCode] | None = None,
     ) -> "Rows":
         """Choose the classes that a rule is about; "all" means those with items.
 
-        The `known` classes have a row each; `others` are further ones, which "all" leaves out.
+        The `known` classes have a row each; `others` are further ones, which "all" leaves out, and
+        `absent` those that one side lacks, with their verdicts.
         """
         if rule.classes is None:
             return cls.single(exists=items.size > 0 and bool(rule.confusion is None or items[0]))
@@ -55,7 +63,14 @@ class Rows:
         row: dict[str | None, int] = {name: i for i, name in enumerate(known) if count[name]}
         positions = np.array([row.get(name, -1) for name in kept], dtype=np.intp)
         left_out = tuple(name for name in wanted if name in out)
-        return cls(kept, positions, left_out + (others if everything else ()))
+        lost: dict[str | None, VerdictCode] = {
+            name: code for name, code in (absent or {}).items() if everything or name in wanted
+        }
+        if everything and lost:
+            there: list[str | None] = [name for name in kept if name is not None]
+            kept = (*there, *lost)
+            positions = np.array([row.get(name, -1) for name in kept], dtype=np.intp)
+        return cls(kept, positions, left_out + (others if everything else ()), lost)
 
     @classmethod
     def single(cls, *, exists: bool) -> "Rows":
@@ -106,6 +121,9 @@ class RuleEvidence:
     Results have `reasons`, empty where the evidence decides, and `methods`; none where nobody asks.
     What is not there has `hints` at the names that may be meant, by the class. `average` is set for
     the mean of other results, `alone` where a rule about several has only these to decide it.
+
+    Where items of the baseline are missing, `missing` is their number behind each row, and `worst`
+    has rows with the statistics that count them as wrong.
     """
 
     rule: Rule
@@ -121,6 +139,8 @@ class RuleEvidence:
     hints: Mapping[str | None, str] = field(default_factory=dict[str | None, str])
     average: Average | None = None
     alone: bool = False
+    worst: tuple[tuple[Positions, Statistic], ...] = ()
+    missing: FloatArray | None = None
 
     def at(self, position: int) -> "RuleEvidence":
         """Return one table of the last axis of a stack of these."""

@@ -83,7 +83,8 @@ def run_gate(
     deciding = [r for r in results if verdict != "fail" or r.effect == "fail"]
     judged = any(verdict_named(result.verdict).judged for result in deciding)
     differ = {name: c.sets_differ for name, c in comparisons.items() if c}
-    message = gate_sentence(verdict, results, judged=judged, differences=differ)
+    accepted = _accepted(comparison)
+    message = gate_sentence(verdict, results, judged=judged, differences=differ, accepted=accepted)
     return GateResult(
         verdict=verdict,
         judged=judged,
@@ -95,6 +96,29 @@ def run_gate(
         results=results,
         warnings=warnings,
     )
+
+
+def _missing_items(evidence: RuleEvidence, own: int) -> int | None:
+    """Return how many items of the baseline are missing behind a result; None for none."""
+    row = evidence.rows.positions[own]
+    if evidence.missing is None or row < 0:
+        return None
+    return int(evidence.missing[row]) or None
+
+
+def _accepted(comparison: Comparison | None) -> str:
+    """Say which missing items the gate accepts; empty where it accepts none."""
+    missing = None if comparison is None else comparison.missing
+    if missing is None or missing.unaccepted is None:
+        return ""
+    before, parts = missing.unaccepted.counts, []
+    if before.removed and not missing.counts.removed:
+        parts.append(f"{plural(before.removed, 'removed item')}")
+    if before.relabelled and not missing.counts.relabelled:
+        ours, theirs = missing.relabelled_right
+        right = f"{ours} become right for the candidate, {theirs} for the baseline"
+        parts.append(f"{plural(before.relabelled, 'relabelled item')} ({right})")
+    return " and ".join(parts)
 
 
 MOST_OMITTED = 0.01
@@ -227,7 +251,8 @@ class GateRun:
             level=1 - self.level if bounded else None,
             method=draft.methods[own] if draft.methods else None,
             pairing=draft.pairing if draft.rows.positions[own] >= 0 else None,
-            reason=self._reason(draft.reasons[own], i),
+            reason=self._reason(draft, own, i),
+            missing_items=_missing_items(draft, own),
             average_of=None if draft.average is None else draft.average.of,
             columns=draft.average.columns or None if draft.average else None,
         )
@@ -236,18 +261,26 @@ class GateRun:
         found.message = said + draft.hints.get(found.class_, "")
         return found
 
-    def _reason(self, given: str, i: int) -> str:
+    def _reason(self, draft: RuleEvidence, own: int, i: int) -> str:
         waiver, verdict = self.waivers[i], int(self.decisions.verdicts[i])
         if waiver is not None and verdict != VerdictCode.waived:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
         if fixed := VERDICTS[VerdictCode(verdict)].reason:
             return fixed
-        if given:
-            return given
+        if draft.reasons[own]:
+            return draft.reasons[own]
+        worst = self.tests.worst
+        if worst is not None and worst.counted[i] and self._open_for_missing(i):
+            return "missing_items"
         if self.decisions.suspect[i]:
             return "suspect"
         significant = self.tests.p[0][i] < self.plan.gate.alpha
         return "not_significant_together" if significant else "not_enough_items"
+
+    def _open_for_missing(self, i: int) -> bool:
+        """Whether missing items alone keep a result from passing, or from being compared."""
+        kept = not self.plan.tested[i] or self.tests.p[1][i] < self.level
+        return bool(kept) or self.decisions.verdicts[i] == VerdictCode.not_comparable
 
     def warnings(self) -> Iterator[Warning]:
         """Warn about classes that rules leave out, and about rules with too few items.

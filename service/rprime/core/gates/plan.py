@@ -9,8 +9,7 @@ import numpy as np
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
-from rprime.core.counts import CountRow
-from rprime.core.gates.candidate import chosen
+from rprime.core.gates.candidate import chosen, rests_on_class
 from rprime.core.gates.evidence import Rows
 from rprime.core.gates.kinds import VerdictCode
 from rprime.core.gates.lint import MOST_NAMED, assumed, percent
@@ -329,5 +328,4 @@ def _lacking(
 
 def _of_own_items(rule: Rule) -> bool:
     """Whether a class needs no items of other classes: its index is one of its own items."""
-    entry, own = rule.target.entry, {CountRow.support, CountRow.tp, CountRow.fn}
-    return rule.classes is None or (entry.reads == "ratio" and own.issuperset(entry.rows))
+    return rule.classes is None or rests_on_class(rule.target.entry)

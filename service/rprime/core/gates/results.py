@@ -22,6 +22,8 @@ class Result:
     rule, index, class_, confusion
         The rule's id; its index, None for a cell; the class, None overall; the true and the
         predicted class of a cell, else None.
+    missing_items
+        The number of items of the baseline behind it that the candidate lacks or has otherwise.
     average_of, columns
         The number of classes or slices whose mean it is, None for a single result; the columns of
         these slices, None for classes.
@@ -67,6 +69,7 @@ class Result:
     n: float | None
     min_detectable_drop: float | None
     reason: str
+    missing_items: int | None = None
     average_of: int | None = None
     columns: tuple[str, ...] | None = None
     message: str = ""
@@ -116,14 +119,19 @@ def gate_sentence(
     *,
     judged: bool,
     differences: Mapping[Against, str | None],
+    accepted: str = "",
 ) -> str:
-    """State the verdict of a gate, and what it rests on; `differences` say how test sets differ."""
+    """State the verdict of a gate, and what it rests on.
+
+    `differences` say how test sets differ, `accepted` which missing items do not count.
+    """
     if verdict == "no_rules":
         return "The gate has no rules, so nothing was judged."
     if verdict == "fail":
         results = [result for result in results if result.effect == "fail"]
     own = [r for r in results if r.verdict != "pass" and r.reason not in CAUSES]
     opening = OPENINGS[verdict] if judged else "The gate could not be judged"
+    opening += f" ({accepted} accepted)" if accepted else ""
     found = _all_of(own) if verdict == "fail" else _open(own)
     lead = {"pass": ", but", "fail": ":"}.get(verdict, ", with these results")
     said = f"{lead} {found}" if own else ""
@@ -215,6 +223,8 @@ def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None
         case "no_baseline":
             now = "" if result.observed is None else f" is {number(result.observed)} and"
             absent = f"there is no {result.against}"
+            if result.reason == "class_missing_in_baseline":
+                absent = f"the {result.against} has no such class"
             return f"{_subject(result, rule)}{now} was not compared: {absent}."
         case "not_comparable":
             return f"{_subject(result, rule)} cannot be compared: {_not_comparable(result, rule)}."
@@ -310,9 +320,18 @@ def _refusal(result: Result, waiver: Waiver | None) -> str:
 
 
 def _undecided(result: Result, rule: Rule, together: int) -> str:
+    if result.reason == "class_lost":
+        return f"{_subject(result, rule)} has no value: the candidate has none of its few items"
+    measured = _measured(result, rule)
+    if result.reason == "missing_items":
+        counted = f"with the {_lost(result)} counted as wrong"
+        limit, words = number(rule.limit), rule.words
+        kept = f"it is not shown that it keeps the limit {limit}"
+        if rule.traits.suspects:
+            kept = f"a {words.direction} of more than the {limit} allowed is not ruled out"
+        return f"{measured}, but {counted} {kept}"
     if result.p_value is None:
         return _untested(result, rule)
-    measured = _measured(result, rule)
     if result.suspect:
         return f"{measured}: suspect, {_suspicion(result, rule, together)}"
     alone = result.p_adjusted is not None and result.p_adjusted > result.p_value
@@ -374,6 +393,8 @@ def _not_comparable(result: Result, rule: Rule) -> str:
         "slices_missing_in_baseline": f"the {result.against} has no slices, which the store does "
         "not keep: send its predictions with the request",
         "class_missing": "the candidate has no such class",
+        "class_lost": "the candidate has none of its items",
+        "missing_items": f"with the {_lost(result)} counted as wrong, the rule would fail",
         "class_missing_in_baseline": "the baseline has no such class",
         "no_items": "the class has no items",
         "no_class": "no class has enough items" + " in every slice" * rule.traits.between_slices,
@@ -391,6 +412,13 @@ MENDS = {
     "not_probabilities": ": the scores of an item must sum to 1",
 }
 """What to do where no evidence of this form ever has the value."""
+
+
+def _lost(result: Result) -> str:
+    """Name the missing items of a result."""
+    return (
+        f"{plural(result.missing_items or 0, 'missing item')} of the {result.against or 'baseline'}"
+    )
 
 
 def _plain(reason: str) -> str:

@@ -170,6 +170,9 @@ class Gate:
         Whether later looks have smaller and smaller parts of alpha.
     anchor_requested
         Whether the rules about differences hold against a second, pinned baseline, too.
+    accept_removed, accept_relabelled
+        Whether items of a baseline that the candidate lacks do not count, and whether both sides
+        are judged on new true classes.
     """
 
     rules: tuple[Rule, ...] = ()
@@ -179,6 +182,8 @@ class Gate:
     spend: bool = False
     waivers: tuple[Waiver, ...] = ()
     anchor_requested: bool = False
+    accept_removed: bool = False
+    accept_relabelled: bool = False
 
     @property
     def all_effects(self) -> Mapping[str, Effect]:

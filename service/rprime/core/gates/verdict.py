@@ -93,6 +93,20 @@ class Plan:
 
 
 @dataclass(frozen=True, eq=False)
+class WorstCase:
+    """The results that missing items could change, shape (m,), with these counted as wrong.
+
+    `p_fail` and `p_keep` are the smallest levels at which each then violates, and keeps, its rule;
+    `point` is the value or difference. NaN elsewhere.
+    """
+
+    counted: Flags
+    p_fail: FloatArray
+    p_keep: FloatArray
+    point: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class RuleTests:
     """The tests of the m results of some rules; arrays of shape (..., m), NaN where unknown."""
 
@@ -129,6 +143,14 @@ class RuleTests:
         found = np.full(shape, VerdictCode.not_comparable, dtype=np.uint8)
         for draft, rows, places in self.parts:
             found[..., places] = draft.fixed[..., rows]
+        absent = [
+            one.rows.absent.get(label, VerdictCode.not_comparable) if row < 0 else None
+            for one in self.evidence
+            for label, row in zip(one.rows.labels, one.rows.positions, strict=True)
+        ]
+        for place, code in enumerate(absent):
+            if code is not None:
+                found[..., place] = code
         return found
 
     def _of_statistics(self, compute: Callable[[Statistic, Positions], Any]) -> FloatArray:
@@ -137,6 +159,26 @@ class RuleTests:
         for statistic, places in self.groups:
             found[..., places] = compute(statistic, places)
         return found
+
+    @cached_property
+    def worst(self) -> "WorstCase | None":
+        """The results with missing items counted as wrong; None where none are missing."""
+        if not any(one.worst for one in self.evidence):
+            return None
+        shape, start = self.fixed.shape, 0
+        counted, numbers = np.zeros(shape[-1], dtype=bool), np.full((3, *shape), np.nan)
+        for one in self.evidence:
+            places = {row: start + i for i, row in enumerate(one.rows.positions.tolist())}
+            start += one.rows.positions.size
+            for rows, statistic in one.worst:
+                own = np.array([places[row] for row in rows.tolist()], dtype=np.intp)
+                counted[own] = True
+                numbers[:2, ..., own] = statistic.p(self.plan.threshold[own])
+                numbers[2, ..., own] = statistic.value
+        below, above, point = numbers
+        guards_below = self.plan.guards_below
+        fail, keep = np.where(guards_below, below, above), np.where(guards_below, above, below)
+        return WorstCase(counted, fail, keep, point)
 
     @cached_property
     def values(self) -> LimitPair:
@@ -363,6 +405,8 @@ def decide(tests: RuleTests, level: float, blocks: Blocks | None = None) -> Deci
     keeps = margin >= -ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
     plain = np.where(keeps, VerdictCode.passed, VerdictCode.fail)
     verdicts = np.where(plan.tested, tested, plain)
+    if tests.worst is not None:
+        verdicts = _with_missing(tests, tests.worst, verdicts, level)
     verdicts = np.where(by_test, verdicts, tests.fixed).astype(np.uint8)
     beyond = ~keeps & np.isfinite(tests.point)
     open_ = (verdicts == VerdictCode.undecided) & beyond
@@ -372,6 +416,25 @@ def decide(tests: RuleTests, level: float, blocks: Blocks | None = None) -> Deci
         most = min(alpha, 1 / (SUSPICION * np.count_nonzero(plan.shares_suspicion)))
         suspect |= worse & (tests.p_worse < most)
     return Decisions(verdicts, p_value, p_adjusted, suspect, open_ & np.isnan(p_value))
+
+
+def _with_missing(
+    tests: RuleTests, worst: WorstCase, verdicts: NDArray[Any], level: float
+) -> NDArray[Any]:
+    """Let nothing pass that missing items could break, nor be compared where they would fail it.
+
+    So leaving out an item never helps more than a wrong answer. An average fails by its members
+    alone.
+    """
+    plan = tests.plan
+    margin = np.where(plan.guards_below, 1, -1) * (worst.point - plan.threshold)
+    keeps = margin >= -ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
+    kept = np.where(plan.tested, worst.p_keep < level, keeps)
+    broken = np.where(plan.tested, worst.p_fail < plan.gate.alpha, ~keeps)
+    broken &= worst.counted & ~plan.averages & (verdicts != VerdictCode.fail)
+    open_ = worst.counted & ~kept & (verdicts == VerdictCode.passed)
+    verdicts = np.where(open_, VerdictCode.undecided, verdicts)
+    return np.where(broken, VerdictCode.not_comparable, verdicts)
 
 
 def effects(decisions: Decisions, plan: Plan) -> Codes:
