@@ -125,7 +125,7 @@ def main() -> int:
         return 4
     for result in report.gate.results if report.gate else ():
         print(f"{result.verdict:>12}  {result.message}")
-    print(f"{options.candidate}: {report.verdict}")
+    print(f"{options.candidate}: {report.verdict}, {report.undecided} undecided")
     return STATUS[report.verdict or "inconclusive"]
 
 

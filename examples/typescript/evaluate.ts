@@ -40,7 +40,7 @@ async function main(): Promise<number> {
   for (const [label, found] of Object.entries(data.per_class)) {
     console.log(`${label}: ${found.correct} of ${found.support} found`);
   }
-  console.log("verdict:", data.gate?.verdict);
+  console.log("verdict:", data.gate?.verdict, "undecided:", data.gate?.undecided);
   switch (data.gate?.verdict) {
     case "pass":
       return 0;

@@ -93,8 +93,8 @@ def kept(history: httpx.Client, project: str) -> list[dict[str, str]]:
     return found
 
 
-def champion(history: httpx.Client, project: str = "digits") -> str:
-    found = history.get(f"/v1/projects/{project}/aliases/champion").json()
+def champion(history: httpx.Client, project: str = "digits", alias: str = "champion") -> str:
+    found = history.get(f"/v1/projects/{project}/aliases/{alias}").json()
     return str(found["evaluation"])
 
 
@@ -182,7 +182,7 @@ class TestAction:
         done, outputs = self.use(runner, baseline="champion.csv")
         assert done.returncode == 0, done.stderr
         assert outputs["verdict"] == "pass"
-        assert outputs.keys() == {"verdict", "report", "html", "markdown", "junit"}
+        assert outputs.keys() == {"verdict", "undecided", "report", "html", "markdown", "junit"}
         assert json.loads(Path(outputs["report"]).read_text())["gate"]["verdict"] == "pass"
         ET.parse(outputs["junit"])  # noqa: S314 (ours)
         assert Path(outputs["markdown"]).read_text() in runner.summary
@@ -246,6 +246,7 @@ class TestAction:
             ({"comment": ""}, "`comment` is ''; it must be true or false"),
             ({"promote": "champion"}, "`promote` needs the inputs `server` and `project`"),
             ({"promote": "champion", "server": "http://x"}, "needs the inputs `server` and `proj"),
+            ({"anchor": "agreed"}, "`anchor` needs the inputs `server` and `project`"),
         ],
     )
     def test_a_wrong_input_is_refused_at_once_in_every_event(
@@ -260,7 +261,8 @@ class TestAction:
     def test_an_outage_is_no_verdict(
         self, runner: Runner, on_service_error: str, status: int
     ) -> None:
-        done, outputs = self.use(runner, server=stopped(), on_service_error=on_service_error)
+        given = {"server": stopped(), "baseline": "champion.csv"}
+        done, outputs = self.use(runner, on_service_error=on_service_error, **given)
         assert done.returncode == status
         assert outputs == {"verdict": "none"}
 
@@ -307,6 +309,45 @@ class TestAction:
             assert champion(history, "shop") == newest["id"] == outputs["evaluation"]
         assert [found["verdict"] for found in kept(history, "shop")] == ["pass", "inconclusive"]
 
+    def test_five_builds_and_a_second_model(self, runner: Runner, history: httpx.Client) -> None:
+        """The rules hold against the alias, which a pass moves, and against the anchor."""
+        with (runner.folder / "gates.yaml").open("a") as file:
+            file.write("anchor: {alias: agreed}\n")
+        given = {"server": str(history.base_url), "project": "five", "anchor": "agreed"}
+        builds = [
+            (GOOD, 0, "inconclusive", True),
+            (GOOD, 0, "pass", True),
+            (BAD, 1, "fail", False),
+            (GOOD[:300], 5, "fail", False),
+            (TRUE, 0, "pass", True),
+        ]
+        first = ""
+        for predicted, status, verdict, moved in builds:
+            write_csv(
+                runner.folder / "predictions.csv", y_true=TRUE[: len(predicted)], y_pred=predicted
+            )
+            done, outputs = self.use(
+                runner, model="one", baseline="alias=champion", promote="champion", **given
+            )
+            assert (done.returncode, outputs["verdict"]) == (status, verdict), done.stderr
+            first = first or outputs["evaluation"]
+            assert (champion(history, "five") == outputs["evaluation"]) is moved
+            assert champion(history, "five", "agreed") == first
+        done, outputs = self.use(
+            runner, model="two", baseline="alias=other", promote="other", **given
+        )
+        assert (done.returncode, outputs["verdict"]) == (0, "inconclusive"), done.stderr
+        assert champion(history, "five", "other") == outputs["evaluation"]
+
+    def test_strict_keeps_the_first_build_and_ends_with_3(
+        self, runner: Runner, history: httpx.Client
+    ) -> None:
+        given = {"server": str(history.base_url), "project": "strict", "promote": "champion"}
+        for status in (3, 0):
+            done, outputs = self.use(runner, strict="true", baseline="alias=champion", **given)
+            assert done.returncode == status, done.stderr
+            assert champion(history, "strict") == outputs["evaluation"]
+
     @pytest.mark.parametrize(
         ("event_name", "moved"),
         [
@@ -320,7 +361,7 @@ class TestAction:
         self, runner: Runner, history: httpx.Client, event_name: str, moved: bool
     ) -> None:
         given = {"server": str(history.base_url), "project": event_name, "promote": "champion"}
-        first, outputs = self.use(runner, **given)
+        first, outputs = self.use(runner, baseline="alias=champion", **given)
         assert first.returncode == 0, first.stderr
         runner.event_name, runner.branch = event_name, "other"
         runner.event = PULL_REQUEST if event_name.startswith("pull") else {}
@@ -448,6 +489,30 @@ class TestGitLab:
         third = self.job(runner.folder, RPRIME_SERVER=server, CI_COMMIT_SHA="1")
         assert third.returncode == 0, third.stderr
         assert champion(history) == kept(history, "digits")[0]["id"]
+
+    def test_five_builds(self, runner: Runner, history: httpx.Client) -> None:
+        history.request("DELETE", "/v1/projects/digits")
+        (runner.folder / "train_digits.py").write_text("")
+        first = ""
+        for number, (predicted, status, moved) in enumerate(
+            [
+                (GOOD, 3, True),
+                (TRUE, 0, True),
+                (BAD, 1, False),
+                (GOOD[:300], 5, False),
+                (TRUE, 0, True),
+            ]
+        ):
+            write_csv(
+                runner.folder / "predictions.csv", y_true=TRUE[: len(predicted)], y_pred=predicted
+            )
+            given = {"RPRIME_SERVER": str(history.base_url), "CI_COMMIT_SHA": str(number)}
+            done = self.job(runner.folder, **given)
+            assert done.returncode == status, done.stderr
+            newest = kept(history, "digits")[0]["id"]
+            first = first or newest
+            assert (champion(history) == newest) is moved
+            assert champion(history, alias="agreed") == first
 
     def test_only_what_says_nothing_of_the_model_may_fail(self, runner: Runner) -> None:
         done = self.job(runner.folder, RPRIME_SERVER=stopped())
