@@ -14,7 +14,7 @@ from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.missing_items import MissingCounts, MissingItems
-from rprime.core.comparison.worst_case import worst_class_differences
+from rprime.core.comparison.worst_case import of_one_class, worst_class_differences
 from rprime.core.items import Items, table_of
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
@@ -403,6 +403,13 @@ def test_one_class_against_the_others_has_the_same_worst_case(more: str) -> None
                 given = np.asarray(one)[..., place]
                 np.testing.assert_allclose(given, np.asarray(other)[..., 0], atol=1e-9)
             assert found.methods[place] == expected.methods[0]
+
+
+def test_few_indices_of_a_class_depend_on_how_the_others_are_divided() -> None:
+    labels = [entry.key for entry in CLASS_INDICES.values() if not entry.scored and not entry.needs]
+    whole = {key for key in labels if not of_one_class(key)}
+    assert {"gt_index", "share_of_errors", "class_confusion_entropy"} <= whole
+    assert len(whole) < len(labels) / 5
 
 
 def test_a_class_without_items_has_no_worst_case() -> None:
