@@ -66,11 +66,11 @@ class Rows:
         lost: dict[str | None, VerdictCode] = {
             name: code for name, code in (absent or {}).items() if everything or name in wanted
         }
+        labels: list[str | None] = list(kept)
         if everything and lost:
-            there: list[str | None] = [name for name in kept if name is not None]
-            kept = (*there, *lost)
-            positions = np.array([row.get(name, -1) for name in kept], dtype=np.intp)
-        return cls(kept, positions, left_out + (others if everything else ()), lost)
+            labels = [*(name for name in kept if name is not None), *lost]
+            positions = np.array([row.get(name, -1) for name in labels], dtype=np.intp)
+        return cls(tuple(labels), positions, left_out + (others if everything else ()), lost)
 
     @classmethod
     def single(cls, *, exists: bool) -> "Rows":
