@@ -36,6 +36,8 @@ RULES = {
         {"index": "accuracy", "min_value": 0.6},
     ]
 }
+VALUES = {"rules": [{"index": "recall", "classes": "all", "min_value": 0.6}]}
+"""Rules that need no baseline."""
 Columns = dict[str, list[Any]]
 
 
@@ -146,7 +148,9 @@ class TestEquality:
         self, write: Write, gates: Path, server: str, case: str
     ) -> None:
         columns, baseline, options = CASES[case]
-        asked = {"y_pred": PREDICTED, "gates": RULES, **options}
+        rules = RULES if "baseline" in options else VALUES
+        gates.write_text(json.dumps(rules), encoding="utf-8")
+        asked = {"y_pred": PREDICTED, "gates": rules, **options}
         expected = rprime.evaluate(TRUE, **asked).content + b"\n"
         with rprime.Client(server) as client:
             assert client.evaluate(TRUE, **asked).content + b"\n" == expected

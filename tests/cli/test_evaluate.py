@@ -728,7 +728,8 @@ class TestLint:
         file, gates = write("items.json", json.dumps(items)), write("all.json", json.dumps(rules))
         done = rprime("lint", file, "--gates", gates, "--replicates", "100", "--json")
         assert json.loads(done.stdout) == library.lint(rules, **items, replicates=100).to_dict()
-        assert len(json.loads(done.stdout)["rules"]) == 8
+        # Eight slices, and the average of each column and of the crossing.
+        assert len(json.loads(done.stdout)["rules"]) == 8 + 3
 
     def test_a_plan_is_what_the_service_answers(
         self, rprime: Run, write: Write, gates: str, server: str

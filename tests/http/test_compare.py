@@ -148,7 +148,7 @@ class TestFailsClosed:
             "weighted": True,
         }
         unknown = evaluated(client, **body, gates=gates, baseline=table)
-        assert verdicts(unknown) == {"inconclusive"}
+        assert verdicts(unknown) == {"undecided"}
         assert "the weights of the items are unknown" in unknown["gate"]["results"][0]["message"]
 
     @pytest.mark.parametrize(

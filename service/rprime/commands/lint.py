@@ -186,7 +186,7 @@ def _lint_overview(found: "GateLintReport") -> "RenderableType":
     rows = []
     for rule in found.model.rules:
         rates = (percent(rule.false_fail_rate), percent(rule.inconclusive_rate))
-        name = _name(rule.class_, rule.slice)
+        name = _name(rule.class_, rule.slice) if rule.average_of is None else "average"
         rows.append((rule.id, name, *rates, decimal(rule.detectable_drop)))
     about = "class, slice" if any(rule.slice for rule in found.model.rules) else "class"
     columns = ("rule", about, "fails", "inconclusive", "drop it can see")

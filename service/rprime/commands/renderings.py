@@ -67,11 +67,10 @@ def _end(outcome: EvaluationOutcome, *, strict: bool) -> NoReturn:
     if status is Status.NOT_JUDGED:
         say("GATE FAILED, because it could not be judged: this says nothing about the model.")
     elif (verdict in _LOUD and (verdict or strict)) or outcome.undecided:
-        open_ones = plural(outcome.undecided, "result") if outcome.undecided else ""
-        loud = _LOUD.get(verdict, "PASSED, but not every result passes.")
-        counted = f" {open_ones} undecided." if open_ones else ""
-        strictly = "" if verdict == "fail" or strict else " It ends with 0 without --strict."
-        say(f"{loud}{counted}{strictly}")
+        counted = f"{plural(outcome.undecided, 'result')} undecided." if outcome.undecided else ""
+        loud = _LOUD.get(verdict, "PASSED, with")
+        strictly = "" if verdict == "fail" or strict else "It ends with 0 without --strict."
+        say(" ".join(filter(None, (loud, counted, strictly))))
     raise Exit(status)
 
 

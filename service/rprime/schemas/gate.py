@@ -207,6 +207,10 @@ Effects = create_model(
 )
 
 
+OTHER_NAMES = {"on": "effects", "true": "effects"}
+"""Names that are read for members; loaders of YAML 1.1 make the boolean of `on`."""
+
+
 class Gates(Request):
     """The rules that decide. Without any, the verdict is `no_rules`, never `pass`."""
 
@@ -218,8 +222,7 @@ class Gates(Request):
     rules: list[Rule] = Field(max_length=200, description="What is demanded, in any order.")
     effects: Effects = Field(
         default=Effects(),
-        # `on` was its name; loaders of YAML 1.1 make a boolean of that.
-        validation_alias=AliasChoices("effects", "on", "true"),
+        validation_alias=AliasChoices("effects", *OTHER_NAMES),
         description="What results lead to that are neither pass nor fail.",
     )
     max_looks: int | None = optional(

@@ -15,6 +15,7 @@ from rprime.problems.problem import MOST_VIOLATIONS, UnknownMember, Violation, p
 from rprime.problems.sentences import member, sentence
 from rprime.schemas import REQUESTS
 from rprime.schemas.document import OPTIONAL_ARRAYS, Document
+from rprime.schemas.gate import OTHER_NAMES
 from rprime.schemas.request import EVALUATE_REQUESTS, CompareRequest, ComparisonRest, RequestOptions
 from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintRest, PlanRest
 from rprime.schemas.slice_search import SEARCH_REQUESTS, SearchRest
@@ -179,7 +180,8 @@ def fields_at(model: Model, place: tuple[int | str, ...]) -> tuple[str, ...]:
 def request_fields() -> frozenset[str]:
     """Return every field name of requests, nested ones included."""
     definitions = _schemas(REQUESTS)[1]
-    return frozenset(name for node in definitions.values() for name in node.get("properties", ()))
+    names = (name for node in definitions.values() for name in node.get("properties", ()))
+    return frozenset([*names, *OTHER_NAMES])
 
 
 @cache
@@ -202,6 +204,8 @@ def _children(node: Json, part: int | str) -> Iterator[Json]:
     if isinstance(part, int):
         found = node.get("items")
     else:
-        found = node.get("properties", {}).get(part) or node.get("additionalProperties")
+        members = node.get("properties", {})
+        found = members.get(part) or members.get(OTHER_NAMES.get(part, ""))
+        found = found or node.get("additionalProperties")
     if isinstance(found, dict):
         yield found
