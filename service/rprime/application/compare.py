@@ -154,6 +154,8 @@ def _at_slice(assessment: Assessment, one: Slice) -> Assessment:
         if (given := getattr(assessment, name)) is not None:
             other = given.side
             same = whole.labels == other.labels and comparability(whole, other) == "same_items"
+            # With ids, items that are in the slice on one side alone are known to be missing.
+            same = same and (whole.items is None or whole.items.ids is None)
             _, side = sides_of_slice(whole, other, one, same_items=same)
             changed[name] = replace(given, side=side)
             lacking += [other] if side is None else []

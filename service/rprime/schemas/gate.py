@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from rprime.core.comparison.alignment import Comparability
 from rprime.core.gates import rules as core_rules
 from rprime.schemas.fields import Absent, Answer, AnyLabel, ClassName, IndexKey, Request, optional
+from rprime.schemas.missing_items import MissingItems
 from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
 
 Effect = Literal["pass", "warn", "fail"]
@@ -300,6 +301,9 @@ class SinceAnchor(Answer):
     """The differences from the anchor of the gate, in the indices of its rules."""
 
     baseline: ResolvedBaseline = Field(description="The anchor that was found.")
+    missing: MissingItems | Absent = optional(
+        "If items of the anchor are missing, or the candidate has new ones, by `item_id`."
+    )
     comparability: Comparability = Field(description="How far both sides can be compared.")
     pairing: Pairing | None = Field(description="Whether items were compared one by one.")
     confidence: float = Field(description="The confidence of the intervals.")
