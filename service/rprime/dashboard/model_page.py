@@ -22,7 +22,7 @@ from rprime.dashboard.listings import cell_of, entry_of, legend_of, measure_of, 
 from rprime.dashboard.page import show
 from rprime.history.series import Measured, Point, filters_of
 from rprime.history.stored_values import values_of_classes
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, validated
 from rprime.report.decimals import decimal, signed
 from rprime.report.history_charts import (
     MOST_FALLEN,
@@ -118,7 +118,7 @@ async def _shown(
     promotion: Promotion | None = None,
     status: int = HTTPStatus.OK,
 ) -> Response:
-    query = ModelQuery.model_validate({**given_of(request), "model": model})
+    query = validated(ModelQuery, {**given_of(request), "model": model})
     content = await run_in_threadpool(_content, get_store(request), project, query)
     if not content["steps"] and query == ModelQuery(model=model):
         raise Problem("not_found")

@@ -24,7 +24,7 @@ from rprime.dashboard.report_view import NOT_KEPT, View, render_pasted, render_r
 from rprime.dashboard.templates_environment import ASSETS, asset
 from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, validated
 from rprime.report.formats import FORMATS
 from rprime.report.names import shown as fit
 from rprime.report.subject import read_comparison
@@ -104,7 +104,7 @@ async def evaluate(request: Request) -> Response:
 @requires("read")
 async def evaluation(request: Request, evaluation: str) -> Response:
     """Show a stored evaluation."""
-    query = ClassQuery.model_validate(given_of(request))
+    query = validated(ClassQuery, given_of(request))
     stored = await run_in_threadpool(find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     found = await run_in_threadpool(stored_report, stored, store, most, query.slice)
@@ -134,7 +134,7 @@ async def compare(request: Request) -> Response:
     if None in chosen or len(chosen) == 1:
         text = "Choose a candidate and another evaluation as its baseline."
         raise Problem("invalid_request", text)
-    query = CompareQuery.model_validate(given)
+    query = validated(CompareQuery, given)
     visible_history = VisibleHistory(lambda: get_store(request), access_of(request).may_use)
     limits = get_services(request).limits
     content = await run_in_threadpool(comparison_view, query, limits, visible_history)

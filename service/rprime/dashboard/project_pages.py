@@ -14,6 +14,7 @@ from rprime.dashboard.listings import NEWEST_FIRST, listing, pointers, pointing,
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import show
 from rprime.history.series import filters_of
+from rprime.problems.problem import validated
 from rprime.report.class_selection import Order
 from rprime.report.names import shown as fit
 from rprime.routes.compressed_route import CompressedRoute
@@ -67,7 +68,7 @@ async def projects(request: Request) -> Response:
 @requires("read")
 async def project(request: Request, project: str) -> Response:
     """List the evaluations of a project."""
-    query = ListingQuery.model_validate(given_of(request))
+    query = validated(ListingQuery, given_of(request))
     store = get_store(request)
     content = await run_in_threadpool(_project, store, project, query)
     if not content["models"]:

@@ -14,7 +14,7 @@ from rprime.dashboard.class_query import ClassQuery, given_of, slice_text
 from rprime.dashboard.model_page import measurable
 from rprime.dashboard.page import show
 from rprime.history.stored_report import StoredReport, stored_report
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, validated
 from rprime.report.names import shown as fit
 from rprime.report.slices import slice_table
 from rprime.report.view import slice_plot
@@ -41,7 +41,7 @@ class SliceQuery(ClassQuery):
 @requires("read")
 async def slices(request: Request, evaluation: str) -> Response:
     """Show the slices of a stored evaluation, worst first."""
-    query = SliceQuery.model_validate(given_of(request))
+    query = validated(SliceQuery, given_of(request))
     stored = await run_in_threadpool(find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     content = await run_in_threadpool(lambda: _content(stored_report(stored, store, most), query))

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from rprime.application.stored_sides import VisibleHistory
 from rprime.auth.access import access_of, check_scopes
 from rprime.auth.sessions import AuthServices
-from rprime.problems.problem import from_errors
+from rprime.problems.problem import from_errors, validated
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.negotiation import JSON
 from rprime.routes.store_lifespan import StoreHandle
@@ -64,9 +64,9 @@ def check_name(member: str, name: str) -> None:
 
 
 async def read_model(request: Request, model: type[Model]) -> Model:
-    """Read a small JSON body; a `ValidationError` if it does not fit the model."""
+    """Read a small JSON body; a problem if it does not fit the model."""
     media_type(request, [JSON])
-    return model.model_validate_json(await read_body(request, SMALL_BODY))
+    return validated(model, await read_body(request, SMALL_BODY))
 
 
 async def read_json(request: Request, most: int | None = None) -> bytes:
