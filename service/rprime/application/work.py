@@ -1,5 +1,6 @@
 """Work that a worker does for the service, and the store that it reads through the service."""
 
+import copyreg
 import pickle
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -8,6 +9,8 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
+from rprime.core.catalog import find
+from rprime.core.index import Index, IndexScope
 from rprime.problems.problem import Problem
 from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import WorkerLimits
@@ -28,6 +31,20 @@ _NO_MEMORY = (
     "The request takes more memory than one request may have. Ask for fewer classes, `indices`, "
     "rules or replicates, or send less at a time."
 )
+
+
+def _index(scope: IndexScope, key: str) -> Index:
+    found = find(scope, key)
+    assert found is not None  # noqa: S101 (both processes have the same catalog)
+    return found
+
+
+def _by_key(index: Index) -> tuple[Callable[..., Index], tuple[IndexScope, str]]:
+    return _index, (index.scope, index.key)
+
+
+# The formulas of indices are functions that cannot be pickled.
+copyreg.pickle(Index, _by_key)
 
 
 @dataclass(frozen=True)
