@@ -46,14 +46,16 @@ from rprime.routes.store_lifespan import StoreHandle, database_options
 from rprime.routes.workers import worker_pool
 from rprime.server.addresses import TrustedHosts, TrustedProxies
 from rprime.server.admission import AdmissionControl
+from rprime.server.cost import Cost, check_declared
 from rprime.server.draining import Draining
 from rprime.server.memory import return_freed_memory
 from rprime.server.metrics import Metrics
 from rprime.server.middleware import RequestMiddleware
+from rprime.server.pools import Slots, Threads
 from rprime.server.read_scheduler import ReadScheduler
 from rprime.server.services import LIFESPAN_KEY
 from rprime.server.telemetry import tracing
-from rprime.settings import Settings
+from rprime.settings import Limits, Settings
 from rprime.store.revoked_sessions import SessionFile
 
 DESCRIPTION = """\
@@ -92,6 +94,10 @@ ROUTERS = (
 )
 """The most frequent first, since routes are tried in order."""
 PAGES = (pages, project_pages, model_page, slices_page)
+RENDER_THREADS = 2
+"""More would only take turns with the interpreter lock."""
+TRANSFERS = 2
+"""Exports and imports at a time."""
 PUBLIC = (operations.router, documentation.router, pages.public, sign_in.public)
 
 
@@ -139,7 +145,7 @@ def create_app(settings: Settings) -> FastAPI:
         guarded = access.with_authentication(routes, services.keyring, pages=is_page)
         app.router.routes.extend(refuse_repeated(guarded))
     for public in PUBLIC:
-        app.router.routes.extend(public.routes)
+        app.router.routes.extend(check_declared(public.routes))
     app.mount("/static", GZipMiddleware(StaticFiles(directory=documentation.STATIC)), name="static")
     if services.guide is not None:
         guide = GZipMiddleware(documentation.Guide(directory=services.guide))
@@ -157,9 +163,11 @@ def _services(settings: Settings) -> Services:
         admission=AdmissionControl(limits),
         metrics=counted,
         draining=Draining(settings.drain_seconds, settings.stop_seconds),
-        inflating=CapacityLimiter(1),
-        workers=worker_pool(limits, counted),
-        drawing=figures.drawing_of(limits),
+        coding=CapacityLimiter(1),
+        workers=worker_pool(limits, counted, stored=store.is_kept),
+        store_threads=_threads("store", settings.store_connections, limits),
+        render_threads=_threads("render", RENDER_THREADS, limits),
+        transfer_threads=_threads("store", TRANSFERS, limits),
         scheduler=ReadScheduler(),
         keyring=Keyring(keys_file, settings.key_requests_per_minute) if keys_file else None,
         sessions=Sessions(settings.session_secret.get_secret_value()),
@@ -170,6 +178,13 @@ def _services(settings: Settings) -> Services:
         batcher=RequestBatcher(),
         guide=settings.guide,
     )
+
+
+def _threads(cost: Cost, most: int, limits: Limits) -> Threads:
+    slots = Slots(
+        most, limits.in_flight_requests, seconds=limits.wait_seconds, what="Other requests"
+    )
+    return Threads(slots, cost)
 
 
 @asynccontextmanager

@@ -99,7 +99,7 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
         "then it is ended, and its request gets 503.",
     )
     large_waiting: PositiveInt = Field(
-        8, description="More of them that may wait; further ones get 503."
+        32, description="More of them that may wait; further ones get 503."
     )
     wait_seconds: Seconds = Field(
         2, description="How long a complete request may wait for its turn; then it gets 503."

@@ -417,3 +417,27 @@ def test_a_class_without_items_has_no_worst_case() -> None:
     found = worst_class_differences(missing, "recall", ("2", "1", "0"), Options())
     assert np.isnan(found.value[:1]).all()
     assert found.value[1:].tolist() == [-1, 0]
+
+
+class TestClassesOfOneSide:
+    def test_they_are_named_by_their_items(self) -> None:
+        ours, theirs = (
+            side([0, 0, 1], [0, 0, 1], [0, 1, 2]),
+            side([0, 0, 2, 2], [0, 0, 2, 2], [0, 1, 3, 4]),
+        )
+        for bare in (False, True):
+            one, other = (
+                replace(s, items=None, fingerprint=None) if bare else s for s in (ours, theirs)
+            )
+            found = compare(one, other, OPTIONS)
+            assert (found.lost_classes, found.new_classes) == ({"2": 2}, {"1": 1})
+
+    def test_a_class_of_removed_items_is_lost_unless_they_are_accepted(self) -> None:
+        true = [0] * 40 + [1, 1]
+        ours, theirs = side(true[:40], true[:40], range(40)), side(true, true, range(42))
+        found = compare(ours, theirs, OPTIONS)
+        assert (found.comparability, found.lost_classes) == ("common_items", {"1": 2})
+        assert compare(ours, theirs, OPTIONS, accept_removed=True).lost_classes == {}
+
+
+OPTIONS = Options(indices=("accuracy",))

@@ -206,14 +206,14 @@ def project_app() -> Callable[[Path | None], FastAPI]:
     router = APIRouter()
 
     @router.get("/v1/projects/{project}/things")
-    @requires("read")
+    @requires("read", cost="cheap")
     async def things(project: str) -> str:
         if project not in {"mine", "theirs"}:
             raise Problem("not_found")
         return project
 
     @router.get("/v1/things/{thing}")
-    @requires("read")
+    @requires("read", cost="cheap")
     async def thing(request: Request, thing: str) -> dict[str, Any]:
         # The project is known only now.
         check_project(request, thing.partition("-")[0])

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from rprime.application import EvaluationRequest, read_request
-from rprime.routes.batching import MOST_CLASSES, MOST_TOGETHER, RequestBatcher, stack_key
+from rprime.application.stacking import MOST_CLASSES, stack_key
+from rprime.routes.batching import MOST_TOGETHER, RequestBatcher
 from rprime.settings import Limits
 
 draw = np.random.default_rng(0)

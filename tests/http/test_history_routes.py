@@ -444,7 +444,7 @@ def test_a_history_moves_house(client: httpx.Client, serve_app: ServeApp, tmp_pa
     exported = client.get("/v1/export")
     assert exported.headers["content-type"] == "application/x-ndjson"
     lines = [json.loads(line) for line in exported.content.splitlines()]
-    assert lines[0]["rprime_export"] == 2
+    assert lines[0]["rprime_export"] == 3
     assert lines[-1] == {"end": {"lines": len(lines) - 1}}
     assert client.get("/v1/export?project=nope").status_code == 404
     own = client.get("/v1/export?project=others").content.splitlines()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import structlog
 from sqlalchemy import create_engine, text
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import OperationalError, ProgrammingError
 
 from rprime.store import (
     DatabaseOptions,
@@ -32,6 +32,8 @@ from rprime.store.errors import (
     refusal_state,
     translated,
 )
+from rprime.store.schema_version import SCHEMA_VERSION, check_version, keep_out_writers
+from tests.history_service import ServeApp, keeping, matrix
 from tests.store import samples
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -102,6 +104,76 @@ def test_a_newer_store_is_refused(url: str) -> None:
         open_store(url)
 
 
+def set_version(url: str, number: str) -> None:
+    """Change the version of the tables, as another rprime does that migrates them."""
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        statement = text("UPDATE rprime_version SET version_num = :number")
+        connection.execute(statement, {"number": number})
+    engine.dispose()
+
+
+def test_a_running_store_writes_to_no_other_version_of_the_tables(url: str) -> None:
+    store = open_store(url)
+    first = samples.evaluation(1)
+    samples.put(store, first).result()
+    for number, refusal in (("99", StoreNewerError), ("1", StoreOutdatedError)):
+        set_version(url, number)
+        with pytest.raises(refusal, match=f"version {number} of the tables"):
+            samples.put(store, samples.evaluation(2)).result()
+        with pytest.raises(refusal):
+            store.delete(first.id)
+        assert store.get(first.id).version == first.version
+        assert store.check() == "unavailable"
+    assert store.count("animals") == 1
+    set_version(url, str(SCHEMA_VERSION))
+    assert samples.put(store, samples.evaluation(2)).result().created
+    assert store.check() == "ok"
+    store.close()
+
+
+def test_a_client_is_told_that_the_replica_is_too_old(
+    serve_app: ServeApp, tmp_path: Path, url: str
+) -> None:
+    with keeping(serve_app, tmp_path, store=url) as client:
+        assert client.post("/v1/evaluate", json=matrix()).status_code == 201
+        set_version(url, "99")
+        refused = client.post("/v1/evaluate", json=matrix(6))
+        assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+        assert "install the newer rprime here" in refused.json()["detail"]
+        assert client.get("/v1/projects").json()["items"][0]["evaluations"] == 1
+
+
+def test_on_postgresql_a_migration_waits_for_writers_and_keeps_them_out(
+    postgresql_url: str,
+) -> None:
+    store = open_store(postgresql_url, options=DatabaseOptions(lock_seconds=0.2))
+    engine = create_engine(postgresql_url)
+    with engine.connect() as writer, engine.connect() as migration:
+        check_version(writer)
+        migration.execute(text("SET lock_timeout = 100"))
+        with pytest.raises(OperationalError, match="lock timeout"):
+            keep_out_writers(migration)
+        migration.rollback()
+        writer.rollback()
+        keep_out_writers(migration)
+        with pytest.raises(StoreLockedError):
+            samples.put(store, samples.evaluation()).result()
+        assert store.count("animals") == 0
+        migration.rollback()
+    engine.dispose()
+    assert samples.put(store, samples.evaluation()).result().created
+    store.close()
+
+
+@pytest.mark.parametrize("number", ["", "two", "2.0"])
+def test_a_version_that_no_rprime_writes_is_foreign(url: str, number: str) -> None:
+    open_store(url).close()
+    set_version(url, number)
+    with pytest.raises(StoreForeignError, match="rprime_version holds a version"):
+        open_store(url)
+
+
 def test_tables_of_another_program_are_left_alone(url: str) -> None:
     engine = create_engine(url)
     with engine.begin() as connection:
@@ -158,6 +230,26 @@ def test_a_damaged_file_is_refused_with_the_way_to_mend_it(path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(StoreDamagedError, match=r"restore a backup.*\.recover"):
         open_store(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    ("sound", "damaged"),
+    [
+        (b"CREATE TABLE aliases", b"CREATE\xa0TABLE aliases"),
+        (b"CREATE TABLE looks", b"CREATE TA\xcbLE looks"),
+        (b"evaluations_filters ON evaluations", b"evaluations_filters ON evaluati\xefns"),
+    ],
+)
+def test_a_damaged_schema_is_refused_whatever_sqlite_says_of_it(
+    path: Path, sound: bytes, damaged: bytes, *, read_only: bool
+) -> None:
+    made(path)
+    content = path.read_bytes()
+    assert sound in content
+    path.write_bytes(content.replace(sound, damaged))
+    with pytest.raises(StoreDamagedError, match="restore a backup"):
+        open_store(f"sqlite:///{path}", read_only=read_only)
 
 
 def test_a_truncated_file_is_refused(path: Path) -> None:

@@ -1,6 +1,7 @@
 import base64
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from rprime.store import (
     packing,
 )
 from rprime.store.records import StoredEvaluation
+from tests.history_service import ServeApp, keeping, matrix
 from tests.store import samples
 
 
@@ -280,6 +282,16 @@ def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
         changed(verdict="pass"),
         changed(gate={"verdict": "fail"}),
         lambda evaluation: evaluation.pop("tags"),
+        *(changed(id=far) for far in ("7zzzzzzzzzzzzzzzzzzzzzzzzz", "01zzzzzzzzzzzzzzzzzzzzzzzz")),
+        *(changed(project=odd) for odd in ("../x", "<script>", "a/b", None, 7)),
+        *(changed(model=odd) for odd in ("a\nb", "", "x" * 200, "a model", ["m"])),
+        *(changed(branch=odd) for odd in ("a\nb", "", "x" * 300)),
+        *(changed(tags=odd) for odd in ([""], ["x" * 65], [7], ["t"] * 65, None)),
+        *(changed(test_set=odd) for odd in ("", "x" * 200, {"id": "t"})),
+        *(changed(labels=[odd, "b", "c"]) for odd in ("x" * 200, "a\u202eb", "\u200d", "", 7)),
+        changed(documents=99),
+        changed(documents=0),
+        changed(gate=[]),
     ],
 )
 def test_a_spoiled_line_is_named_and_not_stored(
@@ -289,10 +301,49 @@ def test_a_spoiled_line_is_named_and_not_stored(
     document = orjson.loads(lines[1])
     spoil(document["evaluation"])
     lines[1] = orjson.dumps(document)
-    with pytest.raises(InvalidExportError) as caught:
+    with pytest.raises(InvalidExportError, match=r"(`/evaluation|version 99)") as caught:
         store.import_lines(lines)
     assert caught.value.line == 2
     assert store.projects() == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ({"alias": {"project": "p", "name": "a/b", "evaluation": None}}, "/alias/name"),
+        ({"alias": {"project": "..", "name": "a", "evaluation": None}}, "/alias/project"),
+        ({"looks": {"project": "p q", "fingerprint": "f", "looks": 1}}, "/looks/project"),
+        ({"looks": {"project": "p", "fingerprint": "f", "looks": -1}}, "/looks/looks"),
+        ({"settings": {"project": "<b>", "badge_public": True}}, "/settings/project"),
+        ({"settings": []}, "/settings"),
+        ({"end": {}}, "/end"),
+    ],
+)
+def test_the_place_in_a_spoiled_line_is_named(
+    store: Store, line: dict[str, Any], place: str
+) -> None:
+    with pytest.raises(InvalidExportError, match=f"^line 2: `{place}`"):
+        store.import_lines([b'{"rprime_export":3}', orjson.dumps(line)])
+    assert store.projects() == ()
+
+
+def test_an_import_of_the_far_future_breaks_no_page(serve_app: ServeApp, tmp_path: Path) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        assert client.post("/v1/evaluate", json=matrix()).status_code == 201
+        header, line, _ = client.get("/v1/export").content.splitlines()
+        document = orjson.loads(line)
+        document["evaluation"] |= {"id": "7zzzzzzzzzzzzzzzzzzzzzzzzz", "project": "others"}
+        body = b"\n".join([header, orjson.dumps(document), b'{"end":{"lines":2}}'])
+        answer = client.post(
+            "/v1/import", content=body, headers={"Content-Type": "application/x-ndjson"}
+        )
+        assert answer.status_code == 422, answer.text
+        [error] = answer.json()["errors"]
+        assert error["code"] == "invalid_export"
+        assert "Line 2: `/evaluation/id`: " in error["detail"]
+        assert "export it again" in error["detail"]
+        assert client.get("/ui/projects").status_code == 200
+        assert client.get("/v1/evaluations/7zzzzzzzzzzzzzzzzzzzzzzzzz").status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """From the bytes of a request to compare to its answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,11 @@ from rprime.application import request
 from rprime.application.assessment import Assessment, side_of
 from rprime.application.population import refuse_evidence
 from rprime.application.stored_options import comparison_options, stored_prevalence_of
+from rprime.application.work import RemoteStore
 from rprime.core.comparison.alignment import Side, comparability
+from rprime.core.page import DEFAULT_PAGE_VALUES
 from rprime.core.populations.population import Population
+from rprime.core.selection import select
 from rprime.core.slices.sides import side_of_slice, sides_of_slice
 from rprime.core.slices.slices import Slice
 from rprime.core.suggestions import nearest_slices
@@ -42,8 +46,36 @@ def compare_request(
     body: bytes, limits: Limits, history: "VisibleHistory | None" = None
 ) -> tuple[bytes, str | None]:
     """Compare what a request asks for; return the answer and the verdict, if it has a gate."""
-    assessment = assess(body, limits, history)
+    return _answered(assess(body, limits, history))
+
+
+def _answered(assessment: Assessment) -> tuple[bytes, str | None]:
     return render_assessment(assessment), assessment.verdict.verdict if assessment.verdict else None
+
+
+def compare_in_worker(
+    body: bytes, store: RemoteStore, *, limits: Limits, may_use: Callable[[str], bool]
+) -> tuple[bytes, str | None]:
+    """Compare as `compare_request`, with what the caller may see of the store of the service."""
+    assessment = assess(body, limits, store.visible(may_use))
+    _refuse_large(assessment)
+    return _answered(assessment)
+
+
+def _refuse_large(assessment: Assessment) -> None:
+    """Refuse a comparison of more values of classes than a report shows unasked."""
+    baseline = assessment.baseline_side
+    sides = [assessment.candidate, *(() if baseline is None else (baseline.side,))]
+    k = max(len(side.labels) for side in sides)
+    scored = assessment.candidate.scores is not None
+    indices = select(assessment.compared, scored=scored).reported
+    if k * indices > DEFAULT_PAGE_VALUES:
+        detail = (
+            f"A comparison has at most {DEFAULT_PAGE_VALUES:,} values of classes, and each of the "
+            f"{k:,} classes has {indices}: name at most {DEFAULT_PAGE_VALUES // k} `indices` of "
+            "classes in `options`, or merge classes."
+        )
+        raise refuse("/options/indices", "too_many_values", detail)
 
 
 def render_assessment(assessment: Assessment) -> bytes:
@@ -154,6 +186,8 @@ def _at_slice(assessment: Assessment, one: Slice) -> Assessment:
         if (given := getattr(assessment, name)) is not None:
             other = given.side
             same = whole.labels == other.labels and comparability(whole, other) == "same_items"
+            # With ids, items that are in the slice on one side alone are known to be missing.
+            same = same and (whole.items is None or whole.items.ids is None)
             _, side = sides_of_slice(whole, other, one, same_items=same)
             changed[name] = replace(given, side=side)
             lacking += [other] if side is None else []

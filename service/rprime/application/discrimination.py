@@ -88,6 +88,11 @@ def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
     return [line for k in asked.k for line in discriminate(subjects, k, asked.p, asked.resolution)]
 
 
+def discrimination_request(body: bytes, limits: Limits) -> bytes:
+    """Trace the lines that a request asks for, and render them as JSON."""
+    return discrimination_document(discrimination_lines(body, limits))
+
+
 def discrimination_document(lines: Iterable[Line]) -> bytes:
     """Render lines as JSON."""
     found: list[dict[str, Any]] = []

@@ -7,6 +7,7 @@ from typing import IO, cast
 
 from rprime.application.request import EvaluationRequest, read_request
 from rprime.application.slice_search import search_document
+from rprime.application.work import SLACK, TIMES_JSON
 from rprime.evidence import Kind, read_columns
 from rprime.evidence.reader import Kind as EvidenceKind
 from rprime.problems.problem import Problem
@@ -16,11 +17,6 @@ from rprime.server.inflating import Inflated, inflated_bound, too_large
 from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import WorkerLimits
 from rprime.settings import Limits
-
-_SLACK = 64 << 20
-"""Bytes of memory that do not depend on the size of the body."""
-_TIMES_JSON = 24
-"""Memory of parsed JSON per byte of text: a short string takes 60 bytes in Python."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +100,7 @@ _NO_MEMORY = (
 def _json(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, WorkerLimits]:
     content = body.read()
     most = options.limits.worker_bytes
-    limits = WorkerLimits(_SLACK + _TIMES_JSON * len(content), most=most)
+    limits = WorkerLimits(SLACK + TIMES_JSON * len(content), most=most)
     from rprime.evidence.json_body import read_json  # noqa: PLC0415 (it imports pyarrow)
 
     document = read_json(content, options.limits.json_depth)
@@ -117,7 +113,7 @@ def _columns(
 ) -> tuple[Document, bytes, WorkerLimits]:
     most = options.limits.other_body_bytes
     # The read buffer and the retained bytes are each within the limit of a body.
-    limits = WorkerLimits(_SLACK + most, most=options.limits.worker_bytes)
+    limits = WorkerLimits(SLACK + most, most=options.limits.worker_bytes)
     left = 2 * most
 
     def hold(size: int) -> None:

@@ -41,8 +41,8 @@ class StoreRequest:
         prevalence the population has.
     id
         Of the evaluation, where the answer needs it before the evaluation is stored.
-    payload, large
-        The body or a digest of it, and whether evaluating it takes so long that it needs a thread.
+    payload
+        The body or a digest of it.
     """
 
     project: str
@@ -54,7 +54,6 @@ class StoreRequest:
     is_first: bool = False
     keeps_slices: bool = False
     payload: bytes = b""
-    large: bool = True
 
 
 def write_options(options: Options, gates: Gates | None) -> bytes:

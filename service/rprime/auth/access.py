@@ -18,6 +18,7 @@ from rprime.auth.browser_sessions import CSRF_HEADER, SAFE_METHODS, prove, sessi
 from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError
 from rprime.auth.sessions import auth_services
 from rprime.problems.problem import NO_PROJECT, Problem, responses
+from rprime.server.cost import Cost, cost_of, costs
 from rprime.server.request_record import KEY, PROJECTS
 
 SCHEME = {
@@ -47,9 +48,9 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
 def requires(
-    *scopes: keys.Scope, unless: Callable[[Request], Awaitable[bool]] | None = None
+    *scopes: keys.Scope, cost: Cost, unless: Callable[[Request], Awaitable[bool]] | None = None
 ) -> Callable[[Endpoint], Endpoint]:
-    """Declare the scopes of a route: a key needs one of them.
+    """Declare the scopes of a route, of which a key needs one, and what it costs at most.
 
     A request without a key, or whose key does not open the route, is admitted if `unless` returns
     true.
@@ -59,9 +60,10 @@ def requires(
     """
 
     def declare(endpoint: Endpoint) -> Endpoint:
-        setattr(endpoint, _NEEDS, scopes)
-        setattr(endpoint, _UNLESS, unless)
-        return endpoint
+        declared = costs(cost)(endpoint)
+        setattr(declared, _NEEDS, scopes)
+        setattr(declared, _UNLESS, unless)
+        return declared
 
     return declare
 
@@ -106,7 +108,7 @@ def check_scopes(request: Request, *scopes: keys.Scope) -> None:
 def with_authentication(
     routes: Iterable[BaseRoute], keyring: Keyring | None, *, pages: bool = False
 ) -> list[BaseRoute]:
-    """Put a guard before every route; a `TypeError` if one declares nothing.
+    """Put a guard before every route; a `TypeError` if one declares no scope or no cost.
 
     Without a keyring they stay unguarded, which costs no time per request. Visitors of pages are
     redirected to sign in.
@@ -116,6 +118,7 @@ def with_authentication(
         needed = required_scopes(route)
         if not (isinstance(route, APIRoute) and needed):
             raise TypeError(f"{route!r} does not declare the scope that it needs")
+        cost_of(route)
         if keyring is None:
             guarded.append(route)
             continue

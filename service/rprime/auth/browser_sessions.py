@@ -6,7 +6,6 @@ from html import escape
 from http import HTTPStatus
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -49,9 +48,10 @@ class SessionMiddleware:
             request = Request(scope)
             session = _signed_session(request)
             if session is not None and session.key is not None:
-                revoked = auth_services(request).revoked_sessions.is_session_revoked
+                services = auth_services(request)
+                revoked = services.revoked_sessions.is_session_revoked
                 try:
-                    if await run_in_threadpool(revoked, session.id, session.expires):
+                    if await services.store_threads.run(revoked, session.id, session.expires):
                         session = None
                 except Problem as problem:
                     scope[_FAILURE], session = problem, None
@@ -72,8 +72,9 @@ async def end_session(request: Request) -> None:
     """End the session of a request on the server, in all its processes."""
     session = session_of(request)
     if session is not None and session.key is not None:
-        revoke = auth_services(request).revoked_sessions.revoke_session
-        await run_in_threadpool(revoke, session.id, session.expires)
+        services = auth_services(request)
+        revoke = services.revoked_sessions.revoke_session
+        await services.store_threads.run(revoke, session.id, session.expires)
 
 
 def session_of(request: Request) -> Session | None:

@@ -9,6 +9,7 @@ from fastapi import Request
 from pydantic import Field
 
 from rprime.core.slices.slices import Slice
+from rprime.problems.problem import validated
 from rprime.report.class_selection import ClassSelection
 from rprime.schemas.history import Narrowed, Query
 from rprime.schemas.population import Prevalence, SliceWanted
@@ -56,7 +57,7 @@ class ClassQuery(Query):
 def class_query(request: Request) -> ClassQuery:
     """Read it from an address that says other things, too."""
     given = given_of(request).items()
-    return ClassQuery.model_validate({k: v for k, v in given if k in ClassQuery.model_fields})
+    return validated(ClassQuery, {k: v for k, v in given if k in ClassQuery.model_fields})
 
 
 def given_of(request: Request) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Two stored evaluations, compared for their page."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from math import ceil
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 from rprime.application.compare import assess
 from rprime.application.population import stands_for_population
 from rprime.application.stored_sides import VisibleHistory
+from rprime.application.work import RemoteStore
 from rprime.core.catalog import CLASS_INDICES
 from rprime.dashboard.class_query import ROWS, ClassQuery, slice_text
 from rprime.dashboard.listings import entry_of
@@ -55,6 +56,18 @@ class CompareQuery(ClassQuery):
         """Return the query of this page with the row of a class alone, as its links have it."""
         found = self.address(name=name, all=True).partition("#")[0]
         return f"{found}#class-{quote(name)}"
+
+
+def comparison_in_worker(
+    _body: bytes,
+    store: RemoteStore,
+    *,
+    asked: CompareQuery,
+    limits: Limits,
+    may_use: Callable[[str], bool],
+) -> dict[str, Any]:
+    """Compare two stored evaluations in a worker, as `comparison_view`."""
+    return comparison_view(asked, limits, store.visible(may_use))
 
 
 def comparison_view(

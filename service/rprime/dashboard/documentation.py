@@ -19,6 +19,7 @@ from rprime.problems.problem import Problem
 from rprime.problems.root_path import rooted
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services
+from rprime.server.cost import costs
 
 PACKAGE = Path(__file__).parent.parent
 STATIC = PACKAGE / "static"
@@ -37,6 +38,7 @@ _GUIDE_POLICY = POLICY.replace("form-action 'self'", "form-action 'none'; worker
 
 @router.get("/docs")
 @router.get("/redoc")
+@costs("cheap")
 async def contract(request: Request) -> Response:
     """Show the operations, with forms to try them or as a reference text."""
     title, program = PROGRAMS[request.scope["route"].path]
@@ -57,6 +59,7 @@ class Guide(StaticFiles):
 
 @router.get("/guide")
 @router.get("/guide/")
+@costs("cheap")
 async def guide(request: Request) -> RedirectResponse:
     """Lead to the first page of the documentation site, where it is built."""
     if get_services(request).guide is None:
@@ -65,12 +68,14 @@ async def guide(request: Request) -> RedirectResponse:
 
 
 @router.get(PAGE)
+@costs("cheap")
 async def problems(request: Request) -> Response:
     """Explain every kind of problem; the ``type`` of a problem refers to this page."""
     return show(request, "problems.html", "Problems", kinds=KINDS)
 
 
 @router.get("/docs/{name}.md")
+@costs("render")
 def document(request: Request, name: str) -> Response:
     """Show a page of the documentation; the ``source`` of a warning refers to these pages."""
     text = documents().get(name)
@@ -101,6 +106,7 @@ def rendered(text: str) -> Markup:
 
 
 @router.get("/favicon.ico")
+@costs("cheap")
 async def favicon() -> FileResponse:
     """Return the icon that browsers request on their own."""
     return FileResponse(STATIC / "favicon.svg", media_type="image/svg+xml")

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 import numpy as np
 from fastapi import APIRouter, Request, Response
 from pydantic import Field, ValidationError
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
 from rprime.auth.access import access_of, requires
@@ -22,7 +21,7 @@ from rprime.dashboard.listings import cell_of, entry_of, legend_of, measure_of, 
 from rprime.dashboard.page import show
 from rprime.history.series import Measured, Point, filters_of
 from rprime.history.stored_values import values_of_classes
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, validated
 from rprime.report.decimals import decimal, signed
 from rprime.report.history_charts import (
     MOST_FALLEN,
@@ -37,7 +36,7 @@ from rprime.report.names import isolated, shown
 from rprime.report.view import term
 from rprime.routes.aliases import point
 from rprime.routes.compressed_route import CompressedRoute
-from rprime.routes.services import get_services, get_store
+from rprime.routes.services import get_services, get_store, in_render
 from rprime.schemas.fields import IndexKey
 from rprime.schemas.history import Narrowed
 from rprime.schemas.population import Prevalence
@@ -80,14 +79,14 @@ class Promotion:
 
 
 @router.get(PATH)
-@requires("read")
+@requires("read", cost="render")
 async def model(request: Request, project: str, model: str) -> Response:
     """Show a model over its versions."""
     return await _shown(request, project, model)
 
 
 @router.post(PATH)
-@requires("write")
+@requires("write", cost="render")
 async def promote(request: Request, project: str, model: str) -> Response:
     """Point an alias at one of its evaluations, as long as nobody else has changed it.
 
@@ -118,8 +117,8 @@ async def _shown(
     promotion: Promotion | None = None,
     status: int = HTTPStatus.OK,
 ) -> Response:
-    query = ModelQuery.model_validate({**given_of(request), "model": model})
-    content = await run_in_threadpool(_content, get_store(request), project, query)
+    query = validated(ModelQuery, {**given_of(request), "model": model})
+    content = await in_render(request, _content, get_store(request), project, query)
     if not content["steps"] and query == ModelQuery(model=model):
         raise Problem("not_found")
     session = form_session(request)

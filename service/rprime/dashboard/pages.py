@@ -1,39 +1,38 @@
 """The pages of evaluations, the catalog and the reproduction, and what all pages load."""
 
 import re
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
-from rprime.application.evaluate import RenderedReport, ResponseOptions
+from rprime.application.evaluate import RenderedReport, ResponseOptions, evaluate_stream
 from rprime.application.reproduction import reproduce
-from rprime.application.stored_sides import VisibleHistory
 from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import visitor_of
 from rprime.core.catalog import INDICES
 from rprime.core.suggestions import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
 from rprime.dashboard.class_query import ClassQuery, class_query, given_of
-from rprime.dashboard.compare_view import CompareQuery, comparison_view
+from rprime.dashboard.compare_view import CompareQuery, comparison_in_worker
 from rprime.dashboard.page import part, show
 from rprime.dashboard.report_view import NOT_KEPT, View, render_pasted, render_report_view, sample
 from rprime.dashboard.templates_environment import ASSETS, asset
 from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, validated
 from rprime.report.formats import FORMATS
 from rprime.report.names import shown as fit
 from rprime.report.subject import read_comparison
 from rprime.report.verdicts import NOT_JUDGED, headline
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import find
-from rprime.routes.services import get_services, get_store
-from rprime.routes.workers import answer_columns
-from rprime.server.body import media_type, read_body
+from rprime.routes.services import get_services, get_store, in_render, in_store
+from rprime.routes.workers import answer_columns, in_worker, in_worker_with_store
+from rprime.server.body import media_type, read_chunks
+from rprime.server.cost import costs
 
 public = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 """These show nothing of anybody."""
@@ -59,26 +58,28 @@ _SCORE_FIGURES = {
 
 
 @public.get("/")
+@costs("store")
 async def start(request: Request) -> Response:
     """Lead to what happened lately, or to the evaluator where nothing is stored."""
     services = get_services(request)
     may_read = services.keyring is None or visitor_of(request) is not None
     store = get_store(request) if may_read and services.store.is_open else None
-    stored = () if store is None else await run_in_threadpool(store.projects)
+    stored = () if store is None else await in_store(request, store.projects)
     return RedirectResponse("ui/projects" if stored else "ui/evaluate", HTTPStatus.SEE_OTHER)
 
 
 @public.get("/ui/evaluate")
+@costs("render")
 async def evaluator(request: Request) -> Response:
     """Show a report beside the matrix that it is about, to be replaced by the reader's own."""
     query = class_query(request)
-    matrix, subject = await run_in_threadpool(sample)
-    report = await run_in_threadpool(render_report_view, subject, query=query)
+    matrix, subject = await in_render(request, sample)
+    report = await in_render(request, render_report_view, subject, query=query)
     return show(request, "evaluator.html", "Evaluate a classifier", matrix=matrix, report=report)
 
 
 @router.post("/ui/evaluate")
-@requires("evaluate")
+@requires("evaluate", cost="heavy")
 async def evaluate(request: Request) -> Response:
     """Answer with the part of a page that shows an evaluation; keep nothing.
 
@@ -87,29 +88,30 @@ async def evaluate(request: Request) -> Response:
     media = media_type(request, (PASTED, *MEDIA_TYPES))
     limits, query = get_services(request).limits, class_query(request)
     if media == PASTED:
-        text = await read_body(request, min(MOST_PASTED, limits.json_body_bytes))
+        text = await read_chunks(request, min(MOST_PASTED, limits.json_body_bytes))
         options = request.query_params.get("request", "").encode()
-        return part(await run_in_threadpool(render_pasted, text, options, limits, query))
+        work = partial(render_pasted, options=options, limits=limits, query=query)
+        return part(await in_worker(request, work, text))
     kind = MEDIA_TYPES[media]
     reading = f"Read as predictions in {kind.upper()}, one row for each item."
     view = View("view", "the page", "text/html", "", query=query, reading=reading)
     question = ResponseOptions(limits, view, with_table=False, kind=kind)
-    answer = await answer_columns(request, question)
+    answer = await answer_columns(request, question, evaluate_stream)
     if not isinstance(answer, RenderedReport):
         raise NOT_KEPT
     return part(answer.content)
 
 
 @router.get("/ui/evaluations/{evaluation}")
-@requires("read")
+@requires("read", cost="render")
 async def evaluation(request: Request, evaluation: str) -> Response:
     """Show a stored evaluation."""
-    query = ClassQuery.model_validate(given_of(request))
-    stored = await run_in_threadpool(find, request, evaluation)
+    query = validated(ClassQuery, given_of(request))
+    stored = await in_store(request, find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
-    found = await run_in_threadpool(stored_report, stored, store, most, query.slice)
+    found = await in_store(request, stored_report, stored, store, most, query.slice)
     found = found.at_equal_shares() if query.prevalence else found
-    subject = await run_in_threadpool(lambda: found.subject)
+    subject = await in_render(request, lambda: found.subject)
     compared = subject.comparison or read_comparison(stored.comparison)
     # Other evidence than a stored evaluation has no page to compare with.
     baseline = None if compared is None else compared.baseline.resolved
@@ -117,7 +119,7 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     # Without a model the project is in the title already.
     where = f" · {fit(stored.project)}" if stored.model else ""
     title = f"{fit(subject.title)}, {verdict.word}{where}"
-    report = await run_in_threadpool(render_report_view, subject, "../../", query, verdict=verdict)
+    report = await in_render(request, render_report_view, subject, "../../", query, verdict=verdict)
     content: dict[str, Any] = {"report": report, "stored": stored, "baseline": baseline}
     content["figures"] = _FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES
     content |= {"renderings": _RENDERINGS, "slice": subject.slice, "asked": query}
@@ -126,7 +128,7 @@ async def evaluation(request: Request, evaluation: str) -> Response:
 
 
 @router.get("/ui/compare")
-@requires("read")
+@requires("read", cost="heavy")
 async def compare(request: Request) -> Response:
     """Show what changed from the baseline to the candidate."""
     given = given_of(request)
@@ -134,10 +136,11 @@ async def compare(request: Request) -> Response:
     if None in chosen or len(chosen) == 1:
         text = "Choose a candidate and another evaluation as its baseline."
         raise Problem("invalid_request", text)
-    query = CompareQuery.model_validate(given)
-    visible_history = VisibleHistory(lambda: get_store(request), access_of(request).may_use)
-    limits = get_services(request).limits
-    content = await run_in_threadpool(comparison_view, query, limits, visible_history)
+    query = validated(CompareQuery, given)
+    get_store(request)
+    may_use, limits = access_of(request).may_use, get_services(request).limits
+    work = partial(comparison_in_worker, asked=query, limits=limits, may_use=may_use)
+    content = await in_worker_with_store(request, work)
     sides = (content["candidate_entry"], content["baseline_entry"])
     title = " against ".join(side["version"] or side["id"] for side in sides)
     title = f"{title} · {fit(content['project'])}"
@@ -145,26 +148,29 @@ async def compare(request: Request) -> Response:
 
 
 @public.get("/ui/indices")
+@costs("render")
 async def indices(request: Request) -> Response:
     """Show the catalog."""
-    entries = await run_in_threadpool(catalog)
+    entries = await in_render(request, catalog)
     return show(request, "indices.html", "Indices", entries=entries)
 
 
 @public.get("/ui/indices/{key}")
+@costs("render")
 async def index(request: Request, key: str) -> Response:
     """Show what an index is, overall and for a class."""
-    entries = await run_in_threadpool(entries_of, key)
+    entries = await in_render(request, entries_of, key)
     if not entries:
         raise Problem("not_found", unknown_index(key))
     title = entries[0].facts.name
-    return await run_in_threadpool(show, request, "index.html", title, entries=entries)
+    return await in_render(request, show, request, "index.html", title, entries=entries)
 
 
 @public.get("/ui/reproduced")
+@costs("render")
 async def reproduced(request: Request) -> Response:
     """Show what the R' paper printed against what is computed here."""
-    found = await run_in_threadpool(_reproduction)
+    found = await in_render(request, _reproduction)
     tables = [(title, [r for r in found.results if r.table == title]) for title in found.tables]
     return show(
         request, "reproduced.html", "Paper results", found=found, tables=tables, named=_named
@@ -180,6 +186,7 @@ _reproduction = cache(reproduce)
 
 
 @public.get("/ui/static/{name}")
+@costs("cheap")
 async def static(request: Request, name: str) -> Response:
     """Return a static file; it is immutable if its address has its digest."""
     if name not in ASSETS:

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
 from rprime.dashboard.class_query import given_of, said_of
@@ -14,11 +13,12 @@ from rprime.dashboard.listings import NEWEST_FIRST, listing, pointers, pointing,
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import show
 from rprime.history.series import filters_of
+from rprime.problems.problem import validated
 from rprime.report.class_selection import Order
 from rprime.report.names import shown as fit
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import require_project
-from rprime.routes.services import get_store
+from rprime.routes.services import get_store, in_render, in_store
 from rprime.schemas.history import Narrowed
 from rprime.store import Store
 
@@ -52,26 +52,26 @@ class ListingQuery(Narrowed):
 
 
 @router.get("/ui/projects")
-@requires("read")
+@requires("read", cost="render")
 async def projects(request: Request) -> Response:
     """Show what happened lately in the projects that the caller may see."""
     store, may_use = get_store(request), access_of(request).may_use
-    content = await run_in_threadpool(
-        lambda: overview(store, [one for one in store.projects() if may_use(one.name)])
+    content = await in_render(
+        request, lambda: overview(store, [one for one in store.projects() if may_use(one.name)])
     )
     origin = str(request.base_url).rstrip("/")
     return show(request, "projects.html", "Projects", origin=origin, **content)
 
 
 @router.get("/ui/projects/{project}")
-@requires("read")
+@requires("read", cost="render")
 async def project(request: Request, project: str) -> Response:
     """List the evaluations of a project."""
-    query = ListingQuery.model_validate(given_of(request))
+    query = validated(ListingQuery, given_of(request))
     store = get_store(request)
-    content = await run_in_threadpool(_project, store, project, query)
+    content = await in_render(request, _project, store, project, query)
     if not content["models"]:
-        await run_in_threadpool(require_project, request, project)
+        await in_store(request, require_project, request, project)
     return show(request, "project.html", fit(project), project=project, **content)
 
 

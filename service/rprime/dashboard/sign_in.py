@@ -13,6 +13,7 @@ from rprime.dashboard.page import show
 from rprime.problems.problem import Problem
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services
+from rprime.server.cost import costs
 
 public = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 """Whoever comes here has not signed in yet."""
@@ -23,6 +24,7 @@ log = structlog.get_logger(__name__)
 
 
 @public.get("/ui/sign-in")
+@costs("store")
 async def sign_in_page(request: Request) -> Response:
     """Ask for a key, unless there is nothing to ask for."""
     if get_services(request).keyring is None or browser.visitor_of(request) is not None:
@@ -31,6 +33,7 @@ async def sign_in_page(request: Request) -> Response:
 
 
 @public.post("/ui/sign-in")
+@costs("store")
 async def sign_in(request: Request) -> Response:
     """Begin a session of the key, and go to where the browser came from."""
     keyring = get_services(request).keyring
@@ -54,6 +57,7 @@ async def sign_in(request: Request) -> Response:
 
 
 @public.post("/ui/sign-out")
+@costs("store")
 async def sign_out(request: Request) -> Response:
     """End the session, and have the browser forget it."""
     await browser.read_form(request)

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
-from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
@@ -14,13 +13,13 @@ from rprime.dashboard.class_query import ClassQuery, given_of, slice_text
 from rprime.dashboard.model_page import measurable
 from rprime.dashboard.page import show
 from rprime.history.stored_report import StoredReport, stored_report
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, validated
 from rprime.report.names import shown as fit
 from rprime.report.slices import slice_table
 from rprime.report.view import slice_plot
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import find
-from rprime.routes.services import get_services, get_store
+from rprime.routes.services import get_services, get_store, in_render, in_store
 from rprime.schemas.history import ClassWanted
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
@@ -38,13 +37,13 @@ class SliceQuery(ClassQuery):
 
 
 @router.get("/ui/evaluations/{evaluation}/slices")
-@requires("read")
+@requires("read", cost="render")
 async def slices(request: Request, evaluation: str) -> Response:
     """Show the slices of a stored evaluation, worst first."""
-    query = SliceQuery.model_validate(given_of(request))
-    stored = await run_in_threadpool(find, request, evaluation)
+    query = validated(SliceQuery, given_of(request))
+    stored = await in_store(request, find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
-    content = await run_in_threadpool(lambda: _content(stored_report(stored, store, most), query))
+    content = await in_render(request, lambda: _content(stored_report(stored, store, most), query))
     title = f"{fit(content['name'])}, slices · {fit(stored.project)}"
     return show(request, "slices.html", title, stored=stored, asked=query, **content)
 

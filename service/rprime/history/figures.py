@@ -2,29 +2,36 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+import orjson
 
+from rprime.application.discrimination import FIGURES as PRINTED
+from rprime.application.discrimination import discrimination_lines
+from rprime.application.work import RemoteStore
 from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.quantities import plural
+from rprime.core.slices.slices import Slice
 from rprime.history.series import Measured, filters_of
-from rprime.history.stored_report import NOTHING, StoredReport
+from rprime.history.stored_report import NOTHING, StoredReport, stored_report
 from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import Problem, refuse
 from rprime.report.class_charts import default_indices
 from rprime.report.figures import sheet
+from rprime.report.figures.discrimination import draw_discrimination
 from rprime.report.figures.evaluation import FIGURES as EVALUATION_FIGURES
 from rprime.report.figures.evaluation import shown_indices
 from rprime.report.figures.history import MOST_PANELS, draw_boxes, draw_lines, draw_trend
-from rprime.report.figures.sheet import Canvas
+from rprime.report.figures.sheet import Canvas, Form
 from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of
 from rprime.report.marks import union
 from rprime.schemas.history import HistoryFigureQuery
-from rprime.store import Filters, Store, ids
+from rprime.settings import Limits
+from rprime.store import Filters, Store, StoredEvaluation, ids
 
 _PLACE = "/query/index"
 TREND, _, BOXES = FIGURES = ("trend", "lines", "boxes")
@@ -41,6 +48,50 @@ def drawn(draw: Callable[[], bytes]) -> bytes:
         raise refuse("", "no_scores", str(error)) from None
     except sheet.TooMuchToDrawError as error:
         raise refuse("", "too_much", str(error)) from None
+
+
+LIBRARY = (
+    "matplotlib.figure",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.backends.backend_agg",
+)
+"""The modules that draw."""
+
+
+def figure_of_stored(
+    _body: bytes,
+    store: RemoteStore,
+    *,
+    stored: StoredEvaluation,
+    figure: tuple[str, tuple[str, ...]],
+    one: Slice,
+    canvas: Canvas,
+) -> bytes:
+    """Draw the figure of a name and indices of a stored evaluation, or of a slice of it."""
+    # Listing options do not matter here.
+    report = stored_report(stored, store.as_store, 0, one)
+    return figure_of(figure[0], report, figure[1], canvas)
+
+
+def figure_of_history(
+    _body: bytes, store: RemoteStore, *, figure: "HistoryFigure", canvas: Canvas
+) -> bytes:
+    """Draw a figure of a history; see `HistoryFigure.draw`."""
+    return figure.draw(store.as_store, canvas)
+
+
+def figure_of_lines(body: bytes, _store: RemoteStore, *, limits: Limits, form: Form) -> bytes:
+    """Draw the discrimination lines that a request asks for."""
+    lines = discrimination_lines(body, limits)
+    return drawn(partial(draw_discrimination, lines, form=form))
+
+
+def printed_figure(_body: bytes, _store: RemoteStore, *, number: int, form: Form) -> bytes:
+    """Draw a figure of Labatut and Cherifi."""
+    plan = PRINTED[number]
+    lines = discrimination_lines(orjson.dumps(plan.request), Limits())
+    draw = partial(draw_discrimination, title=plan.title, by=plan.by, columns=1, form=form)
+    return drawn(partial(draw, lines))
 
 
 def figure_of(name: str, report: StoredReport, indices: tuple[str, ...], canvas: Canvas) -> bytes:

@@ -1,22 +1,33 @@
 """The models of a study, computed from the stored tables of a project."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from rprime.application.discrimination import validated_study
 from rprime.application.stored_sides import VisibleHistory
+from rprime.application.work import RemoteStore
 from rprime.core.catalog import find
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
-from rprime.history.agreement import MOST_VALUES, WHOLE, Models
+from rprime.history.agreement import MOST_VALUES, WHOLE, Models, agreement_document
 from rprime.history.series import filters_of
 from rprime.history.stored_values import StoredValues
 from rprime.problems.problem import NO_PROJECT, Problem, Violation, raise_violations, refuse
 from rprime.schemas.document import Document
 from rprime.schemas.studies import StoredAgreementRequest
+from rprime.settings import Limits
 from rprime.store import Stack, ids
 
 MOST_BOXED = 2_000_000
 """Most values of classes, over all indices."""
+
+
+def agreement_in_worker(
+    body: bytes, store: RemoteStore, *, limits: Limits, may_use: Callable[[str], bool]
+) -> bytes:
+    """Compute the agreement that a request asks for, as `agreement_document`, in a worker."""
+    stored = partial(stored_models, visible_history=store.visible(may_use))
+    return agreement_document(body, limits, stored)
 
 
 def stored_models(document: Document, visible_history: VisibleHistory) -> Models:

@@ -6,7 +6,6 @@ from typing import Any
 
 import orjson
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,10 +28,8 @@ def stopping() -> Problem:
     return Problem("stopping", headers={"Retry-After": "1"})
 
 
-async def _on_problem(
-    request: Request, exc: Problem | RequestValidationError | ValidationError
-) -> Response:
-    """Render a raised `Problem`, or the validation errors of Pydantic."""
+async def _on_problem(request: Request, exc: Problem | RequestValidationError) -> Response:
+    """Render a raised `Problem`, or what FastAPI found wrong with a request."""
     problem = exc if isinstance(exc, Problem) else from_errors(exc.errors())
     return respond(problem, request_id_of(request))
 
@@ -57,7 +54,7 @@ async def _on_http_exception(request: Request, exc: HTTPException) -> Response:
 
 
 HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
-    **dict.fromkeys((Problem, RequestValidationError, ValidationError), _on_problem),
+    **dict.fromkeys((Problem, RequestValidationError), _on_problem),
     HTTPException: _on_http_exception,
 }
 

@@ -5,13 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rprime.problems.kinds import KINDS, PAGE
 from rprime.problems.root_path import rooted
 from rprime.problems.sentences import member, sentence
+
+Model = TypeVar("Model", bound=BaseModel)
 
 MEDIA_TYPE = "application/problem+json"
 MOST_VIOLATIONS = 20
@@ -169,6 +171,20 @@ def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:
         return Problem("unreadable_body", "The body is not valid JSON.")
     errors = [_violation(error) for error in islice(found, MOST_VIOLATIONS)]
     return Problem("invalid_request", _count(len(found)), errors=errors)
+
+
+def validated(model: type[Model], given: Mapping[str, Any] | bytes) -> Model:
+    """Return members or JSON of a request as a model; a problem if they do not fit it.
+
+    Only here is a `ValidationError` the fault of a request: elsewhere, as of a stored document, it
+    is a defect.
+    """
+    try:
+        if isinstance(given, bytes):
+            return model.model_validate_json(given)
+        return model.model_validate(given)
+    except ValidationError as exc:
+        raise from_errors(exc.errors()) from None
 
 
 class ProblemDocument(BaseModel):

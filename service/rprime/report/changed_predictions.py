@@ -11,6 +11,7 @@ from rprime.report.decimals import count, decimal, percent, signed, span
 from rprime.report.names import shown, shown_if_any
 from rprime.report.slices import MOST_SLICES, named
 from rprime.schemas.comparison import CellChange, Comparison, Flips, Move, SliceChange, SliceDelta
+from rprime.schemas.missing_items import MissingItems
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ def changed_predictions(comparison: Comparison | None) -> list[NameTable]:
     if comparison is None:
         return []
     found = []
+    if comparison.missing is not None and comparison.missing.classes:
+        found.append(_missing(comparison.missing))
     if comparison.flips is not None and comparison.moves:
         found.append(_moves(comparison.flips, comparison.moves))
     elif comparison.flips is None and comparison.cells:
@@ -77,6 +80,24 @@ def _slices(comparison: Comparison) -> NameTable:
     confidence = f"{percent(comparison.confidence)} interval"
     columns = ("Index", "Change", confidence, "Was", "Is", "Items")
     return NameTable("Slices that got worse", note, ("Slice",), columns, rows, names)
+
+
+def _missing(missing: MissingItems) -> NameTable:
+    """List the classes that lack items of the baseline, the largest share first."""
+    shares = {
+        label: (one.removed + one.relabelled) / one.items for label, one in missing.classes.items()
+    }
+    rows = []
+    for label in sorted(shares, key=shares.__getitem__, reverse=True):
+        one = missing.classes[label]
+        numbers = (count(one.removed), count(one.relabelled), count(one.items))
+        rows.append(((shown(label),), numbers))
+    note = (
+        f"Of the {plural(missing.items, 'item')} of the baseline the candidate lacks "
+        f"{count(missing.removed)}, and {count(missing.relabelled)} have another true class."
+    )
+    columns = ("Missing", "Relabelled", "Of the baseline")
+    return NameTable("Items that are not compared", note, ("True class",), columns, rows)
 
 
 def _moves(flips: Flips, moves: list[Move]) -> NameTable:

@@ -13,6 +13,7 @@ from rprime.core.comparison.attribution import Attribution, CellChanges
 from rprime.core.comparison.compare import Comparison
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift
+from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.gates.results import GateResult, Result
 from rprime.core.slices.changes import SliceChanges
 
@@ -44,6 +45,7 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
         "comparability": c.comparability,
         "pairing": c.pairing,
         "items": c.common_items and asdict(c.common_items),
+        **missing_document(c.missing),
         "confidence": c.confidence,
         "classes": {name: getattr(c, name) for name in _CLASSES},
         "overall": dict(zip(c.aligned.selection.overall_place, overall, strict=True)),
@@ -72,10 +74,27 @@ _CLASSES = ("candidate_only", "baseline_only", "without_items")
 def since_document(anchor: Comparison, baseline: Json) -> Json:
     """Return the differences from an anchor, a part of the object of a comparison."""
     document = comparison_document(anchor, baseline)
-    return {name: document[name] for name in _SINCE}
+    return {name: document[name] for name in _SINCE if name in document}
 
 
-_SINCE = ("baseline", "comparability", "pairing", "confidence", "overall", "per_class")
+_SINCE = ("baseline", "comparability", "missing", "pairing", "confidence", "overall", "per_class")
+
+
+def missing_document(known: MissingItems | None) -> Json:
+    """Return the member about missing and new items; none where every item is compared."""
+    if known is None:
+        return {}
+    every = known.unaccepted or known
+    slices = [asdict(counts) | {"slice": name} for name, counts in every.slices]
+    if not (every.counts.missing or every.added.size or slices):
+        return {}
+    document = {
+        "added": every.added.size,
+        "classes": {name: asdict(counts) for name, counts in every.classes.items()},
+        "slices": slices,
+        "new_classes": every.new_classes,
+    }
+    return {"missing": asdict(every.counts) | document}
 
 
 def slices_document(changes: SliceChanges) -> list[Json]:

@@ -5,7 +5,6 @@ from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import caller_of, requires
 from rprime.problems.problem import Problem, refuse, responses
@@ -22,7 +21,7 @@ from rprime.routes.descriptions import (
 from rprime.routes.evaluations import require_project
 from rprime.routes.examples import EVALUATION
 from rprime.routes.negotiation import JSON, expected
-from rprime.routes.services import check_name, get_store, read_model
+from rprime.routes.services import check_name, get_store, in_store, read_model
 from rprime.schemas.history import AliasTarget
 from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected
 
@@ -43,7 +42,7 @@ _MATCH, _NONE_MATCH = (
     description="Sorted by name.",
     responses=route_responses("The list.", "AliasList", "not_found", *PROBLEMS),
 )
-@requires("read")
+@requires("read", cost="store")
 def list_aliases(request: Request, project: str) -> Response:
     """Return all aliases of the project."""
     found = get_store(request).aliases(project)
@@ -59,7 +58,7 @@ def list_aliases(request: Request, project: str) -> Response:
     description="The evaluation it points at. A change must send the header ETag in If-Match.",
     responses=route_responses("The alias.", "AliasEntry", "not_found", *PROBLEMS, headers=ETAG),
 )
-@requires("read")
+@requires("read", cost="store")
 def get_alias(request: Request, project: str, alias: str) -> Response:
     """Return the alias."""
     return _response(get_store(request).alias(project, alias))
@@ -71,7 +70,7 @@ def get_alias(request: Request, project: str, alias: str) -> Response:
     description="Since when, and who changed it; newest first. It outlives a deleted alias.",
     responses=route_responses("The changes.", "AliasHistory", "not_found", *PROBLEMS),
 )
-@requires("read")
+@requires("read", cost="store")
 def alias_history(request: Request, project: str, alias: str) -> Response:
     """Return the changes of the alias."""
     found = get_store(request).alias_changes(project, alias)
@@ -101,7 +100,7 @@ def alias_history(request: Request, project: str, alias: str) -> Response:
         **json_body("AliasTarget", example={"evaluation": EVALUATION}),
     },
 )
-@requires("write")
+@requires("write", cost="store")
 async def put_alias(request: Request, project: str, alias: str) -> Response:
     """Point the alias at the evaluation in the body."""
     expectation = expected(request)
@@ -117,8 +116,8 @@ async def point(
     check_name("alias", name[1])
     put, by = get_store(request).put_alias, caller_of(request)
     try:
-        return await run_in_threadpool(
-            put, *name, evaluation=evaluation, expected=expectation, by=by
+        return await in_store(
+            request, put, *name, evaluation=evaluation, expected=expectation, by=by
         )
     except EvaluationMissingError:
         detail = "The project has no such evaluation."
@@ -135,7 +134,7 @@ async def point(
     ),
     openapi_extra={"parameters": [_MATCH]},
 )
-@requires("write")
+@requires("write", cost="store")
 def delete_alias(request: Request, project: str, alias: str) -> None:
     """Delete the alias."""
     expectation, by = expected(request), caller_of(request)

@@ -36,8 +36,8 @@ _PARAMETERS = [
     response_description="The catalog.",
     responses=responses("internal_error"),
 )
-@requires("evaluate", "read")
-def list_indices() -> Response:
+@requires("evaluate", "read", cost="cheap")
+async def list_indices() -> Response:
     """List every index that a report can have: key, formula, range, best value, source."""
     return Response(_catalog(), media_type=JSON, headers=_HEADERS)
 
@@ -50,8 +50,8 @@ def list_indices() -> Response:
     openapi_extra={"parameters": _PARAMETERS},
     responses=responses("not_found", "internal_error"),
 )
-@requires("evaluate", "read")
-def get_index(request: Request) -> Response:
+@requires("evaluate", "read", cost="cheap")
+async def get_index(request: Request) -> Response:
     """Describe one index. The scope is `class` or `overall`; many keys exist in both."""
     scope, key = request.path_params["scope"], request.path_params["key"]
     found = _SCOPES[scope].get(canonical(key)) if scope in _SCOPES else None

@@ -1,17 +1,29 @@
 """Compare a candidate with a baseline, and simulate a gate on unchanged models."""
 
-from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
+from collections.abc import Callable
+from functools import partial
 
-from rprime.application import compare_request, lint_request, plan_request
-from rprime.auth.access import requires
+from fastapi import APIRouter, Request, Response
+
+from rprime.application import lint_request, plan_request
+from rprime.application.compare import compare_in_worker
+from rprime.auth.access import access_of, requires
 from rprime.problems.problem import responses
 from rprime.routes.descriptions import BODY_PROBLEMS, VERDICT, json_body, route_responses
 from rprime.routes.examples import GATES, MNIST_AFTER, MNIST_BEFORE
 from rprime.routes.negotiation import JSON, verdict_header
-from rprime.routes.services import get_services, read_json, visible_history
+from rprime.routes.services import get_services, read_json_pieces
+from rprime.routes.workers import in_worker, in_worker_with_store
 from rprime.schemas import one_of
 from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS
+from rprime.server.worker_limits import CPU_SECONDS
+from rprime.settings import Limits
+
+
+def _priced(simulate: Callable[..., bytes], limits: Limits) -> Callable[[bytes], bytes]:
+    """Have a simulation refused that takes more processor time than a worker has."""
+    return partial(simulate, limits=limits, most_seconds=CPU_SECONDS)
+
 
 router = APIRouter(tags=["Comparison"], default_response_class=Response)
 
@@ -30,12 +42,12 @@ router = APIRouter(tags=["Comparison"], default_response_class=Response)
         example={"candidate": MNIST_BEFORE, "baseline": MNIST_AFTER, "gates": GATES},
     ),
 )
-@requires("evaluate")
+@requires("evaluate", cost="heavy")
 async def compare(request: Request) -> Response:
     """Return the comparison and, if the request has gates, the verdict."""
-    body, limits = await read_json(request), get_services(request).limits
-    history = visible_history(request)
-    report, verdict = await run_in_threadpool(compare_request, body, limits, history)
+    body, limits = await read_json_pieces(request), get_services(request).limits
+    work = partial(compare_in_worker, limits=limits, may_use=access_of(request).may_use)
+    report, verdict = await in_worker_with_store(request, work, body)
     return Response(report, media_type=JSON, headers=verdict_header(verdict))
 
 
@@ -48,11 +60,12 @@ async def compare(request: Request) -> Response:
     responses=route_responses("The simulated rates.", "LintReport", *BODY_PROBLEMS),
     openapi_extra=json_body(one_of(LINT_REQUESTS), example={"gates": GATES, **MNIST_AFTER}),
 )
-@requires("evaluate")
+@requires("evaluate", cost="heavy")
 async def lint_gate(request: Request) -> Response:
     """Return how often the gate fails by chance."""
-    body, limits = await read_json(request), get_services(request).limits
-    return Response(await run_in_threadpool(lint_request, body, limits), media_type=JSON)
+    body, limits = await read_json_pieces(request), get_services(request).limits
+    report = await in_worker(request, _priced(lint_request, limits), body)
+    return Response(report, media_type=JSON)
 
 
 @router.post(
@@ -64,8 +77,9 @@ async def lint_gate(request: Request) -> Response:
     responses=route_responses("The numbers of items.", "PlanReport", *BODY_PROBLEMS),
     openapi_extra=json_body(one_of(PLAN_REQUESTS), example={"gates": GATES, **MNIST_AFTER}),
 )
-@requires("evaluate")
+@requires("evaluate", cost="heavy")
 async def plan_gate(request: Request) -> Response:
     """Return the numbers of items."""
-    body, limits = await read_json(request), get_services(request).limits
-    return Response(await run_in_threadpool(plan_request, body, limits), media_type=JSON)
+    body, limits = await read_json_pieces(request), get_services(request).limits
+    report = await in_worker(request, _priced(plan_request, limits), body)
+    return Response(report, media_type=JSON)

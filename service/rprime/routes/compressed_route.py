@@ -7,9 +7,9 @@ from http import HTTPStatus
 from typing import Any
 
 import zstandard
+from anyio import to_thread
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, StreamingResponse
 
 from rprime.routes.negotiation import is_known, weighted
@@ -75,7 +75,8 @@ async def _compressed(request: Request, response: Response) -> Response:
             if len(body) < _IN_THREAD:
                 response.body = compress(body)
             else:
-                response.body = await run_in_threadpool(compress, body)
+                coding_limiter = request.app.state.services.coding
+                response.body = await to_thread.run_sync(compress, body, limiter=coding_limiter)
             response.headers["Content-Encoding"] = coding
             response.headers["Content-Length"] = str(len(response.body))
             # A strong tag is of one sequence of bytes, and these are others (RFC 9110, 8.8.1).

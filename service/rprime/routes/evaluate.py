@@ -1,27 +1,23 @@
 """POST /evaluate and its batch: evidence in, report out."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 
 import orjson
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from rprime.application import EvaluationRequest, read_request
-from rprime.application.evaluate import (
-    Answer,
-    RenderedReport,
-    ResponseOptions,
-    answered,
-    evaluate_body,
-)
+from rprime.application.evaluate import RenderedReport, ResponseOptions, evaluate_stream
+from rprime.application.work import TIMES_JSON
 from rprime.auth.access import requires
-from rprime.core.evaluate import Evaluation
 from rprime.evidence import MEDIA_TYPES
+from rprime.history.batch import answer_batch
+from rprime.history.storing import LONGEST_KEY, StoredResponse, evaluate_and_store
 from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.routes import store_evaluation
-from rprime.routes.batching import RequestBatcher, evaluate_together, stack_key
 from rprime.routes.descriptions import (
     BODY_PROBLEMS,
     COLUMNS,
@@ -36,23 +32,21 @@ from rprime.routes.descriptions import (
 from rprime.routes.examples import EXAMPLES, Json
 from rprime.routes.negotiation import JSON, rendered, wanted_format
 from rprime.routes.request_route import RequestRoute, check_repeated
-from rprime.routes.services import Services, get_services, get_store
+from rprime.routes.services import Services, get_services
+from rprime.routes.store_calls import idempotency_key_of
 from rprime.routes.store_lifespan import problem_of
-from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
+from rprime.routes.workers import answer_columns, evaluate_json_in_worker, in_worker_with_store
 from rprime.schemas import one_of
-from rprime.schemas.document import parse_batch
 from rprime.schemas.request import EVALUATE_REQUESTS
-from rprime.server.body import media_type, read_body, read_chunks
-from rprime.store.insertion import EvaluationDeletedError
+from rprime.server.body import media_type, read_chunks
 
 SMALL = 256 * 1024
-"""Bytes. A larger body would delay small requests, so a thread evaluates it."""
-MANY_SLICES = 300
-"""Each takes up to half a millisecond of the interpreter lock, so a worker evaluates more."""
+"""Bytes. A larger body would delay small requests, so a worker reads it."""
+TINY = 16 * 1024
+"""Bytes. What is decoded from a larger body counts as memory."""
 
+Evaluate = Callable[..., RenderedReport | StoredResponse | EvaluationRequest]
 _ACCEPTED = (JSON, *MEDIA_TYPES)
-_BatchAnswer = tuple[int, bytes] | Problem
-"""The status and the report of one request of a batch, or its problem."""
 
 router = APIRouter(tags=["Evaluation"], route_class=RequestRoute, default_response_class=Response)
 
@@ -88,7 +82,7 @@ _KEY = {
     "description": "For evaluations with a project: a repetition with the same key and body gets "
     "the same answer and stores nothing. Without a project there is nothing to store, and every "
     "repetition gets the same answer anyway.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": store_evaluation.LONGEST_KEY},
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY},
 }
 _EVALUATE: Json = {
     "summary": "Evaluate a classifier",
@@ -118,7 +112,7 @@ _EVALUATE: Json = {
 
 @router.post("/evaluate", **_EVALUATE)
 @router.post("/v1/evaluate", name="evaluate_v1", **_EVALUATE)
-@requires("evaluate")
+@requires("evaluate", cost="heavy")
 async def evaluate(request: Request) -> Response:
     """Return the report."""
     media = media_type(request, _ACCEPTED)
@@ -128,11 +122,15 @@ async def evaluate(request: Request) -> Response:
     form = wanted_format(request)
     with_table = has_query and _wants_table(request, columnar=columns is not None)
     options = ResponseOptions(services.limits, form, with_table=with_table, kind=columns)
-    answer = await _evaluated(request, options, services.batcher)
+    answer = await _evaluated(request, options, services)
     if isinstance(answer, RenderedReport):
         kind, verdict = answer.evidence, answer.verdict
         headers = {"Evaluation-Verdict": verdict} if verdict else None
         response = rendered(answer.content, options.form, headers=headers)
+    elif isinstance(answer, StoredResponse):
+        assert answer.evidence is not None  # noqa: S101 (the worker read it)
+        kind, verdict = answer.evidence, answer.verdict
+        response = store_evaluation.respond_stored(answer, options)
     else:
         response = await store_evaluation.store_and_respond(request, answer, options)
         kind = answer.evidence.kind
@@ -141,42 +139,31 @@ async def evaluate(request: Request) -> Response:
     return response
 
 
-async def _evaluated(request: Request, options: ResponseOptions, batcher: RequestBatcher) -> Answer:
-    """Evaluate here, in a thread or in a worker process, whichever delays other requests least."""
+async def _evaluated(
+    request: Request, options: ResponseOptions, services: Services
+) -> RenderedReport | StoredResponse | EvaluationRequest:
+    """Evaluate here or in a worker process; leave small evaluations to be stored with others."""
+    # Without a store a worker needs no database.
+    work: Evaluate = evaluate_and_store if services.store.is_kept else evaluate_stream
     if options.kind is not None:
-        return await answer_columns(request, options)
+        return await answer_columns(request, options, work)
     chunks = await read_chunks(request, options.limits.json_body_bytes)
-    if sum(map(len, chunks)) > min(SMALL, options.limits.json_body_bytes // 8):
-        return await _evaluated_apart(request, chunks, options)
+    size = sum(map(len, chunks))
+    if size > min(SMALL, options.limits.json_body_bytes // 8):
+        return await evaluate_json_in_worker(request, chunks, options, work)
+    if size > TINY:
+        services.admission.hold(request.scope, TIMES_JSON * size)
     body = b"".join(chunks)
     evaluation_request = read_request(body, options.limits)
     asked, sliced = evaluation_request.options, evaluation_request.evidence.slices is not None
-    slow = sliced or asked.curves or asked.intervals == "all"
-    if slow and (
-        _slices_of(evaluation_request) > MANY_SLICES or evaluation_request.resamples_scores
-    ):
-        return await evaluate_json_in_worker(request, [body], options)
+    if sliced or asked.curves or asked.intervals == "all":
+        return await evaluate_json_in_worker(request, [body], options, work)
     stored = evaluation_request.store_request
     if stored is not None:
-        stored = replace(stored, payload=body, large=slow)
-        return replace(evaluation_request, store_request=stored)
-    if slow:
-        return await run_in_threadpool(answered, evaluation_request, body, options)
-    evaluation = await batcher.evaluate(evaluation_request)
+        return replace(evaluation_request, store_request=replace(stored, payload=body))
+    evaluation = await services.batcher.evaluate(evaluation_request)
     content = evaluation_request.report(evaluation, options.form, with_table=options.with_table)
     return RenderedReport(content, evaluation_request.evidence.kind, evaluation_request.verdict)
-
-
-async def _evaluated_apart(
-    request: Request, chunks: list[bytes], options: ResponseOptions
-) -> Answer:
-    """Evaluate a larger JSON body in a thread, or in a worker if it is large or may take long."""
-    if sum(map(len, chunks)) > min(LARGE, options.limits.json_body_bytes // 8):
-        return await evaluate_json_in_worker(request, chunks, options)
-    body = b"".join(chunks)
-    if b'slices"' in body or b'"all"' in body:
-        return await evaluate_json_in_worker(request, [body], options)
-    return await run_in_threadpool(evaluate_body, body, options)
 
 
 _REQUESTS: Json = {"type": "array", "description": "Each is what `POST /v1/evaluate` takes."}
@@ -200,131 +187,29 @@ _BATCH |= {"required": ["requests"], "properties": {"requests": _REQUESTS}}
         **json_body(_BATCH, example={"requests": [one["value"] for one in EXAMPLES.values()]}),
     },
 )
-@requires("evaluate")
+@requires("evaluate", cost="heavy")
 async def evaluate_batch(request: Request) -> Response:
     """Return a report or a problem for each request."""
     with_table = _wants_table(request)
     media_type(request, [JSON])
-    body = await read_body(request, get_services(request).limits.json_body_bytes)
-    status, report = await run_in_threadpool(_answer_batch, request, body, with_table=with_table)
-    return Response(report, status, media_type=JSON)
-
-
-def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[HTTPStatus, bytes]:
-    """Answer a batch: 200, or 207 if some requests have a problem; and the results as JSON."""
-    limits = get_services(request).limits
-    documents = parse_batch(body, limits.batch_requests, limits.json_depth)
-    key = store_evaluation.idempotency_key_of(request, body)
-    requests: dict[int, EvaluationRequest] = {}
-    answers: dict[int, _BatchAnswer] = {}
-    for i, given in enumerate(documents):
-        try:
-            one = read_request(given, limits)
-            store_evaluation.check_access(request, one.store_request)
-            requests[i] = one
-        except Problem as problem:
-            answers[i] = problem
-    answers |= _refused_as_slow(requests)
-    # Each evaluation is stored under a key of its own, so that a repetition of a batch that was
-    # interrupted stores the rest of it.
-    keys = {
-        i: replace(key, key=f"{key.key}\n{i}")
-        for i, one in requests.items()
-        if key is not None and i not in answers and one.store_request is not None
-    }
-    answers |= _earlier_answers(request, keys)
-    requests = {i: one for i, one in requests.items() if i not in answers}
-    for i, found in _evaluated_together(requests).items():
-        one, its_key = requests[i], keys.get(i)
-        answers[i] = _reported(request, one, found, with_table=with_table, key=its_key)
-    results: list[bytes] = []
-    status = HTTPStatus.OK
-    for _, answer in sorted(answers.items()):
-        if isinstance(answer, Problem):
-            status = HTTPStatus.MULTI_STATUS
-            document = orjson.dumps(answer.document(request_id_of(request)))
-            results.append(b'{"status":%d,"problem":%b}' % (answer.status, document))
-        else:
-            results.append(b'{"status":%d,"report":%b}' % answer)
-    return status, b'{"results":[%b]}' % b",".join(results)
-
-
-def _refused_as_slow(requests: dict[int, EvaluationRequest]) -> dict[int, Problem]:
-    """Refuse the requests of a batch that together, or alone, take too long for it."""
-    detail = "Intervals that are drawn from scores take seconds. Send this request alone."
-    slow = (i for i, one in requests.items() if one.resamples_scores)
-    refused = dict.fromkeys(slow, refuse("/intervals", "misplaced", detail))
-    sliced = {i: slices for i, one in requests.items() if (slices := _slices_of(one))}
-    if sum(sliced.values()) > MANY_SLICES:
-        detail = f"The requests of a batch have at most {MANY_SLICES} slices together."
-        problem = refuse("/slices", "too_many_slices", detail + " Send this one alone.")
-        refused |= dict.fromkeys(sliced, problem)
-    return refused
-
-
-def _slices_of(evaluation_request: EvaluationRequest) -> int:
-    """Count the slices of a request."""
-    slices = evaluation_request.evidence.slices
-    return 0 if slices is None else len(slices.names)
-
-
-def _earlier_answers(
-    request: Request, keys: dict[int, store_evaluation.IdempotencyKey]
-) -> dict[int, _BatchAnswer]:
-    """Return what requests of a batch were answered before; one with another body is refused."""
-    answers: dict[int, _BatchAnswer] = {}
-    if not get_services(request).store.is_open:
-        return answers
-    for i, key in keys.items():
-        try:
-            replay = get_store(request).replay(key.owner, key.key, key.payload)
-        except EvaluationDeletedError:
-            answers[i] = Problem("evaluation_deleted")
-        else:
-            if replay is not None:
-                answers[i] = replay.status, replay.body
-    return answers
-
-
-def _evaluated_together(requests: dict[int, EvaluationRequest]) -> dict[int, Evaluation]:
-    """Evaluate requests, those that share a key as one stack."""
-    groups: dict[object, list[int]] = {}
-    for i, one in requests.items():
-        key = stack_key(one)
-        groups.setdefault(i if key is None else key, []).append(i)
-    evaluations: dict[int, Evaluation] = {}
-    for slots in groups.values():
-        found = evaluate_together([requests[i] for i in slots])
-        evaluations |= zip(slots, found, strict=True)
-    return evaluations
-
-
-def _reported(
-    request: Request,
-    evaluation_request: EvaluationRequest,
-    evaluation: Evaluation,
-    *,
-    with_table: bool,
-    key: store_evaluation.IdempotencyKey | None,
-) -> _BatchAnswer:
-    """Report on one request of a batch; store it first if it names a project."""
     services = get_services(request)
-    if evaluation_request.store_request is None:
-        content = evaluation_request.report(evaluation, with_table=with_table)
-        status, verdict = int(HTTPStatus.OK), evaluation_request.verdict
-    else:
-        options = ResponseOptions(services.limits, None, with_table=with_table)
-        try:
-            storing = store_evaluation.Storing(get_store(request), options, key)
-            stored = storing.in_thread(evaluation_request, evaluation)
-        except Exception as error:
-            known = error if isinstance(error, Problem) else problem_of(error)
-            if known is None:
-                raise
-            return known
-        status, content, verdict = stored.status, stored.content, stored.verdict
-    services.metrics.evaluations.labels(evaluation_request.evidence.kind, verdict or "none").inc()
-    return status, content
+    idempotency_key_of(request, b"")
+    body = await read_chunks(request, services.limits.json_body_bytes)
+    work = partial(answer_batch, limits=services.limits, with_table=with_table)
+    found = await in_worker_with_store(request, work, body)
+    status, results = HTTPStatus.OK, list[bytes]()
+    for one in found:
+        if isinstance(one, Exception):
+            status = HTTPStatus.MULTI_STATUS
+            problem = one if isinstance(one, Problem) else problem_of(one)
+            if problem is None:
+                raise one
+            document = orjson.dumps(problem.document(request_id_of(request)))
+            results.append(b'{"status":%d,"problem":%b}' % (problem.status, document))
+        else:
+            services.metrics.evaluations.labels(one.evidence, one.verdict or "none").inc()
+            results.append(b'{"status":%d,"report":%b}' % (one.status, one.report))
+    return Response(b'{"results":[%b]}' % b",".join(results), status, media_type=JSON)
 
 
 def _wants_table(request: Request, *, columnar: bool = False) -> bool:

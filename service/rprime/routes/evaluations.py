@@ -1,5 +1,6 @@
 """Stored evaluations: lists, reports, renderings, verdicts."""
 
+from functools import partial
 from http import HTTPStatus
 
 import orjson
@@ -33,7 +34,8 @@ from rprime.routes.negotiation import (
     verdict_header,
     wanted_format,
 )
-from rprime.routes.services import Parameters, get_services, get_store
+from rprime.routes.services import Parameters, get_services, get_store, in_render, in_store
+from rprime.routes.workers import in_worker
 from rprime.schemas.history import ListQuery, ReportQuery, SliceQuery
 from rprime.store import EvaluationSummary, StoredEvaluation
 
@@ -46,6 +48,8 @@ PARTS = (
 """Parts of a report that `include` can select."""
 ADDED = frozenset({"table", "curves"})
 """Parts that `include` adds to the whole report."""
+MOST_CLASSES, MOST_SLICES = 200, 300
+"""Of a stored evaluation that is rendered in this process; a worker renders a larger one."""
 _WORD = TEXT | {"example": "pass"}
 _OF_SLICES = ("weakest", "weakest_by")
 _ALWAYS_LEFT_OUT = {*PARTS, *_OF_SLICES, "notes", *ADDED}
@@ -57,7 +61,7 @@ _ALWAYS_LEFT_OUT = {*PARTS, *_OF_SLICES, "notes", *ADDED}
     description="Newest first, as summaries; an evaluation must match every filter.",
     responses=route_responses("A page.", "EvaluationPage", "not_found", *PROBLEMS),
 )
-@requires("read")
+@requires("read", cost="store")
 def list_evaluations(request: Request, project: str, query: Parameters[ListQuery]) -> Response:
     """Return a page of summaries."""
     filters = filters_of(query)
@@ -89,11 +93,13 @@ def require_project(request: Request, project: str) -> None:
         304: {"description": UNCHANGED.format("report")},
     },
 )
-@requires("read")
-def get_evaluation(request: Request, evaluation: str, query: Parameters[ReportQuery]) -> Response:
+@requires("read", cost="heavy")
+async def get_evaluation(
+    request: Request, evaluation: str, query: Parameters[ReportQuery]
+) -> Response:
     """Return the report or a rendering of it."""
     form, parts = wanted_format(request), _parts(query.include)
-    return _represented(request, evaluation, form, parts, query.slice)
+    return await _represented(request, evaluation, form, parts, query.slice)
 
 
 @router.get(
@@ -105,20 +111,20 @@ def get_evaluation(request: Request, evaluation: str, query: Parameters[ReportQu
         304: {"description": UNCHANGED.format("report")},
     },
 )
-@requires("read")
-def get_rendering(
+@requires("read", cost="heavy")
+async def get_rendering(
     request: Request, evaluation: str, suffix: str, query: Parameters[SliceQuery]
 ) -> Response:
     """Return the rendering that the path names."""
     if suffix not in BY_SUFFIX:
         raise Problem("not_found")
-    return _represented(request, evaluation, BY_SUFFIX[suffix], (), query.slice)
+    return await _represented(request, evaluation, BY_SUFFIX[suffix], (), query.slice)
 
 
-def _represented(
+async def _represented(
     request: Request, evaluation: str, form: Format | None, parts: tuple[str, ...], one: Slice
 ) -> Response:
-    stored = find(request, evaluation)
+    stored = await in_store(request, find, request, evaluation)
     confusions = get_services(request).limits.top_confusions
     # Stored evaluations never change, so these parts determine every byte.
     variant = (form.name if form else "json", *parts, one)
@@ -126,9 +132,25 @@ def _represented(
     headers = {"ETag": etag, "Vary": "Accept", **verdict_header(None if one else stored.verdict)}
     if is_known(request, etag):
         return rendered(b"", form, HTTPStatus.NOT_MODIFIED, headers)
-    found = stored_report(stored, get_store(request), confusions, one)
-    content = form.render(found.subject) if form else _report(found, parts)
+    found = await in_store(request, stored_report, stored, get_store(request), confusions, one)
+    if is_large(found):
+        render = partial(_render, found=found, form=form, parts=parts)
+        content = await in_worker(request, render, [])
+    else:
+        content = await in_render(request, _render, b"", found=found, form=form, parts=parts)
     return rendered(content, form, headers=headers)
+
+
+def is_large(found: StoredReport) -> bool:
+    """Whether a worker renders a stored evaluation, since it takes more than some milliseconds."""
+    slices = 0 if found.slices is None else len(found.slices.names)
+    return found.stored.table.k > MOST_CLASSES or slices > MOST_SLICES or found.items is not None
+
+
+def _render(
+    _body: bytes, *, found: StoredReport, form: Format | None, parts: tuple[str, ...]
+) -> bytes:
+    return form.render(found.subject) if form else _report(found, parts)
 
 
 def find(request: Request, evaluation: str) -> StoredEvaluation:
@@ -169,7 +191,7 @@ def _report(found: StoredReport, parts: tuple[str, ...]) -> bytes:
     "deleted.",
     responses=responses("not_found", "evaluation_aliased", "store_full", *PROBLEMS),
 )
-@requires("write")
+@requires("write", cost="store")
 def delete_evaluation(request: Request, evaluation: str) -> None:
     """Delete the evaluation."""
     get_store(request).delete(find(request, evaluation).id)
@@ -182,7 +204,7 @@ def delete_evaluation(request: Request, evaluation: str) -> None:
     "gates.",
     responses=route_responses("The verdict.", {"text/plain": _WORD}, "not_found", *PROBLEMS),
 )
-@requires("read")
+@requires("read", cost="store")
 def get_verdict(request: Request, evaluation: str) -> Response:
     """Return the verdict as one word."""
     return Response(find(request, evaluation).verdict or "no_gate", media_type="text/plain")

@@ -1,17 +1,21 @@
 """Figures as SVG or PNG: of an evaluation, and of the history of a project."""
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from anyio import to_thread
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from rprime import __version__
 from rprime.auth.access import requires
-from rprime.history.figures import FIGURES, HistoryFigure, figure_of
-from rprime.history.stored_report import stored_report
+from rprime.history.figures import (
+    FIGURES,
+    LIBRARY,
+    HistoryFigure,
+    figure_of_history,
+    figure_of_stored,
+)
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
@@ -19,11 +23,10 @@ from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.descriptions import ETAG, IMAGES, PROBLEMS, UNCHANGED, response_of
 from rprime.routes.evaluations import find
 from rprime.routes.negotiation import PAGE_POLICY, etag_of, is_known
-from rprime.routes.services import Parameters, get_services, get_store
+from rprime.routes.services import Parameters, in_store
 from rprime.routes.trend import require_some
+from rprime.routes.workers import in_worker_with_store
 from rprime.schemas.history import FigureQuery, HistoryFigureQuery
-from rprime.server.pools import Slots
-from rprime.settings import Limits
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
 
@@ -38,11 +41,6 @@ _SIZES = (
 )
 
 
-def drawing_of(limits: Limits) -> Slots:
-    """Make the places for figures: one at a time, since drawing holds the interpreter lock."""
-    return Slots(1, limits.large_waiting)
-
-
 @router.get(
     "/v1/evaluations/{evaluation}/figures/{name}.{form}",
     summary="A figure of an evaluation",
@@ -53,7 +51,7 @@ def drawing_of(limits: Limits) -> Slots:
     f"Of many classes only the worst are shown; fewer than four have bars, no radar. {_SIZES}",
     responses=_OF_STORED,
 )
-@requires("read")
+@requires("read", cost="heavy")
 async def get_evaluation_figure(
     request: Request, evaluation: str, name: str, form: str, query: Parameters[FigureQuery]
 ) -> Response:
@@ -61,15 +59,14 @@ async def get_evaluation_figure(
     sheet = _sheet(name, of_evaluation.FIGURES, form, query)
     if query.index and name in of_evaluation.WITHOUT_INDEX:
         raise refuse("/query/index", "misplaced", f"The figure `{name}` has no index.")
-    stored = await run_in_threadpool(find, request, evaluation)
+    stored = await in_store(request, find, request, evaluation)
     # Stored evaluations never change, so these parts determine every byte.
     etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index, query.slice)
     if is_known(request, etag):
         return unchanged(etag)
-    store, indices = get_store(request), tuple(dict.fromkeys(query.index))
-    # Listing options do not matter here.
-    report = await run_in_threadpool(stored_report, stored, store, 0, query.slice)
-    image = await draw_in_pool(request, lambda: figure_of(name, report, indices, sheet))
+    figure = name, tuple(dict.fromkeys(query.index))
+    work = partial(figure_of_stored, stored=stored, figure=figure, one=query.slice, canvas=sheet)
+    image = await draw(request, work)
     return answer_image(image, etag, sheet)
 
 
@@ -82,16 +79,15 @@ async def get_evaluation_figure(
     f"are those of the trend. {_SIZES}",
     responses=_OF_STORED,
 )
-@requires("read")
+@requires("read", cost="heavy")
 async def get_project_figure(
     request: Request, project: str, name: str, form: str, query: Parameters[HistoryFigureQuery]
 ) -> Response:
     """Return the image."""
     sheet = _sheet(name, FIGURES, form, query)
-    await run_in_threadpool(require_some, request, project)
+    await in_store(request, require_some, request, project)
     figure = HistoryFigure(name, project, query)
-    store = get_store(request)
-    image = await draw_in_pool(request, lambda: figure.draw(store, sheet))
+    image = await draw(request, partial(figure_of_history, figure=figure, canvas=sheet))
     return answer_image(image, etag_of(image), sheet)
 
 
@@ -103,10 +99,9 @@ def _sheet(
     return Canvas(form, query.width, query.scale)
 
 
-async def draw_in_pool(request: Request, work: Callable[[], bytes]) -> bytes:
-    """Draw in a thread when there is a place; 503 if too many wait."""
-    async with get_services(request).drawing.place():
-        return await to_thread.run_sync(work, abandon_on_cancel=True)
+async def draw(request: Request, work: Callable[..., bytes], body: Iterable[bytes] = ()) -> bytes:
+    """Draw in a worker, which has the library for it."""
+    return await in_worker_with_store(request, work, body, imports=LIBRARY)
 
 
 def answer_image(image: bytes, etag: str, sheet: Canvas) -> Response:

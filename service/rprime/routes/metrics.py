@@ -26,7 +26,7 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
     response_class=Response,
     responses={200: {"description": "The metrics.", "content": {"text/plain": {}}}},
 )
-@requires("read")
+@requires("read", cost="cheap")
 async def get_metrics(request: Request) -> Response:
     """Return the metrics."""
     if access_of(request).project is not None:
@@ -60,7 +60,12 @@ def readings(services: Services) -> Iterator[Reading]:
 
 def _load_readings(services: Services) -> Iterator[Reading]:
     admission = services.admission
-    pools = {"workers": services.workers.slots, "figures": services.drawing}
+    pools = {
+        "workers": services.workers.slots,
+        "store": services.store_threads.slots,
+        "render": services.render_threads.slots,
+        "transfers": services.transfer_threads.slots,
+    }
     yield Reading(
         "rprime_in_flight_bytes", "Bytes of request bodies in memory.", lambda: admission.held
     )
@@ -81,13 +86,13 @@ def _load_readings(services: Services) -> Iterator[Reading]:
     )
     yield Reading(
         "rprime_pool_requests",
-        "Large requests that run or wait.",
+        "Requests that run or wait, by the pool.",
         lambda: {name: slots.taken for name, slots in pools.items()},
         label="pool",
     )
     yield Reading(
         "rprime_pool_size",
-        "Large requests that run at a time; others wait.",
+        "Requests of a pool that run at a time; others wait.",
         lambda: {name: slots.most for name, slots in pools.items()},
         label="pool",
     )

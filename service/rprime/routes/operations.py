@@ -15,6 +15,7 @@ from rprime.problems.handlers import stopping
 from rprime.problems.problem import responses
 from rprime.routes.services import get_services
 from rprime.routes.workers import STALLED_SECONDS
+from rprime.server.cost import costs
 from rprime.server.inflating import FREE_OF_RATIO, LARGEST_WINDOW, MOST_RATIO
 from rprime.server.worker_limits import CPU_SECONDS
 from rprime.settings import Limits
@@ -75,6 +76,7 @@ class VersionInfo(BaseModel):
 
 
 @router.get("/livez", summary="Is the process alive?")
+@costs("cheap")
 async def livez() -> Health:
     """Answer while the process runs. A failure means: restart it."""
     return Health()
@@ -83,6 +85,7 @@ async def livez() -> Health:
 @router.get(
     "/readyz", summary="Can it take requests?", responses=responses("store_unavailable", "stopping")
 )
+@costs("store")
 async def readyz(request: Request) -> Readiness:
     """Answer when requests can be served. A failure means: send them elsewhere for now.
 
@@ -94,6 +97,7 @@ async def readyz(request: Request) -> Readiness:
 
 
 @router.get("/version", summary="Which version, with which limits?")
+@costs("cheap")
 async def get_version(request: Request) -> VersionInfo:
     """Return the version of the service and of its formulas, and every limit in force."""
     return VersionInfo(limits=get_services(request).limits)

@@ -5,14 +5,13 @@ from http import HTTPStatus
 
 import orjson
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import responses
 from rprime.routes.descriptions import CHANGE_PROBLEMS, PROBLEMS, json_body, route_responses
 from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.services import check_name, get_store, read_model
+from rprime.routes.services import check_name, get_store, in_store, read_model
 from rprime.schemas.history import ProjectSettings, PurgeRequest
 from rprime.store import Retention
 
@@ -26,7 +25,7 @@ router = APIRouter(tags=["History"], default_response_class=Response)
     "evaluations.",
     responses=route_responses("The list.", "ProjectList", *PROBLEMS),
 )
-@requires("read")
+@requires("read", cost="store")
 def list_projects(request: Request) -> Response:
     """Return the projects that the caller may see."""
     may_use = access_of(request).may_use
@@ -45,14 +44,14 @@ def list_projects(request: Request) -> Response:
     responses=responses(*CHANGE_PROBLEMS, *PROBLEMS),
     openapi_extra=json_body("ProjectSettings", example={"badge_public": True}),
 )
-@requires("write")
+@requires("write", cost="store")
 async def set_project(request: Request, project: str) -> None:
     """Change settings."""
     check_name("project", project)
     store = get_store(request)
     wanted = await read_model(request, ProjectSettings)
     given = wanted.model_dump(exclude_unset=True)
-    await run_in_threadpool(lambda: store.put_settings(project, **given))
+    await in_store(request, lambda: store.put_settings(project, **given))
 
 
 @router.delete(
@@ -62,7 +61,7 @@ async def set_project(request: Request, project: str) -> None:
     description="With its evaluations, its aliases and the looks at its test sets.",
     responses=responses("not_found", "store_full", *PROBLEMS),
 )
-@requires("write")
+@requires("write", cost="store")
 def delete_project(request: Request, project: str) -> None:
     """Delete the project and everything in it."""
     get_store(request).delete_project(project)
@@ -79,13 +78,13 @@ def delete_project(request: Request, project: str) -> None:
     ),
     openapi_extra=json_body("PurgeRequest", example={"keep_last": 500, "dry_run": True}),
 )
-@requires("write")
+@requires("write", cost="store")
 async def purge_project(request: Request, project: str) -> Response:
     """Delete the evaluations that no criterion protects."""
     store = get_store(request)
     wanted = await read_model(request, PurgeRequest)
-    await run_in_threadpool(require_project, request, project)
+    await in_store(request, require_project, request, project)
     keep = Retention(keep_last=wanted.keep_last, newer_than_days=wanted.newer_than_days)
-    counts = await run_in_threadpool(store.purge, project, keep, dry_run=wanted.dry_run)
+    counts = await in_store(request, store.purge, project, keep, dry_run=wanted.dry_run)
     document = {**asdict(counts), "dry_run": wanted.dry_run}
     return Response(orjson.dumps(document), media_type=JSON)

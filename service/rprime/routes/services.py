@@ -1,25 +1,26 @@
 """The services that the routes share: one object, built by `rprime.app`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, ParamSpec, TypeVar, cast
 
 from fastapi import Query
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import Request
 
-from rprime.application.stored_sides import VisibleHistory
-from rprime.auth.access import access_of, check_scopes
 from rprime.auth.sessions import AuthServices
-from rprime.problems.problem import from_errors
+from rprime.problems.problem import from_errors, validated
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.negotiation import JSON
 from rprime.routes.store_lifespan import StoreHandle
 from rprime.schemas.provenance import PathName
-from rprime.server.body import media_type, read_body
+from rprime.server.body import media_type, read_body, read_chunks
 from rprime.store import Store
 
 Model = TypeVar("Model", bound=BaseModel)
+P = ParamSpec("P")
+T = TypeVar("T")
 Parameters = Annotated[Model, Query()]
 """The parameters of a request as a model."""
 _NAME: TypeAdapter[str] = TypeAdapter(PathName)
@@ -45,14 +46,18 @@ def get_store(request: Request) -> Store:
     return get_services(request).store.store
 
 
-def visible_history(request: Request) -> VisibleHistory:
-    """Return the stored evaluations that the caller may see; a key needs the scope `read`."""
+async def in_store(
+    request: Request, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Read or change the history in a thread of the store; 503 where none is free in time."""
+    return await get_services(request).store_threads.run(work, *args, **kwargs)
 
-    def readable_store() -> Store:
-        check_scopes(request, "read")
-        return get_store(request)
 
-    return VisibleHistory(readable_store, access_of(request).may_use)
+async def in_render(
+    request: Request, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """Compute from what is stored, or a page, in a thread for this; 503 as `in_store`."""
+    return await get_services(request).render_threads.run(work, *args, **kwargs)
 
 
 def check_name(member: str, name: str) -> None:
@@ -64,13 +69,13 @@ def check_name(member: str, name: str) -> None:
 
 
 async def read_model(request: Request, model: type[Model]) -> Model:
-    """Read a small JSON body; a `ValidationError` if it does not fit the model."""
+    """Read a small JSON body; a problem if it does not fit the model."""
     media_type(request, [JSON])
-    return model.model_validate_json(await read_body(request, SMALL_BODY))
+    return validated(model, await read_body(request, SMALL_BODY))
 
 
-async def read_json(request: Request, most: int | None = None) -> bytes:
-    """Read a JSON body, of at most `most` bytes where the limit of the service is larger."""
+async def read_json_pieces(request: Request, most: int | None = None) -> list[bytes]:
+    """Read a JSON body for a worker, of at most `most` bytes where the own limit is larger."""
     media_type(request, [JSON])
     limit = get_services(request).limits.json_body_bytes
-    return await read_body(request, limit if most is None else min(limit, most))
+    return await read_chunks(request, limit if most is None else min(limit, most))

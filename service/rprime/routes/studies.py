@@ -2,21 +2,16 @@
 
 from functools import partial
 
-import orjson
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from rprime import __version__
-from rprime.application import search_request
-from rprime.application.discrimination import FIGURES, discrimination_document, discrimination_lines
-from rprime.application.evaluate import RenderedReport, ResponseOptions
-from rprime.auth.access import requires
+from rprime.application.discrimination import FIGURES, discrimination_request
+from rprime.application.evaluate import RenderedReport, ResponseOptions, evaluate_stream
+from rprime.auth.access import access_of, requires
 from rprime.evidence import MEDIA_TYPES as COLUMN_KINDS
-from rprime.history.agreement import agreement_document
-from rprime.history.figures import drawn
-from rprime.history.stored_models import stored_models
+from rprime.history.figures import figure_of_lines, printed_figure
+from rprime.history.stored_models import agreement_in_worker
 from rprime.problems.problem import Problem, refuse
-from rprime.report.figures.discrimination import draw_discrimination
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, library
 from rprime.routes.descriptions import (
     BODY_PROBLEMS,
@@ -28,11 +23,15 @@ from rprime.routes.descriptions import (
     json_content,
     route_responses,
 )
-from rprime.routes.evaluate import SMALL
-from rprime.routes.figures import RESPONSES, answer_image, draw_in_pool, unchanged
+from rprime.routes.figures import RESPONSES, answer_image, draw, unchanged
 from rprime.routes.negotiation import JSON, PAGE_POLICY, etag_of, is_known, preferred
-from rprime.routes.services import get_services, read_json, visible_history
-from rprime.routes.workers import answer_columns, evaluate_json_in_worker
+from rprime.routes.services import get_services, read_json_pieces
+from rprime.routes.workers import (
+    answer_columns,
+    evaluate_json_in_worker,
+    in_worker,
+    in_worker_with_store,
+)
 from rprime.schemas import one_of
 from rprime.schemas.slice_search import SEARCH_REQUESTS
 from rprime.schemas.studies import AgreementRequest, StoredAgreementRequest
@@ -89,23 +88,20 @@ _SEARCHED = {
         "parameters": [REQUEST_PARAMETER],
     },
 )
-@requires("evaluate")
+@requires("evaluate", cost="heavy")
 async def study_slices(request: Request) -> Response:
     """Return the slices that were found; large bodies are read in a worker process."""
     media, limits = media_type(request, (JSON, *COLUMNS)), get_services(request).limits
     kind = COLUMN_KINDS.get(media)
     options = ResponseOptions(limits=limits, form=None, with_table=False, kind=kind, search=True)
     if kind is not None:
-        answer = await answer_columns(request, options)
+        answer = await answer_columns(request, options, evaluate_stream)
     else:
         if request.query_params:
             detail = "With JSON there are no parameters; `request` is for columns."
             raise refuse("/query", "unknown_parameter", detail)
         chunks = await read_chunks(request, limits.json_body_bytes)
-        if sum(map(len, chunks)) <= SMALL:
-            found = await run_in_threadpool(search_request, b"".join(chunks), limits)
-            return Response(found, media_type=JSON)
-        answer = await evaluate_json_in_worker(request, chunks, options)
+        answer = await evaluate_json_in_worker(request, chunks, options, evaluate_stream)
     assert isinstance(answer, RenderedReport)  # noqa: S101 (a search is never stored)
     return Response(answer.content, media_type=JSON)
 
@@ -128,18 +124,18 @@ async def study_slices(request: Request) -> Response:
         example={"indices": [*_MULTICLASS, {"index": "f1", "class": 1}], "k": [3], "p": [0, 1]},
     ),
 )
-@requires("evaluate")
+@requires("evaluate", cost="heavy")
 async def study_discrimination(request: Request) -> Response:
     """Return discrimination lines, or a figure of them."""
     media = preferred(request, (JSON, *MEDIA_TYPES.values()))
-    body, limits = await read_json(request, LARGEST), get_services(request).limits
-    lines = await run_in_threadpool(discrimination_lines, body, limits)
+    body, limits = await read_json_pieces(request, LARGEST), get_services(request).limits
     if media == JSON:
-        return Response(await run_in_threadpool(discrimination_document, lines), media_type=JSON)
+        found = await in_worker(request, partial(discrimination_request, limits=limits), body)
+        return Response(found, media_type=JSON)
     form: Form = "svg" if media == MEDIA_TYPES["svg"] else "png"
-    draw = partial(drawn, partial(draw_discrimination, lines, form=form))
+    image = await draw(request, partial(figure_of_lines, limits=limits, form=form), body)
     headers = {"Content-Security-Policy": PAGE_POLICY}
-    return Response(await draw_in_pool(request, draw), headers=headers, media_type=media)
+    return Response(image, headers=headers, media_type=media)
 
 
 @router.get(
@@ -148,7 +144,7 @@ async def study_discrimination(request: Request) -> Response:
     description="`number` is 1 to 5, as in the paper; `form` is `svg` or `png`.",
     responses=RESPONSES,
 )
-@requires("evaluate", "read")
+@requires("evaluate", "read", cost="heavy")
 async def get_printed_figure(request: Request, number: int, form: str) -> Response:
     """Return the image."""
     if number not in FIGURES or form not in MEDIA_TYPES:
@@ -157,12 +153,7 @@ async def get_printed_figure(request: Request, number: int, form: str) -> Respon
     etag = etag_of(__version__, library(), number, form)
     if is_known(request, etag):
         return unchanged(etag)
-    plan, limits = FIGURES[number], get_services(request).limits
-    lines = await run_in_threadpool(discrimination_lines, orjson.dumps(plan.request), limits)
-    draw = partial(
-        draw_discrimination, lines, title=plan.title, by=plan.by, columns=1, form=canvas.form
-    )
-    image = await draw_in_pool(request, partial(drawn, draw))
+    image = await draw(request, partial(printed_figure, number=number, form=canvas.form))
     return answer_image(image, etag, canvas)
 
 
@@ -185,10 +176,10 @@ async def get_printed_figure(request: Request, number: int, form: str) -> Respon
         one_of((AgreementRequest, StoredAgreementRequest)), examples=_AGREEMENTS
     ),
 )
-@requires("evaluate")
+@requires("evaluate", cost="heavy")
 async def study_agreement(request: Request) -> Response:
     """Return the agreement of indices."""
-    body, limits = await read_json(request, LARGEST), get_services(request).limits
-    stored = partial(stored_models, visible_history=visible_history(request))
-    document = await run_in_threadpool(agreement_document, body, limits, stored)
+    body, limits = await read_json_pieces(request, LARGEST), get_services(request).limits
+    work = partial(agreement_in_worker, limits=limits, may_use=access_of(request).may_use)
+    document = await in_worker_with_store(request, work, body)
     return Response(document, media_type=JSON)

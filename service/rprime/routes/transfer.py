@@ -6,7 +6,6 @@ from dataclasses import asdict
 import orjson
 from anyio import from_thread
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
 from rprime.auth.access import requires
@@ -32,12 +31,19 @@ PIECE = 256 * 1024
     "export was cut. Evaluations stored during the export are left out.",
     responses=route_responses("The lines.", {NDJSON: TEXT}, "not_found", *PROBLEMS),
 )
-@requires("admin")
+@requires("admin", cost="store")
 def export_evaluations(request: Request, query: Parameters[ExportQuery]) -> Response:
     """Stream the lines as they are read."""
     lines = get_store(request).export(query.project)
     headers = {"Content-Disposition": 'attachment; filename="rprime.ndjson"'}
-    return StreamingResponse(_pieces(lines), headers=headers, media_type=NDJSON)
+    threads, pieces = get_services(request).transfer_threads, _pieces(lines)
+
+    async def read() -> AsyncIterator[bytes]:
+        # None of the threads is held while the client reads.
+        while piece := await threads.run(next, pieces, b""):
+            yield piece
+
+    return StreamingResponse(read(), headers=headers, media_type=NDJSON)
 
 
 def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
@@ -68,7 +74,7 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
         "requestBody": {"required": True, "content": {NDJSON: TEXT | {"example": HISTORY}}}
     },
 )
-@requires("admin")
+@requires("admin", cost="store")
 async def import_evaluations(request: Request) -> Response:
     """Add the lines as they arrive."""
     media_type(request, [NDJSON])
@@ -76,7 +82,7 @@ async def import_evaluations(request: Request) -> Response:
         raise Problem("unsupported_encoding", "Send an import uncompressed.")
     store, longest = get_store(request), get_services(request).limits.other_body_bytes
     lines = _lines(received_chunks(request), longest)
-    added = await run_in_threadpool(store.import_lines, lines)
+    added = await get_services(request).transfer_threads.run(store.import_lines, lines)
     return Response(orjson.dumps(asdict(added)), media_type=JSON)
 
 

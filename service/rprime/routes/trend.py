@@ -1,7 +1,6 @@
 """Trend, leaderboard and badge of a project."""
 
 from fastapi import APIRouter, Request, Response
-from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
 from rprime.history.leaderboard import leaderboard_document
@@ -13,7 +12,7 @@ from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.descriptions import PROBLEMS, TEXT, route_responses
 from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.services import Parameters, get_services, get_store
+from rprime.routes.services import Parameters, get_services, get_store, in_store
 from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
 from rprime.store import Filters
 
@@ -30,7 +29,7 @@ BADGE_SECONDS = 60
     "without indices of scores, which are not stored.",
     responses=route_responses("The series.", "Trend", "not_found", *PROBLEMS),
 )
-@requires("read")
+@requires("read", cost="render")
 def get_trend(request: Request, project: str, query: Parameters[TrendQuery]) -> Response:
     """Return the series."""
     store = get_store(request)
@@ -48,7 +47,7 @@ def get_trend(request: Request, project: str, query: Parameters[TrendQuery]) -> 
     "are stored, else unpaired, one-sided at 5 %, Holm-adjusted.",
     responses=route_responses("The tiers.", "Leaderboard", "not_found", *PROBLEMS),
 )
-@requires("read")
+@requires("read", cost="render")
 def get_leaderboard(
     request: Request, project: str, query: Parameters[LeaderboardQuery]
 ) -> Response:
@@ -70,7 +69,7 @@ async def has_public_badge(request: Request) -> bool:
     if not history.is_open:
         return False
     project = request.path_params["project"]
-    return await run_in_threadpool(history.store.setting, project, "badge_public")
+    return await in_store(request, history.store.setting, project, "badge_public")
 
 
 @router.get(
@@ -80,7 +79,7 @@ async def has_public_badge(request: Request) -> bool:
     "project has `badge_public`.",
     responses=route_responses("The image.", {"image/svg+xml": TEXT}, "not_found", *PROBLEMS),
 )
-@requires("read", unless=has_public_badge)
+@requires("read", cost="render", unless=has_public_badge)
 def get_badge_svg(request: Request, project: str, query: Parameters[BadgeQuery]) -> Response:
     """Return the image."""
     badge = _badge(request, project, query)
@@ -93,7 +92,7 @@ def get_badge_svg(request: Request, project: str, query: Parameters[BadgeQuery])
     description="For the endpoint badge of shields.io; otherwise like badge.svg.",
     responses=route_responses("The data.", "BadgeEndpoint", "not_found", *PROBLEMS),
 )
-@requires("read", unless=has_public_badge)
+@requires("read", cost="render", unless=has_public_badge)
 def get_badge_json(request: Request, project: str, query: Parameters[BadgeQuery]) -> Response:
     """Return the badge as JSON."""
     badge = _badge(request, project, query)

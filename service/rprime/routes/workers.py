@@ -1,35 +1,41 @@
-"""Answer large JSON bodies, and all column bodies, in worker processes."""
+"""Have worker processes do what is heavy: read large bodies, compare, simulate, draw."""
 
 import asyncio
 import pickle
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from ipaddress import IPv6Address, ip_address, ip_network
 from tempfile import gettempdir
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import structlog
 from starlette.requests import ClientDisconnect, Request
 
-from rprime.application.evaluate import NO_ROOM, Answer, Failure, ResponseOptions
+from rprime.application.evaluate import NO_ROOM, Failure, ResponseOptions
+from rprime.application.work import Raised, Work
 from rprime.problems.problem import Problem
 from rprime.routes.services import get_services
+from rprime.routes.store_calls import StoreCalls
 from rprime.server.body import announced_encoding, received_chunks
 from rprime.server.inflating import too_large
 from rprime.server.metrics import Metrics
 from rprime.server.pools import overloaded
+from rprime.server.request_record import KEY, current_request
+from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import CPU_SECONDS
-from rprime.server.worker_pool import WorkerEndedError, WorkerPool, cancelled, reason_of
+from rprime.server.worker_pool import Callbacks, WorkerEndedError, WorkerPool, cancelled, reason_of
 from rprime.settings import Limits
 
-LARGE = 1024 * 1024
-"""Bytes. A worker decodes larger JSON bodies, since decoding holds the interpreter lock."""
 STALLED_SECONDS = 30.0
 """A client that sends nothing for so long counts as gone: other requests wait for its place."""
 _BEGIN = 1 << 20
 """Bytes received before a request takes a place, so that slow clients hold none."""
+_V6_PREFIX = 64
+"""Bits of an address of IPv6 that a provider hands to one customer."""
 _ENVIRONMENT = {
     # Pools that retain freed memory would count against the memory limit.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -39,17 +45,20 @@ _ENVIRONMENT = {
 }
 
 log = structlog.get_logger(__name__)
+T = TypeVar("T")
 
 
-def worker_pool(limits: Limits, metrics: Metrics) -> WorkerPool:
-    """Make the pool for large requests."""
+def worker_pool(limits: Limits, metrics: Metrics, *, stored: bool) -> WorkerPool:
+    """Make the pool for what is heavy, of a service with a store or without."""
     # -P: do not import from the working directory.
     command = [sys.executable, "-P", "-m", "rprime.application.worker"]
+    command += ["rprime.history.storing"] * stored
     return WorkerPool(
         command,
         most=limits.large_requests,
         waiting=limits.large_waiting,
         seconds=limits.worker_seconds,
+        wait_seconds=limits.wait_seconds,
         environment=_ENVIRONMENT,
         ended=partial(_count_ended, metrics, body=None),
     )
@@ -61,16 +70,35 @@ def _count_ended(metrics: Metrics, reason: str, *, body: str | None) -> None:
     log.warning("worker_ended", kind="large_requests", reason=reason, body=body)
 
 
+async def in_worker(request: Request, work: Callable[[bytes], T], body: list[bytes]) -> T:
+    """Do work on a complete JSON body, whose pieces are freed as the worker reads them."""
+    job = Work(work, get_services(request).limits)
+    return cast("T", await _answer(request, job, _handed_over(body), kind="json"))
+
+
+async def in_worker_with_store(
+    request: Request,
+    work: Callable[..., T],
+    body: Iterable[bytes] = (),
+    *,
+    imports: tuple[str, ...] = (),
+) -> T:
+    """Do work on a complete body and the store, which the worker reads through this process."""
+    job = Work(work, get_services(request).limits, stored=True, imports=imports)
+    return cast("T", await _answer(request, job, _handed_over([*body]), kind="json"))
+
+
 async def evaluate_json_in_worker(
-    request: Request, body: list[bytes], options: ResponseOptions
-) -> Answer:
+    request: Request, body: list[bytes], options: ResponseOptions, evaluate: Callable[..., T]
+) -> T:
     """Answer a large JSON body, whose pieces are freed as the worker reads them."""
-    complete = asyncio.Event()
-    complete.set()
-    return await _answer(request, _handed_over(body), options, complete)
+    job = partial(evaluate, options=options)
+    return cast("T", await _answer(request, job, _handed_over(body), kind="json"))
 
 
-async def answer_columns(request: Request, options: ResponseOptions) -> Answer:
+async def answer_columns(
+    request: Request, options: ResponseOptions, evaluate: Callable[..., T]
+) -> T:
     """Answer a request whose body is columns, read until the answer is certain."""
     limit = options.limits.other_body_bytes
     members = request.query_params.get("request", "").encode()
@@ -83,24 +111,40 @@ async def answer_columns(request: Request, options: ResponseOptions) -> Answer:
         begin.append(piece)
         if sum(map(len, begin)) >= _BEGIN:
             break
-    return await _answer(request, _handed_over(begin, pieces), options, complete)
+    job, body = partial(evaluate, options=options), _handed_over(begin, pieces)
+    kind = options.kind or "json"
+    return cast("T", await _answer(request, job, body, kind=kind, complete=complete))
 
 
 async def _answer(
-    request: Request, body: AsyncIterator[bytes], options: ResponseOptions, complete: asyncio.Event
-) -> Answer:
-    services = get_services(request)
+    request: Request,
+    job: Callable[[Channel], object],
+    body: AsyncIterator[bytes],
+    *,
+    kind: str,
+    complete: asyncio.Event | None = None,
+) -> object:
+    services, calls = get_services(request), StoreCalls(request)
+    if complete is None:
+        complete = asyncio.Event()
+        complete.set()
     keep = partial(services.admission.hold, request.scope)
-    work = services.workers.ask(pickle.dumps(options, protocol=5), body, keep=keep)
-    try:
-        content = await _unless_gone(request, complete, work)
-    except WorkerEndedError as ended:
-        _count_ended(services.metrics, reason_of(ended.status), body=options.kind or "json")
-        if ended.status in _ENDS:
-            raise Problem(*_ENDS[ended.status]) from None
-        how = "did not go on" if ended.status is None else "has ended"
-        raise overloaded(f"The worker process of the request {how}.") from None
-    answer: Answer | Failure | Problem = pickle.loads(content)  # noqa: S301 (from our own process)
+    callbacks = Callbacks(keep=keep, call=calls.answer)
+    asked = pickle.dumps(job, protocol=5)
+    with calls.held():
+        work = services.workers.ask(asked, body, callbacks, owner=owner_of(request))
+        try:
+            content = await _unless_gone(request, complete, work)
+        except WorkerEndedError as ended:
+            _count_ended(services.metrics, reason_of(ended.status), body=kind)
+            if ended.status in _ENDS:
+                raise Problem(*_ENDS[ended.status]) from None
+            how = "did not go on" if ended.status is None else "has ended"
+            raise overloaded(f"The worker process of the request {how}.") from None
+    answer: object = pickle.loads(content)  # noqa: S301 (from our own process)
+    if isinstance(answer, Raised):
+        assert calls.failure is not None  # noqa: S101 (it was sent)
+        raise calls.failure
     if isinstance(answer, Failure):
         log.error("worker_failed", **answer.where, exception=answer.trace)
         raise Problem("internal_error")
@@ -112,6 +156,20 @@ async def _answer(
     return answer
 
 
+def owner_of(request: Request) -> str | None:
+    """Return who asks: the key, or without one the network of the client."""
+    key: str | None = request.scope["state"].get(KEY)
+    if key is not None:
+        return key
+    record = current_request.get()
+    client = None if record is None else record.client
+    with suppress(ValueError):
+        address = ip_address(client or "")
+        if isinstance(address, IPv6Address):
+            return str(ip_network((address, _V6_PREFIX), strict=False))
+    return client
+
+
 async def _unless_gone(
     request: Request, complete: asyncio.Event, work: Coroutine[Any, Any, bytes]
 ) -> bytes:
@@ -119,7 +177,9 @@ async def _unless_gone(
 
     async def gone() -> None:
         await complete.wait()
-        await request.receive()
+        # A request without a body still has the message that there is none.
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
 
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(gone())
     try:
@@ -138,7 +198,8 @@ _CRASHED = (
 )
 _OUT_OF_TIME = (
     f"The request took more than {CPU_SECONDS} s of processor time. Send fewer items or scores, "
-    "or a confusion matrix or `cells` instead."
+    "or a confusion matrix or `cells` instead; ask for fewer classes, rules, `indices` or "
+    "`replicates`."
 )
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)
 _ENDS: dict[int | None, tuple[str, str]] = {-n: ("unreadable_body", _CRASHED) for n in _CRASHES}

@@ -5,6 +5,7 @@ from pydantic import Field
 from rprime.core.comparison.alignment import Comparability
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Delta, Pairing
+from rprime.schemas.missing_items import MissingItems
 from rprime.schemas.provenance import ResolvedBaseline
 
 
@@ -127,6 +128,9 @@ class Comparison(Answer):
     comparability: Comparability = Field(description="How far both sides can be compared.")
     pairing: Pairing | None = Field(description="Whether items were compared one by one.")
     items: CommonItems | None = Field(description="If only the items of both are compared.")
+    missing: MissingItems | Absent = optional(
+        "If items of the baseline are missing, or the candidate has new ones, by `item_id`."
+    )
     confidence: float = Field(description="Confidence level of the intervals, as 0.95.")
     classes: OtherClasses = Field(description="What is left out of the comparison.")
     overall: dict[str, Delta] = Field(description="The differences of overall indices.")

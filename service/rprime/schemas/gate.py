@@ -27,6 +27,7 @@ from rprime.core.gates.kinds import (
     PolicyName,
 )
 from rprime.schemas.fields import Absent, Answer, AnyLabel, ClassName, IndexKey, Request, optional
+from rprime.schemas.missing_items import MissingItems
 from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
 
 Pairing = Literal["paired", "unpaired"]
@@ -347,6 +348,9 @@ class SinceAnchor(Answer):
     """The differences from the anchor of the gate, in the indices of its rules."""
 
     baseline: ResolvedBaseline = Field(description="The anchor that was found.")
+    missing: MissingItems | Absent = optional(
+        "If items of the anchor are missing, or the candidate has new ones, by `item_id`."
+    )
     comparability: Comparability = Field(description="How far both sides can be compared.")
     pairing: Pairing | None = Field(description="Whether items were compared one by one.")
     confidence: float = Field(description="The confidence of the intervals.")

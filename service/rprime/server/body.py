@@ -61,7 +61,7 @@ async def read_chunks(request: Request, limit: int) -> list[bytes]:
         return pieces
     body = b"".join(pieces)
     bound = inflated_bound(limit, len(body))
-    parts = _inflated(INFLATERS[encoding](BytesIO(body)), services.inflating)
+    parts = _inflated(INFLATERS[encoding](BytesIO(body)), services.coding)
     try:
         return await _collect(parts, request, bound)
     except BROKEN:

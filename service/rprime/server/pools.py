@@ -1,43 +1,125 @@
-"""Slots for heavy work: bounded numbers of running and of waiting requests."""
+"""Places to work: bounded numbers of running and of waiting requests, and threads of one kind."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from math import inf
 from time import monotonic
+from typing import ParamSpec, TypeVar
+
+from anyio import CapacityLimiter, to_thread
 
 from rprime.problems.problem import Problem
+from rprime.server.cost import Cost, check_cost
 from rprime.server.request_record import current_request
 
 RETRY_SECONDS = 2
+Owner = str | None
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class Slots:
     """A bounded number of places to work, and a bounded queue before them.
 
+    First come, first served; but one owner, a key or an address, has at most `share` of the places
+    and of the queue, so that the others of the queue pass those who wait for themselves.
     Counted are those who have `taken` a place or wait for one, and those `rejected`.
+
+    Parameters
+    ----------
+    seconds
+        How long a request may wait; then it gets 503.
     """
 
-    def __init__(self, most: int, waiting: int) -> None:
+    def __init__(
+        self, most: int, waiting: int, *, seconds: float = inf, share: float = 1.0, what: str
+    ) -> None:
         self.most = most
-        self._waiting = waiting
         self.taken = self.rejected = 0
-        self._queue = asyncio.Semaphore(most)
+        self._waiting, self._seconds, self._what = waiting, seconds, what
+        self._share = max(1, int(most * share))
+        self._queue_share = max(1, int(waiting * share))
+        self._running = Counter[Owner]()
+        self._queue: list[tuple[Owner, asyncio.Future[None]]] = []
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Wait for a place and hold it; 503 if too many wait already."""
-        if self.taken >= self.most + self._waiting:
+    async def place(self, owner: Owner = None) -> AsyncIterator[None]:
+        """Wait for a place and hold it; 503 if too many wait already, or if it takes too long."""
+        if not self._begin(owner):
+            await self._wait(owner)
+        try:
+            yield
+        finally:
+            self._end(owner)
+
+    def _begin(self, owner: Owner) -> bool:
+        """Take a place if one is free for an owner."""
+        if self._running.total() >= self.most or self._running[owner] >= self._share:
+            return False
+        self._running[owner] += 1
+        self.taken += 1
+        return True
+
+    async def _wait(self, owner: Owner) -> None:
+        waiting = sum(other == owner for other, _ in self._queue)
+        if len(self._queue) >= self._waiting or waiting >= self._queue_share:
             self.rejected += 1
-            raise overloaded("Other large requests take all the places, and more are waiting.")
+            raise overloaded(f"{self._what} take all the places, and more are waiting.")
+        since, record = monotonic(), current_request.get()
+        entry = owner, asyncio.get_running_loop().create_future()
+        self._queue.append(entry)
         self.taken += 1
         try:
-            since = monotonic()
-            async with self._queue:
-                if (record := current_request.get()) is not None:
-                    record.queue_seconds += monotonic() - since
-                yield
-        finally:
+            async with asyncio.timeout(None if self._seconds == inf else self._seconds):
+                await entry[1]
+        except BaseException as failure:
             self.taken -= 1
+            if entry in self._queue:
+                self._queue.remove(entry)
+            elif not entry[1].cancelled():
+                # The place came in the moment in which the request gave up.
+                self.taken += 1
+                self._end(owner)
+            if not isinstance(failure, TimeoutError):
+                raise
+            self.rejected += 1
+            raise overloaded(f"{self._what} took all the places for too long.") from None
+        finally:
+            if record is not None:
+                record.queue_seconds += monotonic() - since
+
+    def _end(self, owner: Owner) -> None:
+        """Free a place, and hand it to the first of the queue who may have it."""
+        self.taken -= 1
+        self._running[owner] -= 1
+        if not self._running[owner]:
+            del self._running[owner]
+        for entry in self._queue:
+            if not entry[1].done() and self._running[entry[0]] < self._share:
+                self._queue.remove(entry)
+                self._running[entry[0]] += 1
+                entry[1].set_result(None)
+                return
+
+
+class Threads:
+    """Threads of their own for one kind of blocking work, behind slots.
+
+    Only for routes that declare its cost.
+    """
+
+    def __init__(self, slots: Slots, cost: Cost) -> None:
+        self.slots, self._cost = slots, cost
+        self._limiter = CapacityLimiter(slots.most)
+
+    async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run in a thread when one is free; 503 where too many wait, or if it takes too long."""
+        check_cost(self._cost)
+        async with self.slots.place():
+            return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=self._limiter)
 
 
 def overloaded(why: str) -> Problem:

@@ -28,7 +28,8 @@ _LARGE_READ = 64 * 1024
 more at a time lets the others be read first."""
 _MAX_ACCEPTED = 1000
 _LARGE_BODY = 1 << 20
-"""Bytes of a body whose client has to keep its side open until the answer."""
+"""Bytes of a body whose client, of HTTP/1.0, has to keep its side open until the answer."""
+_INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 _MAX_TARGET_BYTES = 65_535
 """The parser of targets counts in 16 bits."""
 _LINE_BYTES = len(b"  HTTP/1.1\r\n") + len(b"\r\n")
@@ -141,6 +142,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._started: RequestResponseCycle | None = None
+        self._is_half_closed = False
 
     # Callbacks of the transport
 
@@ -176,12 +178,19 @@ class HttpProtocol(HttpToolsProtocol):
             self.flow.yield_turn()
 
     def eof_received(self) -> bool:  # type: ignore[override] # asyncio reads what it returns
-        """Whether to stay open, to answer a client that sends nothing after a whole request."""
+        """Whether to stay open, to answer a client that sends nothing after a whole request.
+
+        A client that is gone looks the same until something is written to it.
+        """
         cycle = self._active_request
-        # A client that is gone looks the same, and large work stops when its client is gone.
-        if cycle is None or cycle.more_body or self._body_bytes > _LARGE_BODY:
+        if cycle is None or cycle.more_body:
+            return False
+        if cycle.scope["http_version"] == "1.0" and self._body_bytes > _LARGE_BODY:
+            # Its client knows no interim responses, and large work has to stop when it is gone.
             return False
         cycle.keep_alive = False
+        self._is_half_closed = True
+        self._probe()
         return True
 
     def resume_writing(self) -> None:
@@ -240,6 +249,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _check_deadlines(self) -> None:
         self._timer = self.loop.call_later(_INTERVAL, self._check_deadlines)
+        if self._is_half_closed:
+            self._probe()
         if self.deadlines.is_write_overdue(self.transport.get_write_buffer_size()):
             self._abort("answer")
         elif self._is_client_awaited() and self.deadlines.is_read_overdue():
@@ -296,6 +307,17 @@ class HttpProtocol(HttpToolsProtocol):
             await self.loop.connect_accepted_socket(protocol, accepted)
 
     # The requests of the connection, and its end
+
+    def _probe(self) -> None:
+        """Find out whether a client that sends nothing more still reads.
+
+        Every client of HTTP/1.1 skips an interim response, and the system of one that is gone
+        refuses it, so that the next write fails, and the request stops.
+        """
+        cycle = self._active_request
+        is_next = cycle is not None and cycle is self._started and not cycle.response_started
+        if is_next and cycle is not None and cycle.scope["http_version"] != "1.0":
+            self.transport.write(_INTERIM)
 
     @property
     def _active_request(self) -> RequestResponseCycle | None:

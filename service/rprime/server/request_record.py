@@ -111,10 +111,14 @@ class RequestRecord:
         in_path = self.scope.get("path_params", {}).get("project")
         return sorted(named if in_path is None else {*named, in_path})
 
+    @property
+    def client(self) -> str | None:
+        """The address of the client; None if its connection has no address."""
+        return self._proxies.client_of(self.scope)
+
     def identity(self) -> dict[str, str | None]:
         """Return what each event of the request has."""
-        client = self._proxies.client_of(self.scope)
-        return {"request_id": self.request_id, "trace_id": self.trace_id, "client": client}
+        return {"request_id": self.request_id, "trace_id": self.trace_id, "client": self.client}
 
     def summary(self, seconds: float) -> dict[str, Any]:
         """Return what the log says of an answered request that took so many seconds."""

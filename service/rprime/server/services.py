@@ -7,7 +7,7 @@ from anyio import CapacityLimiter
 from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
 from rprime.server.metrics import Metrics
-from rprime.server.pools import Slots
+from rprime.server.pools import Threads
 from rprime.server.read_scheduler import ReadScheduler
 from rprime.server.worker_pool import WorkerPool
 from rprime.settings import Limits
@@ -25,10 +25,14 @@ class ServerServices:
     admission: AdmissionControl
     metrics: Metrics
     draining: Draining
-    inflating: CapacityLimiter
-    """Lets one compressed JSON body be inflated at a time."""
+    coding: CapacityLimiter
+    """Lets one body be inflated, or one answer be compressed, at a time."""
     workers: WorkerPool
-    """Answer requests with large bodies."""
-    drawing: Slots
-    """Places to draw figures."""
+    """Compute what is heavy."""
+    store_threads: Threads
+    """Read and change the history, and do nothing else."""
+    render_threads: Threads
+    """Compute from what is stored, and pages."""
+    transfer_threads: Threads
+    """Export and import the history, as fast as the client reads or sends."""
     scheduler: ReadScheduler

@@ -18,8 +18,9 @@ END, GONE = 0, 0xFFFFFFFF
 """In place of the size of a piece: the body is complete, or will never be."""
 MESSAGE = Struct("!BQ")
 """From the worker: what it is, and a number of bytes."""
-KEPT, ANSWER = 0, 1
-"""So many bytes more are kept in memory for the request; an answer of so many bytes follows."""
+KEPT, ANSWER, CALL = 0, 1, 2
+"""So many bytes more are kept in memory for the request; an answer of so many bytes follows; so do
+those of a call, whose result the service sends back, with its size before it."""
 READY = b"\0"
 """What a worker sends as soon as it has started."""
 _NICENESS = 5
@@ -77,6 +78,14 @@ class Channel(RawIOBase):
         if self._kept >= _REPORTED:
             self._connection.sendall(MESSAGE.pack(KEPT, self._kept))
             self._kept = 0
+
+    def call(self, content: bytes) -> bytes:
+        """Ask the service, once the body is read, and return what it answers."""
+        while self.read(_PIECE):
+            pass
+        self._connection.sendall(MESSAGE.pack(CALL, len(content)))
+        self._connection.sendall(content)
+        return _received(self._connection, SIZE.unpack(_received(self._connection, SIZE.size))[0])
 
     def answer(self, content: bytes) -> None:
         """Answer, and skip what is left of the body."""

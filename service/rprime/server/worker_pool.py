@@ -7,16 +7,18 @@ import asyncio
 import os
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from signal import Signals
 from threading import Thread
 from typing import Any, Self
 
 from rprime.problems.problem import Problem
-from rprime.server.pools import Slots, overloaded
-from rprime.server.worker_channel import ANSWER, END, GONE, KEPT, MESSAGE, READY, SIZE
+from rprime.server.cost import check_cost
+from rprime.server.pools import Owner, Slots, overloaded
+from rprime.server.worker_channel import ANSWER, CALL, END, GONE, KEPT, MESSAGE, READY, SIZE
 
 _GRACE_SECONDS = 3
 _BUFFER = 1 << 20
@@ -26,6 +28,9 @@ _FIRST_SECONDS = 5
 _START_SECONDS = 60
 _ABORT_SECONDS = 1
 """How long a worker may take to notice that its request was given up."""
+SHARE = 0.5
+"""The part of the workers that the requests of one key, or of one address without keys, may have
+at a time: at least one."""
 
 
 class WorkerEndedError(Exception):
@@ -46,6 +51,23 @@ def reason_of(status: int | None) -> str:
     return Signals(-status).name if status < 0 else "exit"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Callbacks:
+    """What the service does for a worker during its request.
+
+    Parameters
+    ----------
+    keep
+        Told of bytes that the worker keeps, or that its answer has; what it raises ends the
+        request.
+    call
+        Answers what the worker asks; None: it asks nothing.
+    """
+
+    keep: Callable[[int], None]
+    call: Callable[[bytes], Awaitable[bytes]] | None = None
+
+
 class WorkerPool:
     """Workers that are started before they are needed, and replaced when they end.
 
@@ -57,6 +79,8 @@ class WorkerPool:
         Variables of the workers beside those of the service.
     seconds
         How long a worker may take to answer, or to read the next part of a body.
+    wait_seconds
+        How long a request may wait for a worker.
     ended
         Called with the reason when a worker is found to have ended before it was asked.
     """
@@ -68,10 +92,13 @@ class WorkerPool:
         most: int,
         waiting: int,
         seconds: float,
+        wait_seconds: float,
         environment: Mapping[str, str],
         ended: Callable[[str], None],
     ) -> None:
-        self.slots = Slots(most, waiting)
+        self.slots = Slots(
+            most, waiting, seconds=wait_seconds, share=SHARE, what="Other large requests"
+        )
         self._start = partial(_Worker.started, command, {**os.environ, **environment}, seconds)
         self._ended = ended
         self._idle: list[_Worker] = []
@@ -98,17 +125,18 @@ class WorkerPool:
             self._starting = None
 
     async def ask(
-        self, request: bytes, body: AsyncIterator[bytes], *, keep: Callable[[int], None]
+        self, request: bytes, body: AsyncIterator[bytes], callbacks: Callbacks, *, owner: Owner
     ) -> bytes:
         """Ask a worker, to which the body is forwarded; cancelled, this ends the worker.
 
-        What `keep` raises when it is told of bytes that the worker keeps ends the request. 503 if
-        there is no place or no worker, a `WorkerEndedError` if the worker has ended.
+        503 if there is no place or no worker, a `WorkerEndedError` if the worker has ended. The
+        owner is who has at most half of the places.
         """
-        async with self.slots.place():
+        check_cost("heavy")
+        async with self.slots.place(owner):
             worker = await self._taken()
             try:
-                answer = await worker.ask(request, body, keep=keep)
+                answer = await worker.ask(request, body, callbacks)
             except _HungError:
                 raise WorkerEndedError(None) from None
             except _LostError:
@@ -194,13 +222,11 @@ class _Worker:
         worker._seconds = seconds
         return worker
 
-    async def ask(
-        self, request: bytes, body: AsyncIterator[bytes], *, keep: Callable[[int], None]
-    ) -> bytes:
+    async def ask(self, request: bytes, body: AsyncIterator[bytes], callbacks: Callbacks) -> bytes:
         """Ask; afterwards the worker is free, or has to be killed."""
         self.is_free, self._refusal = False, None
         await self._send(SIZE.pack(len(request)), request)
-        answering = asyncio.ensure_future(self._answer(keep))
+        answering = asyncio.ensure_future(self._answer(callbacks))
         try:
             try:
                 await self._feed(body, answering)
@@ -243,14 +269,21 @@ class _Worker:
                 await answering
             self.is_free = True
 
-    async def _answer(self, keep: Callable[[int], None]) -> bytes:
+    async def _answer(self, callbacks: Callbacks) -> bytes:
         while True:
             kind, size = MESSAGE.unpack(await self._received(MESSAGE.size))
             if kind == ANSWER:
+                # Counted before it is received: it is in memory until the client has it.
+                callbacks.keep(size)
                 return await self._received(size)
+            if kind == CALL:
+                assert callbacks.call is not None  # noqa: S101 (else the worker asks nothing)
+                result = await callbacks.call(await self._received(size))
+                await self._send(SIZE.pack(len(result)), result)
+                continue
             assert kind == KEPT  # noqa: S101 (there is no other)
             try:
-                keep(size)
+                callbacks.keep(size)
             except Problem as problem:
                 self._refusal = problem
 

@@ -33,7 +33,7 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes.update(connection=connection, version_table=VERSION_TABLE)
     if _version_of(connection):
-        _keep_out_writers(connection)
+        keep_out_writers(connection)
         try:
             command.upgrade(config, "head")
         except DamagedRowError as exc:
@@ -43,7 +43,7 @@ def upgrade(connection: Connection) -> None:
         command.stamp(config, "head")
 
 
-def _keep_out_writers(connection: Connection) -> None:
+def keep_out_writers(connection: Connection) -> None:
     """Wait for writers, which all begin with `check_version`, and block the next ones.
 
     SQLite has one process.
@@ -98,8 +98,10 @@ _NEWER = (
 
 
 def _number(connection: Connection) -> int:
-    found = str(connection.scalar(_NUMBER) or 0)
-    if not found.isdecimal():
+    found = connection.scalar(_NUMBER)
+    if found is None:
+        return 0
+    if not str(found).isdecimal():
         raise StoreForeignError(
             f"{VERSION_TABLE} holds a version that no rprime writes: restore a backup, or let "
             "RPRIME_STORE name another database."

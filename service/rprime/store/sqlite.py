@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 import structlog
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, ExceptionContext, create_engine, event
 from sqlalchemy.pool import QueuePool
 
 from rprime.store import errors
@@ -146,7 +146,12 @@ class SqliteDatabase(Database):
 def _checkpoint(writer: Engine, mode: str) -> bool:
     """Move everything from the WAL into the main file; return whether that was possible."""
     # On a full disk it stays in the WAL, which is equally safe.
-    with suppress(errors.StoreError), translated(), closing(writer.raw_connection()) as raw:
+    with (
+        suppress(errors.StoreError),
+        translated(),
+        _decodable(),
+        closing(writer.raw_connection()) as raw,
+    ):
         return not raw.cursor().execute(f"PRAGMA wal_checkpoint({mode})").fetchone()[0]
     return False
 
@@ -221,7 +226,7 @@ def _check_file(path: Path, *, read_only: bool, lock_seconds: float) -> None:
                 f"{path} is not a SQLite file, or its start is damaged; "
                 "let RPRIME_STORE name another file, or restore a backup."
             )
-    with closing(_connect(path, lock_seconds, read_only=read_only)) as connection:
+    with _decodable(), closing(_connect(path, lock_seconds, read_only=read_only)) as connection:
         owner = _pragma(connection, "application_id")
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
         if owner != APPLICATION_ID and (owner or tables):
@@ -231,6 +236,22 @@ def _check_file(path: Path, *, read_only: bool, lock_seconds: float) -> None:
         is_small = path.stat().st_size <= MOST_CHECKED_BYTES
         if is_small and connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             raise errors.StoreDamagedError(f"{path}: {errors.StoreDamagedError.text}")
+
+
+@contextmanager
+def _decodable() -> Iterator[None]:
+    """Turn a message of SQLite on a damaged schema that the driver cannot decode into its error."""
+    try:
+        yield
+    except UnicodeDecodeError as exc:
+        raise errors.StoreDamagedError(code="UnicodeDecodeError") from exc
+
+
+def _on_error(context: ExceptionContext) -> None:
+    """Do the same where SQLAlchemy called the driver."""
+    with _decodable():
+        if isinstance(context.original_exception, UnicodeDecodeError):
+            raise context.original_exception
 
 
 def _raw(connection: Connection) -> sqlite3.Connection:
@@ -282,5 +303,6 @@ def _engine(connect: Callable[[], sqlite3.Connection], begin: str, size: int, mo
     engine = create_engine(
         "sqlite://", creator=connect, poolclass=QueuePool, pool_size=size, max_overflow=more
     )
+    event.listen(engine, "handle_error", _on_error)
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
     return engine

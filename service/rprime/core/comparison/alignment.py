@@ -176,10 +176,16 @@ def comparability(candidate: Side, baseline: Side) -> Comparability:
         same = candidate.test_set == baseline.test_set
     else:
         return "unknown"
-    if not same:
-        return "different"
-    same = ours is not None and theirs is not None and np.array_equal(ours.true, theirs.true)
-    return "same_items" if same else "same_test_set"
+    if same and ours is not None and theirs is not None:
+        if np.array_equal(ours.true, theirs.true) and _same_ids(ours, theirs):
+            return "same_items"
+        # Some items of one test set, as those of a slice are, can be matched.
+        same = ours.ids is None or theirs.ids is None
+    return "same_test_set" if same else "different"
+
+
+def _same_ids(ours: Items, theirs: Items) -> bool:
+    return ours.ids is None or theirs.ids is None or np.array_equal(ours.ids, theirs.ids)
 
 
 def shares_class(candidate: Side, baseline: Side) -> bool:

@@ -112,6 +112,29 @@ class Comparison:
         """Classes that have items on both sides, in the candidate's order."""
         return self.aligned.classes
 
+    @property
+    def lost_classes(self) -> dict[str, float]:
+        """The classes of which only the baseline has items, with how many."""
+        ours, theirs = self._supports
+        return self._without(ours, theirs)
+
+    @property
+    def new_classes(self) -> dict[str, float]:
+        """The classes of which only the candidate has items, with how many."""
+        ours, theirs = self._supports
+        return self._without(theirs, ours)
+
+    @property
+    def _supports(self) -> tuple[Array, Array]:
+        """The items of the classes on each side, whether compared or not, shape (k,)."""
+        known = self.missing
+        ours, theirs = self.sides if known is None else (known.candidate, known.baseline)
+        return ours.table.support, theirs.table.support
+
+    def _without(self, lacking: Array, having: Array) -> dict[str, float]:
+        places = np.flatnonzero((lacking == 0) & (having > 0)).tolist()
+        return {self.sides[0].labels[i]: float(having[i]) for i in places}
+
     def of_overall(self, key: str) -> Difference:
         """Return the difference of one overall index, shape ()."""
         return self.aligned.of_overall(key)

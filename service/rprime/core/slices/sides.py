@@ -17,6 +17,8 @@ def compare_slice(whole: Comparison, one: Slice, options: Options) -> Comparison
     ours, theirs = sides_of_slice(*whole.sides, one, same_items=same)
     if ours is None or theirs is None:
         return None
+    if whole.comparability == "different":
+        ours, theirs = _without_ids(ours), _without_ids(theirs)
     return compare(ours, theirs, options, attributed=())
 
 
@@ -25,12 +27,18 @@ def sides_of_slice(
 ) -> tuple[Side | None, Side | None]:
     """Return both sides with the items of a slice alone; None for a side that lacks it.
 
-    Where they have the same items, over one list of classes, the candidate's slices are those of
-    the baseline.
+    Where they have the same items, over one list of classes, only those count that are in the slice
+    on both sides; a baseline without slices has those of the candidate.
     """
-    ours, inside = side_of_slice(candidate, one), _inside(candidate, one)
-    if not same_items or inside is None or ours is None or ours.items is None:
-        return ours, side_of_slice(baseline, one)
+    inside, other = _inside(candidate, one), _inside(baseline, one)
+    if not same_items or inside is None or candidate.items is None:
+        return side_of_slice(candidate, one), side_of_slice(baseline, one)
+    if other is not None:
+        inside &= other
+    if not inside.any():
+        return None, None
+    ours = _side_of(candidate, inside)
+    assert ours.items is not None  # noqa: S101 (so has the candidate)
     side = with_items(replace(baseline, slices=None), np.flatnonzero(inside), ours.items.true)
     return ours, replace(side, fingerprint=baseline.fingerprint)
 
@@ -43,9 +51,23 @@ def side_of_slice(side: Side, one: Slice) -> Side | None:
     place, inside = known.positions[frozenset(one)], _inside(side, one)
     if side.items is None or inside is None:
         return replace(side, table=known.tables[place], items=None, scores=None, slices=None)
-    places = np.flatnonzero(inside)
-    found = with_items(replace(side, slices=None), places, side.items.true[places])
-    return replace(found, fingerprint=side.fingerprint)
+    return _side_of(side, inside)
+
+
+def _side_of(side: Side, inside: Array) -> Side:
+    """Return a side with some of its items, which keep their ids."""
+    known, places = side.items, np.flatnonzero(inside)
+    assert known is not None  # noqa: S101 (the callers have checked)
+    found = with_items(replace(side, slices=None), places, known.true[places])
+    items = found.items
+    if known.ids is not None and items is not None:
+        items = replace(items, ids=known.ids[places])
+    return replace(found, items=items, fingerprint=side.fingerprint)
+
+
+def _without_ids(side: Side) -> Side:
+    """Return a side whose items cannot be matched: too few of all items are on both sides."""
+    return side if side.items is None else replace(side, items=replace(side.items, ids=None))
 
 
 def _inside(side: Side, one: Slice) -> Array | None:

@@ -1,0 +1,166 @@
+"""What a worker asks the store of the service during a request."""
+
+import asyncio
+import pickle
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+
+from starlette.requests import Request
+
+from rprime.application.stored_options import StoreRequest
+from rprime.application.work import Raised
+from rprime.auth.access import access_of, check_project, check_scopes
+from rprime.history.storing import IdempotencyKey, idempotency_key
+from rprime.problems.problem import Problem
+from rprime.report.formats import Format
+from rprime.routes.services import get_services, get_store
+from rprime.routes.store_lifespan import problem_of
+from rprime.store import KeyRunningError, Outcome, Packed, Replay, Stored
+from rprime.store.dialects import Row
+from rprime.store.schema import metadata
+from rprime.store.use import changed, waiting
+
+_READS = frozenset(
+    {
+        *("aliases", "baseline", "branches", "count", "get", "is_empty", "items", "looks"),
+        *("models", "page", "projects", "replay", "scores", "setting", "slice_names"),
+        *("sliced_items", "slices", "tables"),
+    }
+)
+"""The methods of the store that a worker may call: none of them changes anything."""
+
+
+class StoreCalls:
+    """Answers the calls of one worker for one request."""
+
+    def __init__(self, request: Request) -> None:
+        self.failure: Exception | None = None
+        """What the store raised last."""
+        self._request = request
+        self._held = ExitStack()
+        self._own: dict[str, Callable[..., Awaitable[object]]] = {
+            "open": self._open,
+            "put_many": self._put_many,
+            "begin": self._begin,
+            "has_begun": self._has_begun,
+        }
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the idempotency keys of the request until its end."""
+        with self._held:
+            yield
+
+    async def answer(self, content: bytes) -> bytes:
+        """Answer a pickled call: its method and arguments."""
+        name, args, kwargs = pickle.loads(content)  # noqa: S301 (from our own process)
+        try:
+            result: object = await self._called(name, args, kwargs)
+        except Exception as error:  # noqa: BLE001 (the worker gets it, and raises it again)
+            self.failure = error
+            result = Raised(_sendable(error))
+        return pickle.dumps(result, protocol=5)
+
+    async def _called(self, name: str, args: Any, kwargs: Any) -> object:  # noqa: ANN401 (of any method)
+        if name in self._own:
+            return await self._own[name](*args, **kwargs)
+        if name not in _READS:
+            raise TypeError(f"A worker may not call {name}.")
+        method = getattr(get_store(self._request), name)
+
+        def read() -> object:
+            found = method(*args, **kwargs)
+            return list(found) if isinstance(found, Iterator) else found
+
+        return await get_services(self._request).store_threads.run(read)
+
+    async def _open(self) -> None:
+        """Check that the caller may read what is stored, and that there is a store."""
+        check_scopes(self._request, "read")
+        get_store(self._request)
+
+    async def _has_begun(self, project: str) -> bool:
+        return get_store(self._request).has_begun(project)
+
+    async def _put_many(
+        self, bare: list[Packed], kept: list[dict[str, Sequence[Row]]]
+    ) -> list[Outcome | Problem | None]:
+        """Store evaluations, whose rows beside their own come by the names of the tables."""
+        batch = [
+            replace(one, kept={metadata.tables[name]: rows for name, rows in by_name.items()})
+            for one, by_name in zip(bare, kept, strict=True)
+        ]
+        with waiting():
+            stored = await asyncio.wrap_future(get_store(self._request).put_many(batch))
+        if any(isinstance(one, Stored) and one.created for one in stored):
+            changed()
+        self.failure = next((one for one in stored if isinstance(one, Exception)), None)
+        return [_sendable(one) if isinstance(one, Exception) else one for one in stored]
+
+    async def _begin(
+        self,
+        stored: StoreRequest,
+        form: Format | None = None,
+        batch: tuple[bytes, int] | None = None,
+    ) -> tuple[IdempotencyKey | None, Replay | None]:
+        """Check the access of an evaluation that is to be stored, and look for an earlier answer.
+
+        The idempotency key is held until the request ends; but not that of an evaluation in a
+        batch, which has the digest of the batch, and its number in it.
+        """
+        check_access(self._request, stored)
+        store = get_store(self._request)
+        body = stored.payload if batch is None else batch[0]
+        key = idempotency_key_of(self._request, body, form)
+        if key is None:
+            return None, None
+        if batch is not None:
+            # Each evaluation of a batch has a key of its own, so that a repetition of a batch that
+            # was interrupted stores the rest of it.
+            key = key.of_batch(batch[1])
+        run = get_services(self._request).store_threads.run
+        running: KeyRunningError | None = None
+        try:
+            # Held before looking, so that no answer is stored in between.
+            if batch is None:
+                self._held.enter_context(store.running(key.owner, key.key))
+        except KeyRunningError as error:
+            running = error
+        replay = await run(store.replay, key.owner, key.key, key.payload)
+        if replay is None and running is not None:
+            raise running
+        return key, replay
+
+
+def check_access(request: Request, stored: StoreRequest | None) -> None:
+    """Refuse a key that may not use the project, or not read an evaluation by its id: 403, 404."""
+    if stored is None:
+        return
+    check_project(request, stored.project)
+    by_id = any(query and query.by == "evaluation" for query in (stored.reference, stored.anchor))
+    if by_id or stored.prevalence_of is not None:
+        check_scopes(request, "read")
+
+
+def idempotency_key_of(
+    request: Request, body: bytes, form: Format | None = None
+) -> IdempotencyKey | None:
+    """Return the idempotency key of a request, if any; 400 for several, or a wrong length."""
+    given = request.headers.getlist("idempotency-key")
+    if not given:
+        return None
+    if len(given) > 1:
+        raise Problem("bad_request", "A request has one Idempotency-Key.")
+    query = request.scope["query_string"]
+    return idempotency_key(given[0], access_of(request).key or "", (query, body), form)
+
+
+def _sendable(error: Exception) -> Exception | None:
+    """Return an exception as it can be pickled and read again, else its problem."""
+    try:
+        pickle.loads(pickle.dumps(error, protocol=5))  # noqa: S301 (made here)
+    except Exception:  # noqa: BLE001 (whatever its constructor does)
+        return problem_of(error)
+    return error
