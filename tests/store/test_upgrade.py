@@ -15,7 +15,6 @@ from sqlalchemy import Connection, create_engine, inspect, make_url, text
 
 from rprime.history.stored_report import stored_report
 from rprime.report.formats import FORMATS
-from rprime.schemas.gate import Gates
 from rprime.store import Store, open_store
 from rprime.store.compression import expand
 from rprime.store.errors import StoreDamagedError
@@ -122,18 +121,19 @@ def test_every_rendering_shows_them(old: str) -> None:
     store.close()
 
 
-def test_gates_can_be_judged_again(old: str) -> None:
+def test_gates_stay_as_they_were_asked_for(old: str) -> None:
     store = open_store(old)
     found = {
-        identifier: Gates.model_validate(asked["gates"])
+        identifier: asked["gates"]
         for identifier in REPORTS
         if "gates" in (asked := json.loads(store.get(identifier).options))
     }
     store.close()
     assert sum("gate" in one for one in REPORTS.values()) == len(found)
     # 0.1.0 spent 6/pi^2 of alpha on the first look; half of it is the next lower level.
-    assert {getattr(gates.looks, "budget", None) for gates in found.values()} == {None, 2}
-    policies = {rule.policy for gates in found.values() for rule in gates.rules}
+    looks = (gates.get("looks", "ignore") for gates in found.values())
+    assert {one["budget"] for one in looks if one != "ignore"} == {2}
+    policies = {rule.get("policy") for gates in found.values() for rule in gates["rules"]}
     assert policies == {None, "all_must_pass", "proven_only"}
 
 

@@ -1,0 +1,116 @@
+"""A kind of rule, a policy and a verdict are rows of a table, and nothing else is asked for."""
+
+import ast
+import json
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+import rprime
+from rprime.core.gates import kinds
+from rprime.core.gates.kinds import RULE_KINDS, VERDICTS, RuleKind, VerdictCode
+from rprime.core.gates.rules import Gate, Rule, check_gate, mistakes
+from tests.core.gate_cases import gate_of, judged, tabled, waiver
+
+LOSS = replace(RULE_KINDS["max_drop"], name="max_loss", at_zero="max_loss: 0 asks for a gain.")
+
+
+@pytest.fixture
+def with_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RULE_KINDS, "max_loss", LOSS)  # type: ignore[arg-type] # a mapping, not a dict
+
+
+def loss(limit: float, index: str = "accuracy") -> Gate:
+    return gate_of(Rule(kind="max_loss", limit=limit, index=index))
+
+
+@pytest.mark.usefixtures("with_loss")
+def test_a_row_decides_the_sign_of_waivers_and_the_sentence() -> None:
+    before, after = (tabled([[right, 1000 - right], [50, 950]], "t") for right in (950, 850))
+    rules = replace(loss(0.02), waivers=(waiver(rule="accuracy.max_loss", ceiling=0.2),))
+    result = judged(rules, after, before)
+    assert [r.verdict for r in result.results] == ["waived"]
+    failed = judged(loss(0.02), after, before)
+    assert failed.verdict == "fail"
+    assert failed.results[0].message.endswith(", more than the 0.02 allowed.")
+
+
+@pytest.mark.usefixtures("with_loss")
+def test_a_row_decides_which_limits_are_mistakes() -> None:
+    def codes(gate: Gate) -> list[str]:
+        return [mistake.code for mistake in mistakes(gate)]
+
+    check_gate(loss(0.02))
+    assert codes(loss(0.02, index="error_rate")) == ["use_max_gain"]
+    assert codes(loss(0.0)) == ["needs_superiority"]
+    assert codes(loss(-0.1)) == codes(loss(1.0)) == ["out_of_range"]
+
+
+def test_a_row_is_a_member_of_requests_and_of_the_contract() -> None:
+    code = """
+import json, sys
+from dataclasses import replace
+from rprime.core.gates import kinds
+loss = replace(kinds.RULE_KINDS["max_drop"], name="max_loss")
+kinds.RULE_KINDS["max_loss"] = loss
+import rprime
+from rprime.schemas.gate import Gates
+schema = json.dumps(Gates.model_json_schema())
+report = rprime.evaluate(
+    confusion_matrix=[[80, 20], [10, 90]],
+    baseline={"confusion_matrix": [[95, 5], [2, 98]]},
+    gates={"rules": [{"index": "accuracy", "max_loss": 0.02}]},
+)
+print(json.dumps([report.verdict, report.gate.results[0].kind, "max_loss" in schema]))
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True
+    )
+    assert json.loads(answer.stdout) == ["fail", "max_loss", True]
+
+
+def test_a_row_without_a_column_is_an_error_at_import() -> None:
+    columns = {field.name for field in fields(RuleKind)}
+    assert all(field.default is field.default_factory for field in fields(RuleKind))
+    for column in columns:
+        members = {name: getattr(LOSS, name) for name in columns - {column}}
+        with pytest.raises(TypeError, match=column):
+            RuleKind(**members)
+
+
+def test_every_verdict_has_its_row() -> None:
+    assert set(VERDICTS) == set(VerdictCode) - {VerdictCode.by_test}
+    assert set(kinds.EFFECT_CHOICES) == {
+        "undecided",
+        "no_baseline",
+        "not_comparable",
+        "undefined",
+        "suspect",
+    }
+
+
+NAMES = {*RULE_KINDS, *kinds.POLICIES}
+SOURCE = Path(rprime.__file__).parent
+
+
+def test_no_other_module_asks_for_a_kind_by_its_name() -> None:
+    """Comparisons with the name of a kind or a policy stand in the table alone."""
+    places = []
+    for path in SOURCE.rglob("*.py"):
+        # Readers of what earlier versions stored are frozen.
+        if path.name in {"kinds.py", "documents.py"} or "migrations" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Compare):
+                names = {
+                    one.value
+                    for part in (node.left, *node.comparators)
+                    for one in ast.walk(part)
+                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                }
+                if names & NAMES:
+                    places.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
+    assert places == []
