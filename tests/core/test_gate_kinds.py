@@ -20,7 +20,7 @@ LOSS = replace(RULE_KINDS["max_drop"], name="max_loss", at_zero="max_loss: 0 ask
 
 @pytest.fixture
 def with_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(RULE_KINDS, "max_loss", LOSS)  # type: ignore[arg-type] # a mapping, not a dict
+    monkeypatch.setitem(RULE_KINDS, "max_loss", LOSS)
 
 
 def loss(limit: float, index: str = "accuracy") -> Gate:

@@ -260,6 +260,9 @@ def _of_slices(
     """Hold each slice against the same limit; one that a side lacks is not comparable."""
     comparison = None if against is None else candidate.comparisons[against]
     sides = (candidate.side,) if comparison is None else comparison.sides
+    if comparison is not None and comparison.missing is not None:
+        # A slice may have lost all of its items.
+        sides = *sides, comparison.missing.candidate, comparison.missing.baseline
     found = slices_of(rule, *sides)
     if rule.traits.between_slices and found:
         yield _of_gap(rule, candidate, found)
