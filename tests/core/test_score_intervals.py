@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize, stats
 
 from rprime.core.evaluate import Evaluation
-from rprime.core.intervals.limits import newcombe, unskewed
+from rprime.core.intervals.limits import newcombe
 from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.rankings import rank
 from rprime.core.scores.scores import Scores
@@ -144,24 +144,22 @@ def test_the_lower_limit_of_average_precision_allows_for_its_bias() -> None:
     assert value - bias == pytest.approx(7 / 39, abs=0.025)
 
 
-@pytest.mark.parametrize("skewness", [-0.8, 1e-9, 0.0, 0.3, 1.0])
-def test_the_transformation_of_hall_is_undone(skewness: float) -> None:
-    for quantile in (-4.0, -Z, 0.5, Z):
-        t = unskewed(quantile, skewness)
-        back = t + skewness / 3 * t**2 + skewness**2 / 27 * t**3 + skewness / 6
-        assert back == pytest.approx(quantile, abs=1e-6)
-
-
-def test_a_mean_has_a_t_interval_corrected_for_its_skewness() -> None:
-    scores = drawn(RNG, 90, 4)
+def test_a_mean_has_the_t_limits_with_and_without_half_an_error_more() -> None:
+    n, half = 90, 0.5
+    scores = drawn(RNG, n, 4)
     losses = -scores.log_likelihoods
-    error = losses.std(ddof=1) / np.sqrt(90)
-    skewness = float(stats.skew(losses, bias=False)) / np.sqrt(90)
-    t = stats.t.isf(0.025, 89)
-    expected = [losses.mean() - error * unskewed(q, skewness) for q in (t, -t)]
-    assert interval(scores, "log_loss") == pytest.approx(np.array(expected), rel=1e-9)
+    surest = np.sort(scores.values[np.argmax(scores.confidence)])
+    items, weights = np.append(losses, -np.log(surest[-2])), np.append(np.ones(n), half)
+    total = n + half
+    mean = (items @ weights) / total
+    variance = ((items - mean) ** 2 @ weights) / (total - 1)
+    with_error = stats.t.isf(0.025, total - 1) * np.sqrt(variance / total)
+    without = stats.t.isf(0.025, n - 1) * losses.std(ddof=1) / np.sqrt(n)
+    low = min(mean - with_error, losses.mean() - without)
+    expected = np.array([low, max(mean + with_error, losses.mean() + without)])
+    assert interval(scores, "log_loss") == pytest.approx(expected, rel=1e-9)
     sums = interval(scores, "conditional_log_likelihood")
-    assert sums == pytest.approx(-90 * np.array(expected[::-1]), rel=1e-9)
+    assert sums == pytest.approx(-n * expected[::-1], rel=1e-9)
 
 
 @pytest.mark.parametrize("n", [30, 100])
@@ -177,7 +175,7 @@ def test_skewed_losses_are_covered(n: int) -> None:
         scores = Scores(np.zeros(n, dtype=np.uint8), np.column_stack((own, 1 - own)))
         low, high = interval(scores, "log_loss", indices=("log_loss",))
         covered += low <= losses.mean() <= high
-    assert 0.925 <= covered / 600 <= 0.98
+    assert covered / 600 >= 0.925
 
 
 @pytest.mark.parametrize(
@@ -241,7 +239,7 @@ def test_fixed_rows_leave_out_the_variance_between_the_classes() -> None:
     scores = drawn(RNG, 300, 3)
     easy = scores.true == 0  # between classes that are alike there is no variance
     scores = Scores(scores.true, np.where(easy[:, None], np.eye(3)[0], scores.values))
-    most = {"log_loss": 0.9, "weighted_roc_auc": 0.95, "macro_average_precision": 1.03}
+    most = {"log_loss": 0.98, "weighted_roc_auc": 0.95, "macro_average_precision": 1.03}
     for key, share in most.items():
         free, fixed = (interval(scores, key, sampling=s) for s in ("random", "fixed_rows"))
         assert fixed[1] - fixed[0] < share * (free[1] - free[0]), key

@@ -26,10 +26,11 @@ from rprime.core.comparison.paired_variance import PairedItems, PairedPrediction
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
 from rprime.core.index import Index, IndexScope
-from rprime.core.intervals.delong import paired_variance
+from rprime.core.intervals.delong import paired_evidence
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.design_effect import RESTS_ON, Weights
 from rprime.core.intervals.gradient import ClassGradient
+from rprime.core.intervals.groups import GroupSpread
 from rprime.core.intervals.methods import Needs, highest_of, needs_of, of_highest
 from rprime.core.intervals.plan import bounds
 from rprime.core.intervals.proportions import quantile_of
@@ -243,6 +244,7 @@ class AlignedValues:
                 of_classes, places = self.source.places  # of more than the compared values
                 if per_class:
                     places = of_classes[: self.selection.reported][..., self.places]
+                found.effective_groups[...] = self._effective_groups(per_class=per_class)
                 found.mover = MoverLimits(found.candidate, found.baseline, self.source, places)
                 # At a quantile at which the limits of a report are computed anyway.
                 quantile = quantile_of(self.candidate.values.options.confidence)
@@ -253,6 +255,16 @@ class AlignedValues:
             lacking = np.where(variance == 0, CODE["no_evidence"], CODE["no_interval"])
             missing = exists & (found.methods == NO_METHOD)
             np.copyto(found.reasons, lacking, where=missing, casting="unsafe")
+        return found
+
+    def _effective_groups(self, *, per_class: bool) -> Array | float:
+        """Return the smaller effective numbers of groups of both sides; NaN without groups."""
+        found: Array | float = np.nan
+        for side in (self.candidate, self.baseline):
+            both = side.estimates.prepared.effective_groups
+            if both is not None:
+                reported = both[0][: self.selection.reported][..., self.places]
+                found = np.fmin(found, reported if per_class else both[1])
         return found
 
     @cached_property
@@ -287,7 +299,9 @@ class AlignedValues:
         items = pairs if isinstance(pairs, PairedItems) else None
         effect: Array | None = None
         if items is not None and items.grouped:
-            effect = self._design_effects(items, variance, per_class=per_class)
+            effect, spread = self._group_effects(items, variance, per_class=per_class)
+            found.effective_groups[...] = spread.effective
+            found.more_below[...], found.more_above[...] = -spread.low, spread.high
             guard = guard * effect**2  # one pseudo-item for each effective one
         weights = None if items is None else items.weights
         if weights is not None:  # one effective item in each direction
@@ -305,18 +319,18 @@ class AlignedValues:
             found.trials[places] = trials
         self._pair_scores(found, variances, per_class=per_class)
 
-    def _design_effects(
+    def _group_effects(
         self, items: PairedItems, variance: PairedVariance, *, per_class: bool
-    ) -> Array:
-        """Return by how much groups inflate each variance; NaN for one group."""
+    ) -> tuple[Array, GroupSpread]:
+        """Return by how much groups inflate each variance, NaN for one group, and their spread."""
         if not per_class:
-            columns = PairedVariance(variance.independent[:, None], variance.grouped[:, None])
             rests = np.zeros((len(variance.independent), 1), dtype=bool)
-            return items.design_effects(columns, self.places, rests)[:, 0]
+            effects, spread = items.group_effects(variance.at(np.s_[:, None]), self.places, rests)
+            return effects[:, 0], spread.at(np.s_[:, 0])
         entries = self.selection.per_class
         on_class = [e.reads == "ratio" and CountRow(e.rows[1]) in RESTS_ON for e in entries]
         rests = np.array(on_class, dtype=bool)[:, None]
-        return items.design_effects(variance, self.places, rests)
+        return items.group_effects(variance, self.places, rests)
 
     def _paired_variance(
         self, pairs: PairedPredictions, *, per_class: bool
@@ -331,8 +345,7 @@ class AlignedValues:
         classified = classified_entries(self.selection)[:reported]
         found = pairs.class_variance(before, after, classified)
         guard = np.maximum(old.class_guard, new.class_guard)[:reported]
-        parts = (part[..., self.places] for part in (found.independent, found.grouped))
-        return PairedVariance(*parts), guard[..., self.places]
+        return found.at(np.s_[..., self.places]), guard[..., self.places]
 
     def _pair_scores(self, found: Difference, variances: Array, *, per_class: bool) -> None:
         """Fill in the evidence of indices that read scores."""
@@ -343,8 +356,14 @@ class AlignedValues:
             self.selection.per_class if per_class else self.selection.overall
         ):
             if entry.scored and Needs.TOP_K not in needs_of(entry):
-                variance = paired_variance(new, old, entry)
-                variances[place] = variance[self.places] if per_class else variance
+                own = paired_evidence(new, old, entry)
+                at = self.places if per_class else np.s_[...]
+                variances[place] = own.variance[at]
+                found.more_below[place], found.more_above[place] = (
+                    own.more_below[at],
+                    own.more_above[at],
+                )
+                found.effective_groups[place] = own.effective_groups[at]
         if self.highest is None:
             return
         known = self.highest.per_class if per_class else self.highest.overall

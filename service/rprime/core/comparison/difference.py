@@ -61,6 +61,12 @@ class Difference(SingleTests):
         Items behind the value: those of the class for a per-class index, else all.
     influence_error
         Standard error of D by the influences, positive; else NaN.
+    more_below, more_above
+        How much farther from D its lower and its upper limit are than the evidence says: what half
+        an effective group more, or half an item more, could change. NaN or 0 for nothing.
+    effective_groups
+        The effective number of groups behind D, NaN without groups. With fewer than
+        `FEW_EFFECTIVE_GROUPS` of `core/intervals/groups.py` a rule must not pass.
     gains, losses
         Items that changed in favour of the index and against it; NaN except for tango. For
         grouped items both, and `trials`, are divided by the design effect.
@@ -83,6 +89,9 @@ class Difference(SingleTests):
     reach: Array
     items: Array
     influence_error: Array
+    more_below: Array
+    more_above: Array
+    effective_groups: Array
     gains: Array
     losses: Array
     trials: Array
@@ -186,6 +195,8 @@ class Difference(SingleTests):
             low = _clip_or(lower[at], lows[0], lows[1], otherwise=lows[0])
             high = _clip_or(upper[at], highs[0], highs[1], otherwise=highs[1])
             lower, upper = _replaced(lower, at, low), _replaced(upper, at, high)
+        below, above = (np.nan_to_num(more) for more in (self.more_below, self.more_above))
+        lower, upper = lower - below, upper + above
         # An index without a lowest value is taken to be above -1, where it is.
         reach = np.fmax(self.reach, np.abs(self.value))
         return np.maximum(lower, -reach), np.minimum(upper, reach)
@@ -195,6 +206,13 @@ class Difference(SingleTests):
 
         That is, at which U < threshold, and L > threshold; in [0, 1], NaN without evidence.
         """
+        below, above = (np.nan_to_num(more) for more in (self.more_below, self.more_above))
+        if not (below.any() or above.any()):
+            return self._p(threshold)
+        return self._p(threshold - above)[0], self._p(threshold + below)[1]
+
+    def _p(self, threshold: ArrayLike) -> tuple[Array, Array]:
+        """Return the levels of `p` from the evidence alone."""
         t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)
         within = np.clip(t, -1.0, 1.0)  # the difference of two proportions cannot be outside
         distance = (self.value - t) / self.influence_error

@@ -372,7 +372,7 @@ class MissingItems:
             return None
         values, true = known.values[places].astype(np.float64), _true(self.baseline)[lost]
         rows = np.arange(true.size)
-        if entry.of_items is not None and entry.interval == "items":
+        if entry.of_items is not None and entry.interval is not None:
             values[lost] = _worst_row(known, entry, true.astype(np.intp))
             return values
         # A tie with the lowest or highest score would not be the last or the first place.

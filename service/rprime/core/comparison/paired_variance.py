@@ -16,7 +16,8 @@ functions here compute this formula; they differ only in the number of distinct 
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from rprime.core.comparison.joint_counts import (
     NEW_IS,
     OLD_IS,
     PATTERNS,
+    TRUE_IS,
     WITHOUT,
     JointCounts,
     at_patterns,
@@ -32,8 +34,9 @@ from rprime.core.comparison.joint_counts import (
     patterns_seen_by,
 )
 from rprime.core.counts import CountRow
-from rprime.core.intervals.design_effect import ItemGroups
 from rprime.core.intervals.gradient import ClassGradient, Gradient
+from rprime.core.intervals.groups import ClassGroups, GroupSpread, ItemGroups
+from rprime.core.intervals.proportions import TWO_SIDED, student
 from rprime.core.items import Items
 
 CHUNK = 1 << 17
@@ -134,8 +137,11 @@ class PairedItems:
             return PairedVariance(independent, independent)
         groups, combination = self.grouping
         influences -= mean[:, None]
-        totals = (np.bincount(groups, phi[combination]) for phi in influences)
-        return PairedVariance(independent, np.array([total @ total for total in totals]))
+        sums = [np.bincount(groups, phi[combination]) for phi in influences]
+        sizes = np.bincount(groups)
+        totals = np.array(sums).reshape(count, len(sizes))[:, sizes > 0]
+        spread = GroupSpread.of_sums(totals, sizes[sizes > 0] / joint.total)
+        return PairedVariance(independent, spread.plain, (spread,))
 
     def class_variance(
         self, old: ClassGradient, new: ClassGradient, classified: Array
@@ -155,14 +161,36 @@ class PairedItems:
             return PairedVariance(found, found)
         every = np.arange(PATTERNS)
         independent = variance_of_patterns(every, counts, old, new, classified)
-        entries, grouped = _GroupCounts.of(self), np.empty(independent.shape)
-        for place in range(len(grouped)):
+        groups = self.by_class
+        spreads: list[list[GroupSpread]] = []
+        shares = groups.of_all, groups.shares_of(TRUE_IS)
+        for place in range(len(independent)):
             own = slice(place, place + 1)
             phi = at_patterns(every, new.kinds[:, own], classified[own], NEW_IS)[0]
             phi = phi - at_patterns(every, old.kinds[:, own], classified[own], OLD_IS)[0]
             centred = phi - (counts * phi).sum(0) / self.joint.total
-            grouped[place] = entries.sum_of_squares(centred)
-        return PairedVariance(independent, grouped)
+            spreads.append([groups.spread(centred, part) for part in shares])
+        if not spreads:
+            nothing = GroupSpread(*(independent,) * 6)
+            return PairedVariance(independent, independent, (nothing, nothing))
+        both = tuple(GroupSpread.stack(part) for part in zip(*spreads, strict=True))
+        return PairedVariance(independent, both[0].plain, both)
+
+    @cached_property
+    def by_class(self) -> ClassGroups:
+        """The patterns of the items of each group and class."""
+        joint, (groups, combination) = self.joint, self.grouping
+        codes = []
+        for classes, where, patterns in involvements(joint):
+            chosen = where[combination]
+            place = combination[chosen]
+            owner = groups[chosen].astype(np.int64) * joint.k + classes[place]
+            codes.append(owner * PATTERNS + patterns[place])
+        plain = patterns_seen_by(joint, np.full(joint.true.shape, -1))[combination]
+        size = int(groups.max()) + 1
+        missing = np.bincount(groups.astype(np.int64) * PATTERNS + plain, None, size * PATTERNS)
+        missing = missing.reshape(size, PATTERNS).astype(np.float64)
+        return ClassGroups.of_entries(np.concatenate(codes), PATTERNS, WITHOUT, missing, joint.k)
 
     @property
     def grouping(self) -> tuple[Array, Array]:
@@ -171,8 +199,12 @@ class PairedItems:
         assert self.combination is not None  # noqa: S101 (they come together)
         return self.groups, self.combination
 
-    def design_effects(self, found: "PairedVariance", places: Array, rests: Array) -> Array:
-        """Return by how much groups inflate variances, shape (index, classes); NaN for one group.
+    def group_effects(
+        self, found: "PairedVariance", places: Array, rests: Array
+    ) -> tuple[Array, GroupSpread]:
+        """Return by how much groups inflate variances, (index, classes), and their spread.
+
+        The factors are NaN for one group.
 
         Parameters
         ----------
@@ -183,42 +215,26 @@ class PairedItems:
 
         Notes
         -----
-        As for intervals: the ratio of the variances times G / (G - 1) for G groups, and where fewer
-        than five groups hold a changed prediction at least the mean size of a group. Student's
-        quantile, squared, is part of the factor. Where nothing varies, items of a group never
-        differ (Kish 1965).
+        As for intervals: the ratio of the variances, and where fewer than five groups hold a
+        changed prediction at least the effect of groups whose items never differ (Kish 1965), which
+        also holds where nothing varies. Student's quantile, squared, is part of the factor.
         """
         groups, combination = self.grouping
         joint = self.joint
         changes = ItemGroups(joint.old[combination], joint.new[combination], groups, joint.k)
-        largest, of_class = self.largest_design_effects()
-        sources = [(changes.everything, np.array([largest]))]
-        if rests.any():
-            own = changes.holding(joint.true[combination]).at(places)
-            sources.append((own, of_class[places]))
-        factors = [
-            np.where(
-                found.independent > 0,
-                np.fmax(one.effects(found.grouped, found.independent), 1.0),
-                np.maximum(most, 1.0),
-            )
-            * one.student
-            for one, most in sources
-        ]
-        return np.where(rests, factors[-1], factors[0])
-
-    def largest_design_effects(self) -> tuple[float, Array]:
-        """Design effects if items of a group never differed: of all items, and of each class.
-
-        Source: Kish 1965: sum of squared group sizes over the number of items; NaN without items.
-        """
-        groups, combination = self.grouping
-        sizes = np.bincount(groups).astype(np.float64)
-        codes = groups.astype(np.int64) * self.joint.k + self.joint.true[combination]
-        pairs, items = np.unique(codes, return_counts=True)
-        squares = np.bincount(pairs % self.joint.k, items.astype(np.float64) ** 2, self.joint.k)
-        support = self.joint.support
-        return float(sizes @ sizes / self.joint.total), squares / np.where(support, support, np.nan)
+        holdings = [changes.everything, changes.holding(joint.true[combination]).at(places)]
+        factors = []
+        for holding, spread in zip(holdings, found.spreads, strict=False):
+            effects = np.fmax(holding.effects(spread.squares, found.independent), 1.0)
+            most = np.maximum(holding.largest_effect, 1.0)
+            effects = np.where(found.independent > 0, effects, most)
+            degrees = holding.degrees(effects, spread)
+            factors.append(effects * (student(TWO_SIDED, degrees + 1) / TWO_SIDED) ** 2)
+        chosen = {
+            name: np.where(rests, getattr(found.spreads[-1], name), part)
+            for name, part in vars(found.spreads[0]).items()
+        }
+        return np.where(rests, factors[-1], factors[0]), GroupSpread(**chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,10 +245,18 @@ class PairedVariance:
     ----------
     independent, grouped
         Of independent items, and of influences summed within groups: the same without groups.
+    spreads
+        Of grouped items: how groups differ among all items and, of a class, among its own.
     """
 
     independent: Array
     grouped: Array
+    spreads: tuple[GroupSpread, ...] = ()
+
+    def at(self, places: Any) -> "PairedVariance":  # noqa: ANN401 (a numpy index)
+        """Return some indices or classes."""
+        spreads = tuple(spread.at(places) for spread in self.spreads)
+        return PairedVariance(self.independent[places], self.grouped[places], spreads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,68 +325,6 @@ def variance_of_patterns(
         squares = (counts * phi * phi).sum(1) - centred * sums * sums / total
         result[part] = without_noise(squares, (counts * g_old * g_old).sum(1))
     return result
-
-
-@dataclass(frozen=True, eq=False)
-class _GroupCounts:
-    """Items of each group, class and pattern, where the class occurs in the group.
-
-    Parameters
-    ----------
-    group, owner, pattern, items
-        Shape (e,): group, class, pattern and number of items.
-    start
-        Where each pair of group and class begins among them.
-    missing, absent
-        Shape (groups, u): items of each group by their pattern for a class that does not occur,
-        and shape (u,), these patterns: one where every item is classified.
-    """
-
-    group: Array
-    owner: Array
-    pattern: Array
-    items: Array
-    start: Array
-    missing: Array
-    absent: Array
-
-    @classmethod
-    def of(cls, pairs: PairedItems) -> "_GroupCounts":
-        joint, (groups, combination) = pairs.joint, pairs.grouping
-        codes = []
-        for classes, where, patterns in involvements(joint):
-            chosen = where[combination]
-            place = combination[chosen]
-            owner = groups[chosen].astype(np.int64) * joint.k + classes[place]
-            codes.append(owner * PATTERNS + patterns[place])
-        occurring, items = np.unique(np.concatenate(codes), return_counts=True)
-        pair, pattern = np.divmod(occurring, PATTERNS)
-        start = np.flatnonzero(np.diff(pair, prepend=-1))
-        group, owner = np.divmod(pair, joint.k)
-        plain = patterns_seen_by(joint, np.full(joint.true.shape, -1))[combination]
-        size = int(groups.max()) + 1
-        missing = np.bincount(groups.astype(np.int64) * PATTERNS + plain, None, size * PATTERNS)
-        missing = missing.reshape(size, PATTERNS).astype(np.float64)
-        absent = np.flatnonzero(missing.any(0))
-        return cls(
-            group, owner, pattern, items.astype(np.float64), start, missing[:, absent], absent
-        )
-
-    def sum_of_squares(self, centred: Array) -> Array:
-        """Square the group sums of one index's centred influence (PATTERNS, k), shape (k,).
-
-        A group sum is its value if the class did not occur (dense, of low rank) plus the sparse
-        contribution of the class.
-        """
-        plain, absent = self.missing, centred[self.absent]
-        base = np.einsum("pk,pq,qk->k", absent, plain.T @ plain, absent)
-        alone = (centred - centred[WITHOUT]).ravel()
-        added = alone[self.pattern * centred.shape[-1] + self.owner]
-        total = np.add.reduceat(self.items * added, self.start)
-        group, owner = self.group[self.start], self.owner[self.start]
-        dense = sum(column[group] * row[owner] for column, row in zip(plain.T, absent, strict=True))
-        sparse = np.bincount(owner, total * (total + 2 * dense), centred.shape[-1])
-        return np.asarray(np.maximum(base + sparse, 0.0))
 
 
 def without_noise(variance: Array, own: Array) -> Array:

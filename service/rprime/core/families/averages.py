@@ -84,7 +84,8 @@ def _interval(index: Index, kind: Average) -> str | None:
     biased = shares and (kind == "weighted" or index.rows[0] != CountRow.tp)
     if index.interval is None or not np.isfinite(index.range[1]) or biased:
         return None
-    parts = kind == "weighted" and index.interval in STRATIFIED
+    of_negatives = index.rows[1] in {CountRow.negatives, CountRow.predicted_negatives}
+    parts = kind == "weighted" and (index.interval in STRATIFIED or of_negatives)
     return "average" if kind == "macro" or parts else "score"
 
 

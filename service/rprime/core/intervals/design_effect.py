@@ -1,160 +1,51 @@
 """Design effects: factors by which groups of items, or their sample weights, inflate variances."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.delta import class_gradient, overall_gradient
-from rprime.core.intervals.gradient import Gradient
+from rprime.core.intervals.groups import GroupSpread, Holding, ItemGroups
 from rprime.core.intervals.plan import UniversePlan
-from rprime.core.intervals.proportions import FEW_GROUPS, student
 from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.items import Items, table_of
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe, coordinates
 from rprime.core.values import Values, compute
 
-TWO_SIDED = 1.959963984540054
-"""The normal quantile of 95 %."""
-# A variance smaller than this share of the ungrouped one is a rounded zero.
-NOTHING = 1e-12
 # One smaller than this share of the squared value, of weighted items.
 ROUNDED = 1e-30
-
-
-@dataclass(frozen=True, eq=False)
-class ItemGroups:
-    """The items of one table in their groups, shape (n,) each.
-
-    A predicted class of k is unclassified; groups are numbers from 0.
-    """
-
-    true: Array
-    predicted: Array
-    groups: Array
-    k: int
-
-    @classmethod
-    def of(cls, items: Items, k: int, universe: Universe) -> "ItemGroups":
-        """Number the groups of the items of a universe."""
-        true, predicted = items.true.astype(np.intp), items.predicted.astype(np.intp)
-        assert items.groups is not None  # noqa: S101 (the caller has checked)
-        kept = predicted < k if universe == "classified" else slice(None)
-        numbers = np.unique(items.groups[kept], return_inverse=True)[1]
-        return cls(true[kept], predicted[kept], numbers, k)
-
-    @cached_property
-    def sizes(self) -> Array:
-        """Number of items of every group."""
-        return np.bincount(self.groups)
-
-    @cached_property
-    def products(self) -> Array:
-        """Sums over the groups of products of their TP, FN, FP and items, shape (4, 4, k)."""
-        k, wrong = self.k, self.predicted != self.true
-        named = wrong & (self.predicted < k)
-        own, other = self.groups * k + self.true, self.groups[named] * k + self.predicted[named]
-        met, place = np.unique(np.concatenate((own, other)), return_inverse=True)
-        kind = np.concatenate((wrong.astype(np.intp), np.full(len(other), 2)))
-        counts = np.bincount(kind * len(met) + place, minlength=3 * len(met)).reshape(3, -1)
-        rows = np.vstack((counts, self.sizes[met // k])).astype(np.float64)
-        result = np.empty((4, 4, k))
-        for i, j in zip(*np.triu_indices(4), strict=True):
-            result[i, j] = result[j, i] = np.bincount(met % k, rows[i] * rows[j], k)
-        result[3, 3] = np.square(self.sizes, dtype=np.float64).sum()
-        return result
-
-    def class_squares(self, kinds: Array) -> Array:
-        """Sum the squares of the groups' summed influences by kind (4, n, k): TP, FN, FP and TN."""
-        parts = kinds - kinds[3]
-        parts[3] = kinds[3]
-        return np.einsum("anc,abc,bnc->nc", parts, self.products, parts)
-
-    def squares(self, gradient: Gradient) -> Array:
-        """Sum the squares of the groups' summed influences on overall indices, shape (n,)."""
-        result = np.empty(gradient.factors.shape[1])
-        codes, place = np.unique(self.true * (self.k + 1) + self.predicted, return_inverse=True)
-        rows, columns = codes // (self.k + 1), codes % (self.k + 1)
-        for i in range(len(result)):
-            influence = gradient.only(i).at(rows, columns)[0][place]
-            influence -= influence.mean()
-            result[i] = np.square(np.bincount(self.groups, influence)).sum()
-        return result
-
-    def holding(self, classes: Array) -> "Holding":
-        """Count the groups that hold items of every class; k is the class of no item."""
-        wrong, k = self.true != self.predicted, self.k
-        codes = self.groups * (k + 1) + classes
-        groups, with_errors, with_rights = (
-            np.bincount(np.unique(codes[kept]) % (k + 1), minlength=k + 1)[:k]
-            for kept in (slice(None), wrong, ~wrong)
-        )
-        items = np.bincount(classes, minlength=k + 1)[:k]
-        return Holding(groups, with_errors, with_rights, items / np.maximum(groups, 1))
-
-    @cached_property
-    def everything(self) -> "Holding":
-        """The groups of all items, as of one class, shape (1,)."""
-        one = ItemGroups(self.true, self.predicted, self.groups, 1)
-        return one.holding(np.zeros(len(self.true), dtype=np.intp))
-
-
-@dataclass(frozen=True, eq=False)
-class Holding:
-    """How many groups hold the items of each class; each of shape (k,).
-
-    All groups, those with an item that is predicted wrongly, and with one predicted correctly;
-    `mean_size` are the items of the class in each of its groups.
-    """
-
-    groups: Array
-    with_errors: Array
-    with_rights: Array
-    mean_size: Array
-
-    def at(self, places: Array) -> "Holding":
-        """Return some classes."""
-        every = (self.groups, self.with_errors, self.with_rights, self.mean_size)
-        return Holding(*(part[places] for part in every))
-
-    @property
-    def student(self) -> Array:
-        """The square of Student's over the normal quantile, shape (k,); NaN for one group."""
-        return np.asarray((student(TWO_SIDED, self.groups) / TWO_SIDED) ** 2)
-
-    def effects(self, grouped: Array, ungrouped: Array) -> Array:
-        """Return the design effects of indices that rest on these items, shape (..., k).
-
-        Where too few groups show how they differ, the items of a group count as one item.
-        """
-        with np.errstate(all="ignore"):
-            ratio = grouped / ungrouped * self.groups / (self.groups - 1)
-        few = np.minimum(self.with_errors, self.with_rights) < FEW_GROUPS
-        known = (grouped > NOTHING * ungrouped) & np.isfinite(ratio)
-        found = np.maximum(np.where(known, ratio, 0.0), np.where(few, self.mean_size, 0.0))
-        return np.where(found > 0, found, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
 class DesignEffects:
     """Ratios of the grouped to the ungrouped variance of the influences of the items.
 
-    `per_class`, shape (c, k), and `overall`, shape (o,), are of the entries of a plan, or of all
-    entries: NaN where the groups do not differ at all. One group counts as one item, inside
-    averages. `class_groups` and `groups`, of the same shapes, count the groups behind each index.
+    `of_classes`, shape (6, c, k), and `of_all`, shape (6, o), are of the entries of a plan, or of
+    all entries; their rows are `ROWS`: the ratio, NaN where the groups do not differ at all; the
+    number of groups, the degrees of freedom of the variance and the effective number of groups,
+    infinite for weights; and what half an effective group more changes, 0 for weights. One group
+    counts as one item, inside averages.
 
     Notes
     -----
     The ratio is that of items drawn at random; it also applies to fixed class sizes.
     """
 
-    per_class: Array
-    overall: Array
-    class_groups: Array
-    groups: Array
+    of_classes: Array
+    of_all: Array
+
+    @property
+    def per_class(self) -> Array:
+        """The ratios of the per-class entries."""
+        return np.asarray(self.of_classes[RATIO])
+
+    @property
+    def overall(self) -> Array:
+        """The ratios of the overall entries."""
+        return np.asarray(self.of_all[RATIO])
 
     @classmethod
     def of(
@@ -166,17 +57,19 @@ class DesignEffects:
         groups = ItemGroups.of(items, table.k, universe)
         own = class_gradient(found)
         whole = overall_gradient(found, own)
-        everything = groups.everything
-        overall = everything.effects(groups.squares(whole), variances(whole, table, "random"))
-        squares, ungrouped = groups.class_squares(own.kinds), class_variances(found, own, "random")
+        everything, spread = groups.everything, groups.spread(whole)
+        overall = everything.effects(spread.squares, variances(whole, table, "random"))
+        of_all = _rows_of(overall, everything, spread)
+        ungrouped, by_class = class_variances(found, own, "random"), groups.by_class
         holding = [groups.holding(groups.true), groups.holding(groups.predicted), everything]
-        per_class, number = np.empty((2, *squares.shape))
+        shares = [by_class.shares_of(OF_TRUE), by_class.shares_of(OF_PREDICTED), by_class.of_all]
+        per_class = np.empty((len(of_all), *ungrouped.shape))
         for i, entry in enumerate(selection.computed):
-            ratio = entry.reads == "ratio"
-            rests = holding[RESTS_ON.get(entry.rows[1], 2) if ratio else 0]
-            per_class[i] = rests.effects(squares[i], ungrouped[i])
-            number[i] = rests.groups
-        return cls(per_class, overall, number, np.full(overall.shape, everything.groups[0]))
+            kind = RESTS_ON.get(entry.rows[1], 2) if entry.reads == "ratio" else 0
+            spread = by_class.spread(own.kinds[:, i], shares[kind])
+            effects = holding[kind].effects(spread.squares, ungrouped[i])
+            per_class[:, i] = _rows_of(effects, holding[kind], spread)
+        return cls(per_class, of_all)
 
     @classmethod
     def scattered(
@@ -185,13 +78,24 @@ class DesignEffects:
         """Collect the effects on the entries of plans as those of all entries; None without any."""
         if not effects:
             return None
-        per_class = np.full((2, *values.per_class.shape), np.nan)
-        overall = np.full((2, *values.overall.shape), np.nan)
+        per_class = np.full((len(ROWS), *values.per_class.shape), np.nan)
+        overall = np.full((len(ROWS), *values.overall.shape), np.nan)
         for plan, own in zip(plans, effects, strict=True):
             known = plan.class_places >= 0
-            per_class[:, plan.class_places[known]] = (own.per_class[known], own.class_groups[known])
-            overall[:, plan.overall_places] = own.overall, own.groups
-        return cls(per_class[0], overall[0], per_class[1], overall[1])
+            per_class[:, plan.class_places[known]] = own.of_classes[:, known]
+            overall[:, plan.overall_places] = own.of_all
+        return cls(per_class, overall)
+
+
+ROWS = RATIO, GROUPS, DEGREES, EFFECTIVE, LOW, HIGH = range(6)
+OF_TRUE, OF_PREDICTED = np.array([1, 1, 0, 0]), np.array([1, 0, 1, 0])
+"""Whether a TP, FN, FP and TN of a class is an item of it, and predicted as it."""
+
+
+def _rows_of(effects: Array, holding: Holding, spread: GroupSpread) -> Array:
+    groups, degrees = holding.groups, holding.degrees(effects, spread)
+    every = (effects, groups, degrees, spread.effective, spread.low, spread.high)
+    return np.stack(np.broadcast_arrays(*every))
 
 
 RESTS_ON = {
@@ -263,10 +167,16 @@ class Weights:
         above = self.counts(universe).rows[kinds, :-1][:, None] * own.kinds**2
         below = class_variances(found, own, "random")
         per_class = self._ratios(found.per_class, np.add.reduce(above, axis=0), below)
-        return DesignEffects(per_class, overall, np.inf * per_class, np.inf * overall)
+        return DesignEffects(*(_of_weights(ratios) for ratios in (per_class, overall)))
 
     def _ratios(self, values: Array, above: Array, below: Array) -> Array:
         """Linearised variances divided by those of as many unweighted items, at least 1."""
         known = below > ROUNDED * values * values
         ratios = np.divide(above, below, out=np.zeros(below.shape), where=known)
         return np.asarray(np.maximum(ratios * self.scale**2, 1.0))
+
+
+def _of_weights(ratios: Array) -> Array:
+    """Return the rows of weighted items, which belong to no groups."""
+    many, none = np.full(ratios.shape, np.inf), np.zeros(ratios.shape)
+    return np.stack((ratios, many, many, many, none, none))

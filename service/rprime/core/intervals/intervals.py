@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts
-from rprime.core.index import CODE
-from rprime.core.intervals.delong import ranked_key
+from rprime.core.index import CODE, Index
+from rprime.core.intervals.delong import ItemMean, ranked_key
 from rprime.core.intervals.delta import classified_entries
-from rprime.core.intervals.design_effect import DesignEffects, Weights
-from rprime.core.intervals.methods import highest_of, of_highest, plan_of
+from rprime.core.intervals.design_effect import EFFECTIVE, GROUPS, DesignEffects, Weights
+from rprime.core.intervals.groups import FEW_EFFECTIVE_GROUPS
+from rprime.core.intervals.methods import BY_LOGARITHM, highest_of, of_highest, plan_of
 from rprime.core.intervals.parts import ratio_counts
 from rprime.core.intervals.plan import Bounds, ScopeMethods, Setting
 from rprime.core.intervals.prepared import HighestScores, PreparedIntervals
@@ -24,6 +25,8 @@ from rprime.core.values import Values
 FEW_ITEMS = 10
 FEW_ERRORS = 5
 FEW_RANKED = 20
+MANY_SMALL = 0.1
+"""From this share of the items on, classes of few items decide a weighted average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,9 +227,14 @@ def _reliability(
     errors = _few_errors(rows[..., :-1], per_class.shape, prepared.proportions, methods.per_class)
     few = np.minimum.reduce(rows[methods.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
     if effects is not None:
-        per_class |= effects.class_groups < FEW_ITEMS
-        few |= effects.groups < FEW_ITEMS
+        per_class |= _few_groups(effects.of_classes)
+        few |= _few_groups(effects.of_all)
     few |= _few_errors(rows[..., -1], few.shape, prepared.pooled, methods.overall)
+    of_classes, of_all = prepared.contributing
+    errors |= of_classes < FEW_ERRORS
+    few |= of_all < FEW_ERRORS
+    few |= _few_right(values) | _many_small(values, methods.weighted)
+    few[methods.open_below] |= values.overall[methods.open_below] < 0
     if values.scores is not None:
         errors[list(values.selection.scored)] = False
         few[list(values.selection.overall_scored)] = False
@@ -239,6 +247,8 @@ def _reliability(
         for place in selection.overall_scored:
             if ranked_key(selection.overall[place]) is not None:
                 few[place] = few_ranked[inside > 0].any()
+            else:
+                few[place] = _few_contributing(values, selection.overall[place])
     if prepared.highest is not None:
         own, whole = prepared.highest.places
         found = _reliability(prepared.highest.intervals, class_low[own], overall_low[whole])
@@ -247,6 +257,35 @@ def _reliability(
     per_class &= exists
     np.logical_or.at(few, methods.weakest, per_class[methods.weakest_of].any(-1))
     return per_class, per_class | errors & exists, few & np.isfinite(overall_low)
+
+
+def _few_right(values: Values) -> Array:
+    """Whether a class has fewer than 5 right items, for the index that is 0 if one has none."""
+    few = np.zeros(values.overall.shape, dtype=bool)
+    place = values.selection.overall_place.get(BY_LOGARITHM)
+    if place is not None:
+        table = values.table
+        few[place] = ((table.correct < FEW_ERRORS) & (table.support > 0)).any(-1)
+    return few
+
+
+def _many_small(values: Values, places: Array) -> Array:
+    """Whether classes with fewer than 10 items have a tenth of the weight of averages, or more."""
+    few, table = np.zeros(values.overall.shape, dtype=bool), values.table
+    small = np.where(table.support < FEW_ITEMS, table.support, 0.0)
+    few[places] = np.add.reduce(small, axis=-1) >= MANY_SMALL * table.total
+    return few
+
+
+def _few_contributing(values: Values, entry: Index) -> bool:
+    """Whether the variance of a mean over the items rests on fewer than 5, or groups on few."""
+    if entry.of_items is None or entry.interval is None:
+        return False
+    mean = ItemMean.of(values, entry)
+    if mean is None:
+        return False
+    few_groups = mean.spread is not None and bool(mean.spread.effective < FEW_EFFECTIVE_GROUPS)
+    return few_groups or mean.contributing < FEW_ERRORS
 
 
 def _few_errors(
@@ -259,3 +298,9 @@ def _few_errors(
     hits = shares.successes
     few[methods.proportions] = np.minimum(hits, shares.trials - hits) < FEW_ERRORS
     return few
+
+
+def _few_groups(effects: Array) -> Array:
+    """Whether there are fewer than 10 groups, or fewer than 8 effective ones."""
+    few = effects[EFFECTIVE] < FEW_EFFECTIVE_GROUPS
+    return np.asarray(few | (effects[GROUPS] < FEW_ITEMS))

@@ -6,14 +6,11 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.delong import influence_of_items, ranked_key, scores_of
+from rprime.core.intervals.delong import ItemMean, influence_of_items, ranked_key, scores_of
 from rprime.core.intervals.proportions import FEW_GROUPS, student, wilson
-from rprime.core.scores.ranking import effective_number
 from rprime.core.scores.scores import Scores
 from rprime.core.values import Values
 
-ROUNDING = 1e-13
-"""A standard error below this share of its mean is rounding: all items are equal."""
 ROUNDS = 60
 """Most steps to a root; Newton's method needs about seven."""
 
@@ -28,32 +25,8 @@ def of_ranking(values: Values, entry: Index, _: Array, quantile: float | Array) 
 
 def of_mean(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
     """Limits of a mean over the items, or of a sum."""
-    scores = scores_of(values)
-    influence = influence_of_items(values, entry, values.options.sampling)
-    if influence is None:
-        return np.full((2, *found.shape), np.nan)
-    sums = influence if scores.groups is None else np.bincount(scores.groups, influence)
-    number = group_number(scores) or effective_number(scores.item_weights)
-    error = float(np.sqrt(scores.square(influence)))
-    if number <= 2 or not error > ROUNDING * abs(found):
-        return np.full((2, *found.shape), np.nan)
-    skewness = float(np.add.reduce(sums**3)) / float(sums @ sums) ** 1.5
-    skewness *= float(np.sqrt(number * (number - 1))) / (number - 2)
-    t = student(quantile, np.asarray(number))
-    return np.array([found - error * unskewed(q, skewness) for q in (t, -t)])
-
-
-def unskewed(quantile: float | Array, skewness: float) -> Array:
-    """Return the value of a t statistic of skewed items whose transformed value is the quantile.
-
-    Notes
-    -----
-    Source: Johnson 1978, whose transformation Hall 1992 made monotone by a cubic term; this is
-    its inverse.
-    """
-    if skewness == 0:
-        return np.asarray(quantile)
-    return np.asarray(3 / skewness * (np.cbrt(1 + skewness * (quantile - skewness / 6)) - 1))
+    mean = ItemMean.of(values, entry)
+    return np.full((2, *found.shape), np.nan) if mean is None else mean.limits(quantile)
 
 
 def newcombe(
@@ -134,7 +107,7 @@ class Ranked:
         """Collect an index of `RANKED`."""
         scores, fixed = scores_of(values), values.options.sampling == "fixed_rows"
         rankings = scores.ranking(influences=True, fixed_rows=fixed)
-        support, effective, groups = scores.support, scores.effective, group_number(scores)
+        support, effective = scores.support, scores.effective
         found = rankings.variances[key]
         with np.errstate(all="ignore"):
             if key == "hand_till_auc":  # every other class has the same say
@@ -146,8 +119,7 @@ class Ranked:
                 rest = np.add.reduce(support) - support
                 negatives = rest**2 / (np.add.reduce(squares) - squares)
         own = (rankings.of_classes(key), found.classes, found.bias)
-        degrees = np.full(scores.k, groups - 1.0) if groups else found.degrees
-        return cls(key, *own, effective, negatives, least_effects(scores), degrees)
+        return cls(key, *own, effective, negatives, least_effects(scores), found.degrees)
 
     @property
     def guards(self) -> Array:
@@ -216,16 +188,12 @@ def _averaged(values: Values, entry: Index, ranked: Ranked, quantile: float | Ar
     return ranked.average(quantile, shares, mean, variance)
 
 
-def group_number(scores: Scores) -> int:
-    """Count the groups; 0 if the items are independent."""
-    return 0 if scores.groups is None else int(np.count_nonzero(np.bincount(scores.groups)))
-
-
 def least_effects(scores: Scores) -> Array:
     """Return the least design effect of an area of every class, shape (k,).
 
-    It is the mean size of a group if fewer than five groups hold an item that is ranked wrongly
-    against another one, or rightly: too few to show how groups differ. Else it is 1.
+    It is that of groups whose items never differ (Kish 1965) if fewer than five groups hold an item
+    that is ranked wrongly against another one, or rightly: too few to show how groups differ. Else
+    it is 1.
     """
     result = np.ones(scores.k)
     if scores.groups is None:
@@ -236,5 +204,6 @@ def least_effects(scores: Scores) -> Array:
         wrong = np.where(positive, column <= outside.max(), column >= inside.min())
         right = np.where(positive, column >= outside.min(), column <= inside.max())
         if min(len(np.unique(scores.groups[items])) for items in (wrong, right)) < FEW_GROUPS:
-            result[own] = len(scores.true) / group_number(scores)
+            sizes = np.bincount(scores.groups).astype(np.float64)
+            result[own] = sizes @ sizes / len(scores.true)
     return result

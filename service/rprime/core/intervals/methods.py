@@ -27,7 +27,7 @@ from rprime.core.intervals.plan import (
     UniversePlan,
     bounds,
 )
-from rprime.core.intervals.prepared import ScopeLimits
+from rprime.core.intervals.prepared import ScopeLimits, lift_influences
 from rprime.core.intervals.proportions import mover_r
 from rprime.core.intervals.universe import at
 from rprime.core.intervals.variance import CANCELLED
@@ -87,15 +87,7 @@ def of_lift(found: ScopeLimits, places: Array) -> None:
     """Limits of the lift by the delta method on its logarithm."""
     values, effects = found.prepared.values, found.prepared.effects
     counts = values.classified_counts.classes
-    by_class = 1 / counts.support
-    by_prediction = 1 / counts.predicted
-    whole = 1 / counts.total
-    kinds = (
-        (counts.tp, 1 / counts.tp + whole - by_class - by_prediction),
-        (counts.fn, whole - by_class),
-        (counts.fp, whole - by_prediction),
-        (counts.tn, whole),
-    )
+    kinds = lift_influences(counts)
     variance = sum(items * influence * influence for items, influence in kinds)
     variance = np.where(variance > CANCELLED / counts.tp, variance, np.nan)
     for place in places.tolist():
@@ -318,9 +310,9 @@ METHODS = (
         "items",
         of_scores(of_mean),
         Needs.SCORES,
-        ("t_skewness",),
+        ("t_half_error",),
         LINEAR,
-        "t interval of a mean over the items, corrected for their skewness (Johnson; Hall)",
+        "t interval of a mean over the items and half an error at the highest confidence",
     ),
 )
 
@@ -401,12 +393,21 @@ def plan_of(selection: Selection, setting: Setting, bound: Bounds) -> IntervalPl
         per_class=_scope(selection.computed, setting, ratios, of_classes),
         overall=_scope(selection.overall, setting, pooled, of_all),
         pairs=integers(pairs),
+        lifts=positions(m is not None and Needs.COUNTS in m.needs for m in methods),
         pair_ratios=tuple(ratio for part in parts if part is not None for ratio in part.ratios),
         affine=tuple(i for i in pooled if selection.overall[i].score_range is not None),
         predictions=positions(entry.rows == PREDICTIONS for entry in selection.computed),
         mixed=positions(entry.rows == NOT_WRONG for entry in selection.overall),
         weakest=integers(pair[0] for pair in weakest),
         weakest_of=integers(pair[1] for pair in weakest),
+        weighted=positions(
+            entry.reads == "weighted" and i not in pooled and not entry.scored
+            for i, entry in enumerate(selection.overall)
+        ),
+        open_below=positions(
+            bool(np.isneginf(entry.range[0]) and np.isfinite(entry.range[1])) and not entry.scored
+            for entry in selection.overall
+        ),
         universes=universes,
     )
 
@@ -463,6 +464,7 @@ def _scope(
         named=positions(named),
         counted=positions(not entry.scored for entry in entries),
         resampled=positions(entry.resampled for entry in entries),
+        logarithmic=positions((m := method_of(e)) is not None and m.logarithmic for e in entries),
         functions=_grouped(functions),
         on_request=_grouped(on_request),
     )

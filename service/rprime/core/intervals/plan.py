@@ -61,8 +61,9 @@ class ScopeMethods:
         The reported methods, "" without an interval.
     named
         Entries that have a method by default.
-    counted, resampled
-        Entries that read counts, not scores; those with bootstrap intervals on request.
+    counted, resampled, logarithmic
+        Entries that read counts, not scores; those with bootstrap intervals on request; ratios with
+        limits on the logarithmic scale.
     functions, on_request
         The functions of the limits at any quantile, in their order, and those of a report that asks
         for them, each with the entries whose limits it fills in.
@@ -76,6 +77,7 @@ class ScopeMethods:
     named: Array
     counted: Array
     resampled: Array
+    logarithmic: Array
     functions: tuple[tuple[LimitsFunction, Array], ...]
     on_request: tuple[tuple[LimitsFunction, Array], ...]
 
@@ -227,12 +229,17 @@ class IntervalPlan:
     ----------
     pairs, pair_ratios
         Per-class ratios of two proportions, and these, two for each.
+    lifts
+        Per-class entries with the interval of the lift.
     affine
         Overall proportions that are mapped onto another range.
     predictions, mixed
         Per-class and overall shares that are none where predictions have no item: s_i / w, and R'.
     weakest, weakest_of
         Overall entries in which every class counts the same, and the averaged per-class entries.
+    weighted, open_below
+        Overall entries that are averages weighted by the classes, and no plain proportions; and
+        those without a lowest value, whose limits end at -1, far too near where they are below 0.
     universes
         What needs smoothed tables, for each universe with such entries.
     """
@@ -241,11 +248,14 @@ class IntervalPlan:
     overall: ScopeMethods
     pairs: Array
     pair_ratios: tuple[RatioRows, ...]
+    lifts: Array
     affine: tuple[int, ...]
     predictions: Array
     mixed: Array
     weakest: Array
     weakest_of: Array
+    weighted: Array
+    open_below: Array
     universes: tuple[tuple[UniversePlan, Universe], ...]
 
 

@@ -6,12 +6,14 @@ from functools import cached_property
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.counts import Counts
 from rprime.core.index import IndexScope
 from rprime.core.intervals.bootstrap import add_bootstrap, add_score_bootstrap, can_resample
-from rprime.core.intervals.design_effect import DesignEffects, Weights
+from rprime.core.intervals.design_effect import DEGREES, EFFECTIVE, LOW, DesignEffects, Weights
 from rprime.core.intervals.parts import ratio_counts
 from rprime.core.intervals.plan import Bounds, IntervalPlan, ScopeMethods
 from rprime.core.intervals.proportions import ScoreCounts, student
+from rprime.core.intervals.smoothing import POOLED, smoothed
 from rprime.core.intervals.universe import UniverseIntervals
 from rprime.core.items import Items
 from rprime.core.values import Values
@@ -77,6 +79,22 @@ class PreparedIntervals:
         return per_class, overall
 
     @cached_property
+    def contributing(self) -> tuple[Array, Array]:
+        """The numbers of items that variances rest on, (computed, ..., k) and (overall, ...).
+
+        (sum phi^2)^2 / sum phi^4 of the influences of the items of the pooled table; infinite where
+        an interval rests on counts alone.
+        """
+        values = self.values
+        per_class = np.full(values.per_class.shape, np.inf)
+        overall = np.full(values.overall.shape, np.inf)
+        for universe in self.universes:
+            universe.fill_contributing(per_class, overall)
+        for place in self.plan.lifts.tolist():
+            per_class[place] = _contributing_to_lift(values)
+        return per_class, overall
+
+    @cached_property
     def pairs(self) -> ScoreCounts:
         """The proportions of `plan.pair_ratios`, shape (2 n, ..., k)."""
         plan, weights = self.plan, self.weights
@@ -106,6 +124,21 @@ class PreparedIntervals:
     def grouped(self) -> DesignEffects | None:
         """The effects of groups, which take Student's quantile."""
         return self.effects if self.weights is None else None
+
+    @property
+    def effective_groups(self) -> tuple[Array, Array] | None:
+        """Effective numbers of groups, (computed, k) and (overall,); None without groups.
+
+        Infinite for indices of scores that are no indices of a table.
+        """
+        if self.grouped is None:
+            return None
+        every = (self.grouped.of_classes[EFFECTIVE], self.grouped.of_all[EFFECTIVE])
+        per_class, overall = (np.where(np.isnan(part), np.inf, part) for part in every)
+        if self.highest is not None and self.highest.intervals.effective_groups is not None:
+            own, whole = self.highest.places
+            per_class[own], overall[whole] = self.highest.intervals.effective_groups
+        return per_class, overall
 
     def limits(self, scope: IndexScope, quantile: float | Array) -> Array:
         """Compute the limits of all indices of a scope, (2, computed, ..., k) or (2, overall, ...).
@@ -146,10 +179,12 @@ class PreparedIntervals:
         limits = np.full((2, *values.per_class.shape), np.nan)
         normal = z = _spread(quantile, values.per_class)
         if self.grouped is not None:
-            z = student(z, self.grouped.class_groups)
+            z = student(z, self.grouped.of_classes[DEGREES] + 1)
         found = ScopeLimits(self, own, limits, normal, z)
         for fill, places in own.functions:
             fill(found, places)
+        if self.grouped is not None:
+            _add_half_group(limits, values.observed, self.grouped.of_classes, own.logarithmic)
         if values.table.spurious is not None:
             places, stray = self.plan.predictions, np.asarray(values.table.spurious.any(-1))
             limits[:, places] = np.where(stray[..., None], np.nan, limits[:, places])
@@ -162,10 +197,12 @@ class PreparedIntervals:
         limits = np.full((2, *values.overall.shape), np.nan)
         normal = z = _spread(quantile, values.overall)
         if self.grouped is not None:
-            z = student(z, self.grouped.groups)
+            z = student(z, self.grouped.of_all[DEGREES] + 1)
         found = ScopeLimits(self, own, limits, normal, z)
         for fill, places in own.functions:
             fill(found, places)
+        if self.grouped is not None:
+            _add_half_group(limits, values.overall, self.grouped.of_all, own.logarithmic)
         return self._masked(values.overall, limits, own)
 
     def _masked(self, values: Array, limits: Array, methods: ScopeMethods) -> Array:
@@ -246,6 +283,39 @@ class ScopeLimits:
             limits[:, mixed] = np.where(values.table.spurious.any(-1), scores, limits[:, mixed])
 
 
+@np.errstate(all="ignore")
+def _contributing_to_lift(values: Values) -> Array:
+    """Count the items that the variance of the lift rests on, shape (..., k)."""
+    counts = Counts.of(smoothed(values.table.classified)).classes
+    influences = lift_influences(counts)
+    squares = [(items * phi * phi, phi * phi) for items, phi in influences]
+    second = sum(weighted for weighted, _ in squares)
+    fourth = sum(weighted * square for weighted, square in squares)
+    return np.asarray(second * second / fourth)[POOLED]
+
+
+def lift_influences(counts: Counts) -> tuple[tuple[Array, Array], ...]:
+    """Return TP, FN, FP and TN of the classes, each with its influence on the logarithm of lift."""
+    by_class = 1 / counts.support
+    by_prediction = 1 / counts.predicted
+    whole = 1 / counts.total
+    return (
+        (counts.tp, 1 / counts.tp + whole - by_class - by_prediction),
+        (counts.fn, whole - by_class),
+        (counts.fp, whole - by_prediction),
+        (counts.tn, whole),
+    )
+
+
 def _spread(quantile: float | Array, values: Array) -> float | Array:
     """Return a quantile for every value, if these differ."""
     return quantile if np.ndim(quantile) == 0 else np.broadcast_to(quantile, values.shape)
+
+
+def _add_half_group(limits: Array, values: Array, effects: Array, logarithmic: Array) -> None:
+    """Move limits by what half an effective group more changes, ratios on their logarithm."""
+    moved = np.nan_to_num(effects[LOW:])
+    factor = np.exp(np.nan_to_num(moved[:, logarithmic] / values[logarithmic]))
+    ratios = limits[:, logarithmic] * factor
+    limits += moved
+    limits[:, logarithmic] = ratios

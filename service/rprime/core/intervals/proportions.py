@@ -11,6 +11,8 @@ from rprime.core.arrays import Array, FloatArray
 
 FEW_GROUPS = 5
 """Fewer groups on a side, with errors or without, do not show how groups differ."""
+TWO_SIDED = 1.959963984540054
+"""The normal quantile of 95 %."""
 _SMALLEST: float = float(np.finfo(np.float64).tiny)
 _FAR = 1e-200
 _LARGEST_EXPONENT = 709.0

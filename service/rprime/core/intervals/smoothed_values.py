@@ -11,7 +11,12 @@ from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import ClassGradient
 from rprime.core.intervals.plan import UniversePlan
 from rprime.core.intervals.smoothing import POOLED, SmoothedCells, smoothed
-from rprime.core.intervals.variance import class_variances, variances
+from rprime.core.intervals.variance import (
+    class_variances,
+    contributing,
+    contributing_to_classes,
+    variances,
+)
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, class_values
 
@@ -23,6 +28,8 @@ class Smoothed:
     Values are of the stack (2, ...) of the pooled and the row-wise table, the overall ones of shape
     (o, 2, ...) in the order of the plan. Variances have the shapes (c, 2, ..., k) and (o, 2, ...).
     `growth`, shape (...), is the items of the observed table divided by those of the pooled one.
+    `class_contributing` (c, ..., k) and `contributing` (o, ...) are the numbers of items of the
+    pooled table that the variances rest on.
     """
 
     values: Values
@@ -30,6 +37,8 @@ class Smoothed:
     class_variances: Array
     variances: Array
     growth: Array
+    class_contributing: Array
+    contributing: Array
 
     @classmethod
     @np.errstate(all="ignore")
@@ -53,7 +62,12 @@ class Smoothed:
             overall[place] = smooth.formula(selection.overall[place])
         of_classes = class_variances(smooth, own, options.sampling)
         whole = variances(gradient, more, options.sampling)
-        return cls(smooth, overall, of_classes, whole, table.total / more.total[POOLED])
+        numbers = (
+            contributing_to_classes(own, counts, POOLED),
+            contributing(gradient, more, POOLED),
+        )
+        growth = table.total / more.total[POOLED]
+        return cls(smooth, overall, of_classes, whole, growth, *numbers)
 
 
 def as_observed(

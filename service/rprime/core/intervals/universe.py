@@ -132,7 +132,8 @@ class UniverseIntervals:
     """The prepared intervals of the entries of one plan.
 
     Those of the classes, and overall ones by effective items; `averages` are None where nothing is
-    averaged, the odds ratios (..., k) None if not selected.
+    averaged, the odds ratios (..., k) None if not selected; `contributing` are the numbers of items
+    that the variances of the entries rest on, per class and overall.
     """
 
     plan: UniversePlan
@@ -140,6 +141,7 @@ class UniverseIntervals:
     scores: ScoreIntervals
     averages: AverageIntervals | None
     log_odds: LogRatios | None
+    contributing: tuple[Array, Array]
 
     @classmethod
     def of(
@@ -185,7 +187,8 @@ class UniverseIntervals:
         if len(plan.own_scores) < len(plan.class_scores):  # averages alone need the others
             class_scores = class_scores.take(plan.own_scores)
         classes = ClassIntervals.of(parts.take(plan.class_parts), class_scores)
-        return cls(plan, classes, scores, averages, _log_odds(plan, values, more))
+        numbers = more.class_contributing, more.contributing
+        return cls(plan, classes, scores, averages, _log_odds(plan, values, more), numbers)
 
     def class_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, computed, ..., k) of the per-class entries of the plan."""
@@ -203,6 +206,12 @@ class UniverseIntervals:
         per_class[plan.class_parts_of] = classes.parts.trials[classes.parts.layout.starts]
         per_class[plan.class_scores_of] = classes.scores.items
         overall[plan.overall_places] = self.scores.items
+
+    def fill_contributing(self, per_class: Array, overall: Array) -> None:
+        """Fill in the numbers of items that variances rest on, of the entries of the plan."""
+        known = self.plan.class_places >= 0
+        per_class[self.plan.class_places[known]] = self.contributing[0][known]
+        overall[self.plan.overall_places] = self.contributing[1]
 
     def overall_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, overall, ...) of the overall entries of the plan."""

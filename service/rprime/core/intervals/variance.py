@@ -134,6 +134,71 @@ def _by_factors(gradient: Gradient, table: ConfusionTable, sampling: Sampling) -
     return np.asarray(square)
 
 
+@np.errstate(all="ignore")
+def contributing_to_classes(gradient: ClassGradient, counts: Counts, at: int) -> Array:
+    """Count the items that variances of per-class indices rest on, shape (computed, ..., k).
+
+    (sum phi^2)^2 / sum phi^4 over the items of table `at` of a stack (2, ...), 0 where nothing
+    varies.
+    """
+    items = counts.rows[CountRow.tp : CountRow.tn + 1, at, ..., :-1][:, None]
+    squares = np.square(gradient.kinds[:, :, at])
+    weighted = items * squares
+    return _number(np.add.reduce(weighted, axis=0), np.add.reduce(weighted * squares, axis=0))
+
+
+@np.errstate(all="ignore")
+def contributing(gradient: Gradient, table: ConfusionTable, at: int) -> Array:
+    """Count the items that variances of overall indices rest on, shape (n, ...).
+
+    As for classes. The powers of row[r] + column[j] are expanded, so that no cell is visited.
+    """
+    diagonal, row, column = gradient.factors[:, :, at]
+    cells: Cells | SmoothedCells = table.cells
+    if isinstance(cells, SmoothedCells):
+        cells = SmoothedCells(cells.base, cells.more[at], cells.spread[at], cells.weight)
+    elif isinstance(cells, DenseCells):
+        cells = DenseCells(cells.counts[at])
+    hits = cells.diagonal
+    rows, columns = cells.row_sums - hits, cells.column_sums - hits
+    second, b2 = row * row, column * column
+    once, twice, thrice = (_confused(cells, power) for power in (column, b2, b2 * column))
+    right = np.square(diagonal + row + column)
+    square = np.vecdot(second, rows) + np.vecdot(b2, columns) + 2 * np.vecdot(row, once)
+    fourth = np.vecdot(second * second, rows) + np.vecdot(b2 * b2, columns)
+    fourth += 4 * np.vecdot(second * row, once) + 6 * np.vecdot(second, twice)
+    fourth += 4 * np.vecdot(row, thrice)
+    square, fourth = square + np.vecdot(right, hits), fourth + np.vecdot(right * right, hits)
+    if table.unclassified is not None and gradient.unclassified is not None:
+        silent, items = np.square(gradient.unclassified[:, at]), table.unclassified[at]
+        square, fourth = square + np.vecdot(silent, items), fourth + np.vecdot(silent**2, items)
+    for place, by_cell in gradient.by_cell:
+        square[place], fourth[place] = _moments_by_cell(by_cell, table, at)
+    return _number(square, fourth)
+
+
+def _number(square: Array, fourth: Array) -> Array:
+    return np.where(fourth > 0, square * square / fourth, np.where(np.isnan(fourth), np.nan, 0.0))
+
+
+def _moments_by_cell(by_cell: CellGradient, table: ConfusionTable, at: int) -> tuple[Array, Array]:
+    """Sum the squares and the fourth powers of an influence by cell, shape (...)."""
+    cells = table.cells
+    rows, columns = np.broadcast_arrays(*cells.positions())
+    influence = np.ascontiguousarray(by_cell(rows.ravel(), columns.ravel()))
+    squares = np.square(influence.reshape(cells.counts.shape)[at])
+    counts, sums = cells.counts[at], []
+    silent = None
+    if table.unclassified is not None:
+        silent = np.square(by_cell(np.arange(table.k), np.full(table.k, table.k)))[at]
+    for power in (1, 2):
+        total = np.add.reduce(counts * squares**power, axis=(-2, -1))
+        if silent is not None and table.unclassified is not None:
+            total = total + np.add.reduce(table.unclassified[at] * silent**power, axis=-1)
+        sums.append(np.asarray(total))
+    return sums[0], sums[1]
+
+
 MOST_BY_DOTS = 50
 """Most classes for which a product row by row costs no more than a matrix product."""
 

@@ -95,6 +95,7 @@ class PopulationIntervals(PreparedIntervals):
 
     of_classes: ScopeIntervals
     of_overall: ScopeIntervals
+    overall_contributing: Array
 
     @classmethod
     @np.errstate(all="ignore")
@@ -121,6 +122,11 @@ class PopulationIntervals(PreparedIntervals):
         classified = Counts.of(sample.classified) if sample.has_omissions else counts
         return replace(values, table=sample, counts=counts, classified_counts=classified)
 
+    @cached_property
+    def contributing(self) -> tuple[Array, Array]:
+        """The numbers of items that variances rest on; not known of classes."""
+        return np.full(self.values.per_class.shape, np.inf), self.overall_contributing
+
     @property
     def effective_items(self) -> tuple[Array, Array]:
         """Effective numbers of items, per class and overall."""
@@ -146,8 +152,8 @@ class PopulationIntervals(PreparedIntervals):
 
 def _scopes(
     of_classes: ScopePlan, of_overall: ScopePlan, values: Values, population: Population
-) -> tuple[ScopeIntervals, ScopeIntervals]:
-    """Return the intervals of the classes, and the overall ones."""
+) -> tuple[ScopeIntervals, ScopeIntervals, Array]:
+    """Return the intervals of the classes, the overall ones, and how many items these rest on."""
     sample = values.sampled
     refined, more = population.smoothed(sample)
     both = np.stack([joint_cells(refined.table(more)), joint_cells(population.table(sample))])
@@ -162,7 +168,7 @@ def _scopes(
     bound, selection = Bounds.of_options(sample.k, options), values.selection
     shares = population.shares
     spread = strata.of_classes(selection, own)
-    whole = strata.of_overall(overall_gradient(found, own))
+    whole, numbers = strata.of_overall(overall_gradient(found, own))
     ratio = np.sqrt(whole) / (_averages(found, np.sqrt(spread)) - found.overall)
     classes = ScopeIntervals.of(
         of_classes,
@@ -182,7 +188,7 @@ def _scopes(
         growth=growth,
         bounds=_bounds(of_overall, selection.overall, bound),
     )
-    return classes, overall
+    return classes, overall, numbers[:, SMOOTHED]
 
 
 def _averages(values: Values, distances: Array) -> Array:

@@ -76,8 +76,12 @@ class Stratified:
         squares = np.add.reduce(scaled, axis=-2)[..., PRODUCTS]
         return squares - np.swapaxes(scaled, -1, -2) @ mean, squares
 
-    def of_overall(self, gradient: Gradient) -> Array:
-        """Compute the variances of the overall indices, shape (n, ...)."""
+    def of_overall(self, gradient: Gradient) -> tuple[Array, Array]:
+        """Compute the variances of the overall indices, shape (n, ...).
+
+        Also the numbers of items that they rest on, (sum v^2)^2 / sum v^4, where v is W / n times
+        an influence minus the mean of its stratum.
+        """
         cells = self.counts.cells
         k = gradient.factors.shape[-1]
         rows, columns = (grid.ravel() for grid in np.mgrid[:k, : k + 1])
@@ -85,14 +89,18 @@ class Stratified:
         size = max(1, BLOCK // (k * k * cells[..., 0, 0].size))
         items = np.where(self.counts.items > 0, self.counts.items, 1.0)[..., None]
         shares = cells / items
-        result = np.empty((number, *cells.shape[:-2]))
+        result, numbers = np.empty((2, number, *cells.shape[:-2]))
         for start in range(0, number, size):
             part = gradient.part(start, start + size).at(rows, columns)
             phi = self.population.arranged(part.reshape(*part.shape[:-1], k, k + 1))
             mean, square = np.vecdot(shares, phi), np.vecdot(shares, phi * phi)
             found = np.vecdot(square - mean * mean, self.factors)
             result[start : start + size] = _rounded(found, np.vecdot(square, self.factors))
-        return result
+            apart = np.square(phi - mean[..., None])
+            second = np.vecdot(np.vecdot(shares, apart), self.factors)
+            fourth = np.vecdot(np.vecdot(shares, apart * apart), self.factors**2 / items[..., 0])
+            numbers[start : start + size] = np.where(fourth > 0, second * second / fourth, 0.0)
+        return result, numbers
 
 
 def _quadratic(margins: Array, covariance: tuple[Array, Array]) -> Array:

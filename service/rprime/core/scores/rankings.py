@@ -6,8 +6,10 @@ from functools import cached_property
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.intervals.groups import GroupSpread
 from rprime.core.scores.ranking import ClassRanking, share_of
 
+ROUNDING = 1e-12
 RANKED = ("roc_auc", "average_precision", "hand_till_auc")
 """The indices of a ranking that have influences: per class, or the mean of A(i|j) over j."""
 
@@ -137,24 +139,37 @@ class RankedItems:
         moved = centre[self.true]
         return influence - (moved if self.weights is None else moved * self.weights)
 
+    @cached_property
+    def group_shares(self) -> Array | None:
+        """The share of the items in each group, shape (groups,); None without groups."""
+        if self.groups is None:
+            return None
+        return np.bincount(self.groups) / len(self.groups)
+
+    def group_spread(self, influence: Array) -> GroupSpread | None:
+        """Measure how groups differ in their influence (n,); None without groups."""
+        if self.groups is None or self.group_shares is None:
+            return None
+        sums, there = np.bincount(self.groups, influence), self.group_shares > 0
+        spread = GroupSpread.of_sums(sums[None, there], self.group_shares[there])
+        return spread.at(0)
+
     def square(self, influence: Array) -> float:
         """Compute a variance from influences (n,), summed within groups first.
 
-        NaN for a single group. The factor G / (G - 1) of G groups takes the place of that of
-        the items.
+        NaN for a single group. That of groups, leaving out one at a time, takes the place of the
+        factor n / (n - 1) of the items.
         """
-        if self.groups is None:
+        spread = self.group_spread(influence)
+        if spread is None:
             return float(influence @ influence)
-        sums = np.bincount(self.groups, weights=influence)
-        number, n = np.count_nonzero(np.bincount(self.groups)), len(influence)
-        if number == 1:
-            return float("nan")
-        return float(sums @ sums) * number / (number - 1) * (n - 1) / n
+        n = len(influence)
+        return float(spread.squares) * (n - 1) / n if spread.effective > 1 + ROUNDING else np.nan
 
     def degrees(self, influence: Array) -> float:
-        """Compute the degrees of freedom of a variance from influences (n,) of weighted items.
+        """Compute the degrees of freedom of a variance from influences (n,).
 
-        Infinite where the items are equally heavy.
+        Infinite where independent items are equally heavy.
 
         Notes
         -----
@@ -162,6 +177,9 @@ class RankedItems:
         items. Twice their number would be the degrees of freedom; here counts only what the
         weights add, since score intervals need none for items that count once.
         """
+        spread = self.group_spread(influence)
+        if spread is not None:
+            return float(spread.degrees)
         if self.weights is None:
             return np.inf
         there = self.weights > 0
