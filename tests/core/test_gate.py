@@ -1258,3 +1258,36 @@ def test_groups_of_items_widen_the_limits() -> None:
         low, high = limits(result)
         widths.append(high - low)
     assert widths[1] > 2 * widths[0]
+
+
+# Groups
+
+
+def grouped(groups: int, size: int) -> Side:
+    """A model of recall .95 on items in groups."""
+    true = np.arange(groups * size) % 2
+    wrong = np.random.default_rng(groups).random(true.size) < 0.05
+    predicted = np.where(wrong, 1 - true, true)
+    side = side_of(true, predicted, 2)
+    assert side.items is not None
+    items = replace(side.items, groups=np.repeat(np.arange(groups), size))
+    return replace(side, items=items)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        floor(0.5),
+        floor(0.5, index="recall", classes=("0",)),
+        drop(0.9),
+        drop(0.9, index="macro_f1", classes=None),
+    ],
+)
+def test_nothing_passes_with_fewer_than_eight_effective_groups(rule: Rule) -> None:
+    many, few = (judged(rule, side, side) for side in (grouped(40, 40), grouped(7, 400)))
+    assert many.verdict == "pass"
+    assert few.verdict == "inconclusive"
+    assert {(r.verdict, r.reason) for r in few.results} == {("undecided", "few_groups")}
+    assert few.results[0].message.endswith(
+        "but its items are in fewer than 8 effective groups: nothing passes."
+    )

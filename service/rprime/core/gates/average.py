@@ -201,12 +201,18 @@ def average_evidence(
         pairing=pairing,
         average=average,
         worst=pieces,
+        effective_groups=_fewest([mean.effective_groups for mean, _ in means]),
     )
 
 
 def _combined(means: Sequence[Mean], weights: FloatArray, *, sliced: bool) -> Any:  # noqa: ANN401 (a statistic)
     """Return the mean of one part, or the weighted one of slices."""
     return AverageOfSlices.of(means, weights) if sliced else means[0][0]
+
+
+def _fewest(groups: Sequence[FloatArray]) -> FloatArray | None:
+    """Return the smallest effective number of groups of the parts; None without parts."""
+    return np.fmin.reduce(groups) if groups else None
 
 
 def _left_out(part: Part, inside: NDArray[np.bool_]) -> tuple[int, ...]:

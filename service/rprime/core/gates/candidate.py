@@ -404,6 +404,7 @@ def _of_all(
             methods=_methods(rule, rows, values.methods),
             reasons=rows.each(values.reasons, lambda label: _absent(rule, label, declared)),
             hints=_hints(rule, declared),
+            effective_groups=values.effective_groups,
         )
     missing = candidate.missing(against, part)
     known, rows = candidate.difference(rule, comparison, missing)
@@ -423,6 +424,7 @@ def _of_all(
             reasons, lambda label: _missing_class(rule, label, comparison, rows.absent.get(label))
         ),
         hints=_hints(rule, candidate.side.labels),
+        effective_groups=known.effective_groups,
     )
 
 

@@ -123,7 +123,8 @@ class RuleEvidence:
     the mean of other results, `alone` where a rule about several has only these to decide it.
 
     Where items of the baseline are missing, `missing` is their number behind each row, and `worst`
-    has rows with the statistics that count them as wrong.
+    has rows with the statistics that count them as wrong. `effective_groups` is their number
+    behind each row, None or NaN for independent items.
     """
 
     rule: Rule
@@ -141,6 +142,7 @@ class RuleEvidence:
     alone: bool = False
     worst: tuple[tuple[Positions, Statistic], ...] = ()
     missing: FloatArray | None = None
+    effective_groups: FloatArray | None = None
 
     def at(self, position: int) -> "RuleEvidence":
         """Return one table of the last axis of a stack of these."""

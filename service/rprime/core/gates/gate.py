@@ -267,15 +267,19 @@ class GateRun:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
         if fixed := VERDICTS[VerdictCode(verdict)].reason:
             return fixed
-        if draft.reasons[own]:
-            return draft.reasons[own]
-        worst = self.tests.worst
-        if worst is not None and worst.counted[i] and self._open_for_missing(i):
-            return "missing_items"
-        if self.decisions.suspect[i]:
-            return "suspect"
-        significant = self.tests.p[0][i] < self.plan.gate.alpha
-        return "not_significant_together" if significant else "not_enough_items"
+        return draft.reasons[own] or self._open_reason(i)
+
+    def _open_reason(self, i: int) -> str:
+        """Return why the tests leave a result open."""
+        tests, worst = self.tests, self.tests.worst
+        significant = tests.p[0][i] < self.plan.gate.alpha
+        reasons = {
+            "few_groups": tests.few_groups[i] and tests.p[1][i] < self.level,
+            "missing_items": worst is not None and worst.counted[i] and self._open_for_missing(i),
+            "suspect": self.decisions.suspect[i],
+            "not_significant_together": significant,
+        }
+        return next((name for name, holds in reasons.items() if holds), "not_enough_items")
 
     def _open_for_missing(self, i: int) -> bool:
         """Whether missing items alone keep a result from passing, or from being compared."""

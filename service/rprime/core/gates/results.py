@@ -322,26 +322,31 @@ def _refusal(result: Result, waiver: Waiver | None) -> str:
 def _undecided(result: Result, rule: Rule, together: int) -> str:
     if result.reason == "class_lost":
         return f"{_subject(result, rule)} has no value: the candidate has none of its few items"
-    measured = _measured(result, rule)
-    if result.reason == "missing_items":
-        counted = f"with the {_lost(result)} counted as wrong"
-        limit, words = number(rule.limit), rule.words
-        kept = f"it is not shown that it keeps the limit {limit}"
-        if rule.traits.suspects:
-            kept = f"a {words.direction} of more than the {limit} allowed is not ruled out"
-        return f"{measured}, but {counted} {kept}"
     if result.p_value is None:
         return _untested(result, rule)
+    return f"{_measured(result, rule)}{_why_open(result, rule, together)}"
+
+
+def _why_open(result: Result, rule: Rule, together: int) -> str:
+    """Say why the tests of a result leave it open."""
+    if result.reason == "few_groups":
+        return ", but its items are in fewer than 8 effective groups: nothing passes"
+    if result.reason == "missing_items":
+        kept = f"it is not shown that it keeps the limit {number(rule.limit)}"
+        if rule.traits.suspects:
+            kept = f"a {_move(rule)} of more than the {number(rule.limit)} allowed is not ruled out"
+        return f", but with the {_lost(result)} counted as wrong {kept}"
     if result.suspect:
-        return f"{measured}: suspect, {_suspicion(result, rule, together)}"
-    alone = result.p_adjusted is not None and result.p_adjusted > result.p_value
+        return f": suspect, {_suspicion(result, rule, together)}"
+    p_value, adjusted_p = result.p_value or 0, result.p_adjusted or 0
+    alone = adjusted_p > p_value
     if result.reason == "not_significant_together" and alone:
-        adjusted = f"adjusted for them the p-value is {number(result.p_adjusted or 0)}"
         return (
-            f"{measured}: tested alone it would fail (p-value {number(result.p_value)}), but "
-            f"among {together} results tested together it does not: {adjusted}"
+            f": tested alone it would fail (p-value {number(p_value)}), but among {together} "
+            "results tested together it does not: adjusted for them the p-value is "
+            f"{number(adjusted_p)}"
         )
-    return f"{measured}: {_too_few(result, rule)}"
+    return f": {_too_few(result, rule)}"
 
 
 def _suspicion(result: Result, rule: Rule, together: int) -> str:

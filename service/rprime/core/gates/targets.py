@@ -63,6 +63,12 @@ class Estimate:
         return MoverLimits(self.value, np.zeros_like(self.value), source, places)
 
     @property
+    def effective_groups(self) -> FloatArray | None:
+        """The effective number of groups behind each value; None for independent items."""
+        both = self.known.prepared.effective_groups
+        return None if both is None else self._rows(both[not self._by_class][self._place])
+
+    @property
     def methods(self) -> tuple[str | None, ...]:
         """Method of each interval of a single table, None without an interval."""
         low = self._rows(self._of_report("low")) + 0 * self.value

@@ -14,6 +14,7 @@ from rprime.core.comparison.difference import Difference
 from rprime.core.gates.evidence import Positions, RuleEvidence, Statistic
 from rprime.core.gates.kinds import EFFECTS, VERDICTS, Codes, VerdictCode
 from rprime.core.gates.rules import Gate
+from rprime.core.intervals.groups import FEW_EFFECTIVE_GROUPS
 from rprime.core.intervals.proportions import POWER, distance_found, one_sided_quantile
 from rprime.core.multiplicity import Blocks, step_down
 
@@ -159,6 +160,15 @@ class RuleTests:
         for statistic, places in self.groups:
             found[..., places] = compute(statistic, places)
         return found
+
+    @cached_property
+    def few_groups(self) -> Flags:
+        """Whether so few effective groups are behind a result that it must not pass, (..., m)."""
+        found = np.full(self.fixed.shape, np.nan)
+        for one, rows, places in self.parts:
+            if one.effective_groups is not None:
+                found[..., places] = one.effective_groups[..., rows]
+        return found < FEW_EFFECTIVE_GROUPS
 
     @cached_property
     def worst(self) -> "WorstCase | None":
@@ -398,7 +408,7 @@ def decide(tests: RuleTests, level: float, blocks: Blocks | None = None) -> Deci
     p_fail, p_pass = tests.p
     p_value = np.where(by_test, p_fail, np.nan)
     p_adjusted = step_down(np.where(plan.averages, np.nan, p_value), alpha, blocks)
-    shown = (p_pass < level) & ~np.isnan(p_value)
+    shown = (p_pass < level) & ~np.isnan(p_value) & ~tests.few_groups
     tested = np.where(shown, VerdictCode.passed, VerdictCode.undecided)
     tested = np.where(p_adjusted < alpha, VerdictCode.fail, tested)
     margin = np.where(plan.guards_below, 1, -1) * (tests.point - plan.threshold)
