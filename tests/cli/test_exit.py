@@ -31,6 +31,15 @@ GATES = {
     "fail": rule(min_value=0.9999),
     "inconclusive": rule(min_value=0.95),
     "no_rules": '{"rules": []}',
+    "undecided": json.dumps(
+        {
+            "rules": [
+                {"index": "accuracy", "min_value": 0.5},
+                {"id": "wish", "index": "accuracy", "min_value": 0.95, "severity": "warn"},
+            ]
+        }
+    ),
+    "relative": rule(max_drop=0.1),
 }
 
 
@@ -100,6 +109,44 @@ def test_the_verdict_is_the_status(  # noqa: PLR0917 (what pytest hands in)
     assert done.returncode == status
     assert said in done.stderr
     assert bool(done.stderr) is bool(said)
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+@pytest.mark.parametrize(("strict", "status"), [(False, 0), (True, 3)])
+def test_a_pass_with_an_undecided_result_says_so_and_is_no_pass_under_strict(
+    rprime: Run,
+    file: str,
+    gate: Callable[[str], str],
+    server: str,
+    where: str,
+    *,
+    strict: bool,
+    status: int,
+) -> None:
+    options = ["--strict"] * strict + ["--server", server] * (where == "there")
+    done = rprime("evaluate", file, "--gates", gate("undecided"), *options)
+    assert done.stdout.startswith("✓ Gate passed, 1 result undecided")
+    assert "PASSED, with 1 result undecided." in done.stderr
+    assert ("It ends with 0 without --strict" in done.stderr) is not strict
+    assert done.returncode == status
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_rules_that_compare_need_a_baseline(
+    rprime: Run, file: str, gate: Callable[[str], str], server: str, where: str
+) -> None:
+    given = (
+        "evaluate",
+        file,
+        "--gates",
+        gate("relative"),
+        *["--server", server] * (where == "there"),
+    )
+    done = rprime(*given)
+    assert done.returncode == 2
+    assert "the rule accuracy.max_drop compares with a baseline, and there is none" in done.stderr
+    assert not done.stdout
+    assert rprime(*given, "--baseline", file).returncode == 0
 
 
 @pytest.mark.parametrize("where", ["here", "there"])

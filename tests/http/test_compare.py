@@ -112,8 +112,8 @@ class TestFailsClosed:
         baseline = {"confusion_matrix": [[9, 1], [1, 9]], "labels": ["cat", "eel"]}
         gates = {"rules": [{"index": "recall", "classes": ["dog"], "max_drop": 0.1}]}
         report = evaluated(client, y_true=TRUE, y_pred=GOOD, baseline=baseline, gates=gates)
-        assert verdicts(report) == {"not_comparable"}
-        assert report["gate"]["verdict"] == "fail"
+        assert verdicts(report) == {"no_baseline"}
+        assert (report["gate"]["verdict"], report["gate"]["judged"]) == ("inconclusive", False)
 
     def test_with_an_undefined_value(self, client: httpx.Client) -> None:
         never = ["cat"] * 120

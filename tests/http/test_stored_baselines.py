@@ -290,7 +290,7 @@ class TestAnchor:
         assert verdicts == ["inconclusive"] * first + ["fail"] * (8 - first)
         step, whole = builds[first]["gate"]["results"]
         assert step["delta"] == pytest.approx(-6 / 300)
-        assert (step["verdict"], whole["verdict"]) == ("inconclusive", "fail")
+        assert (step["verdict"], whole["verdict"]) == ("undecided", "fail")
 
     def test_the_trend_says_it_too(self, client: httpx.Client) -> None:
         first, *builds = self.rot(client)
