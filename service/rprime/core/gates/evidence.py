@@ -324,7 +324,7 @@ class GateCandidate:
         """Return the values that the rule bounds, without few classes, and its rows."""
         known = self.estimates
         if few is None:
-            few = small_classes(rule, self.side.table.support)
+            few = small_classes(rule, self.side.table.class_items)
         if few:
             options = replace(known.values.options, left_out=few)
             known = replace(known, values=replace(known.values, options=options))
@@ -333,7 +333,7 @@ class GateCandidate:
 
     def difference(self, rule: Rule, comparison: Comparison) -> tuple[Difference, Rows]:
         """Return the differences that the rule bounds, and the rows that it is about."""
-        few = small_classes(rule, *(side.table.support for side in comparison.sides))
+        few = small_classes(rule, *(side.table.class_items for side in comparison.sides))
         if few:
             comparison = self._without(rule, comparison, few)
         known = rule.target.difference(comparison)
@@ -419,7 +419,7 @@ def without_vague(found: Draft, known: Estimates) -> Draft:
 def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> Draft:
     """Hold the largest difference between slices against the largest one allowed."""
     sides = [side for one in found if (side := side_of_slice(candidate.side, one)) is not None]
-    few = not_in_all(rule, np.array([side.table.support for side in sides]))
+    few = not_in_all(rule, np.array([side.table.class_items for side in sides]))
     known = [replace(candidate, side=side).estimate(rule, few)[0] for side in sides]
     labels, items = candidate.side.labels, np.add.reduce([one.items for one in known])
     limits, rows = GapLimits.of(known, rule.min_items), gap_rows(rule, labels, items, few)
