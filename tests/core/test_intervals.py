@@ -308,7 +308,7 @@ def test_a_replaced_class_shifts_an_average_and_brings_no_width(undefined: str) 
 def test_counts_that_are_no_items_have_no_interval() -> None:
     weighted = Found(ConfusionTable.dense(np.array(GOOD), weighted=True))
     assert weighted.reason("kappa") == weighted.class_reason("recall", 0) == "weighted"
-    assert weighted.reason("chi2") == "no_interval"
+    assert weighted.reason("phi") == "no_interval"
     fractional = Found(dense(np.array(GOOD) + 0.5))
     assert fractional.reason("accuracy") == "non_integer_counts"
     assert fractional.class_reason("f1", 1) == "non_integer_counts"

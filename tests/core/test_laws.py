@@ -423,6 +423,7 @@ def test_a_common_weight_of_all_items_changes_nothing(factor: float) -> None:
 OF_NUMBERS = {
     *("few_items", "low_interval_reliability", "r_prime_at_chance", "non_integer_counts"),
     *("looks_like_shares", "accuracy_not_above_no_information_rate"),
+    "weighted_without_intervals",
 }
 """Warnings about numbers of items, and about intervals and p-values, which rest on them."""
 

@@ -136,12 +136,15 @@ def test_tables_of_items_are_not_taken_for_shares(counts: Any) -> None:
 
 def test_sums_of_weights_are_not_taken_for_shares() -> None:
     table = ConfusionTable.dense(np.array([[0.5, 0.5], [0.25, 0.75]]), weighted=True)
-    found = evaluate(table, ("a", "b"), Options()).warnings
-    assert "looks_like_shares" not in {w.code for w in found}
+    found = {w.code for w in evaluate(table, ("a", "b"), Options()).warnings}
+    assert "looks_like_shares" not in found
+    assert "weighted_without_intervals" in found
+    unasked = evaluate(table, ("a", "b"), Options(intervals=False)).warnings
+    assert "weighted_without_intervals" not in {w.code for w in unasked}
 
 
 def test_every_warning_has_a_table_that_shows_it() -> None:
-    shown = {*TRIGGERS, *OF_OMISSIONS, "class_without_share"}
+    shown = {*TRIGGERS, *OF_OMISSIONS, "class_without_share", "weighted_without_intervals"}
     assert {check.code for check in CHECKS} == shown
 
 

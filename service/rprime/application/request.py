@@ -60,10 +60,6 @@ class EvaluationRequest:
     def evaluate(self) -> Evaluation:
         """Evaluate the request alone."""
         found, items, given = self.evidence, self.evidence.items, self.assessment
-        is_kept = self.store_request is not None
-        if is_kept and items is not None and items.weights is not None:
-            # The store has only the weighted table: an answer shows what it can compute again.
-            items, given = replace(items, weights=None), None
         if given is not None and given.options is self.options:
             evaluation = evaluation_of(given.estimates, found.labels)
         else:

@@ -28,8 +28,8 @@ def stack_key(evaluation_request: EvaluationRequest) -> Key | None:
     """Return what the tables of one stack share; None if a request cannot be stacked."""
     evidence, options = evaluation_request.evidence, evaluation_request.options
     table, items = evidence.table, evidence.items
-    grouped = items is not None and items.groups is not None
-    alone = grouped or evidence.scores is not None or evidence.slices is not None
+    unequal = items is not None and not (items.groups is items.weights is None)
+    alone = unequal or evidence.scores is not None or evidence.slices is not None
     # Requests rarely share a matrix or a weighting.
     has_matrix = not (options.cost is options.cell_weights is options.kappa_weights is None)
     if alone or table.k > MOST_CLASSES or has_matrix:

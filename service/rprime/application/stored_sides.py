@@ -4,12 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import orjson
 
 from rprime.application.assessment import Assessment, BaselineSide
 from rprime.application.stored_options import stored_prevalence_of
 from rprime.core.comparison.alignment import Side
 from rprime.core.slices.slices import Slice
+from rprime.core.table import ConfusionTable
 from rprime.problems.problem import Problem, Violation, pointer, refuse
 from rprime.store import EvaluationMissingError, Store, StoredEvaluation, is_id
 from rprime.store.baselines import BaselineNotFoundError, BaselineQuery, Candidate
@@ -95,12 +97,23 @@ def side_of_stored(
     slices = store.slices(stored, one) if extras_of(stored).get("sliced") else None
     return Side(
         labels=stored.labels,
-        table=stored.table,
+        table=table_of_stored(stored),
         items=items,
         fingerprint=stored.fingerprint,
         test_set=stored.test_set,
         slices=None if slices is None else replace(slices, columns=columns),
     )
+
+
+def table_of_stored(stored: StoredEvaluation) -> ConfusionTable:
+    """Return the table of an evaluation, with the numbers of items behind its weights.
+
+    Evaluations that were stored before version 0.3 lack these.
+    """
+    numbers = extras_of(stored).get("items") if stored.table.weighted else None
+    if numbers is None:
+        return stored.table
+    return replace(stored.table, items=np.array(numbers, dtype=np.float64))
 
 
 def extras_of(stored: StoredEvaluation) -> dict[str, Any]:

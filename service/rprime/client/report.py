@@ -210,7 +210,8 @@ class Report(Judged[schema.Report]):
     def __repr__(self) -> str:
         classes = plural(len(self.labels), "class")
         verdict = f", {self.verdict}" if self.verdict else ""
-        return f"<Report: {classes}, {plural(self.counts.total, 'item')}{verdict}>"
+        items = self.counts.total if self.counts.items is None else self.counts.items
+        return f"<Report: {classes}, {plural(items, 'item')}{verdict}>"
 
     def plot(
         self,

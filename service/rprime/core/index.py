@@ -287,6 +287,8 @@ CLASS_CONDITIONS: dict[str, Callable[[Counts], Any]] = {
 }
 OVERALL_CONDITIONS: dict[str, Callable[[ConfusionTable], Any]] = {
     "no_samples": lambda t: t.total == 0,
+    "weighted": lambda t: not t.is_numbered,
+    "non_integer_counts": lambda t: t.fractional & np.logical_not(t.weighted),
     "single_class": lambda t: np.minimum((t.support > 0).sum(-1), (t.predicted > 0).sum(-1)) < 2,
 }
 

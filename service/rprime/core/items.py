@@ -1,6 +1,6 @@
 """The per-item codes of one labelled test set, as paired comparison needs them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,7 +50,15 @@ class Items:
 def table_of(items: Items, k: int, most_dense: int = MOST_DENSE) -> ConfusionTable:
     """Count items, weighted ones by their weights, in pieces: codes of all cells are wide."""
     weights = items.weights
-    weighted = weights is not None and bool((weights != 1).any())
+    if weights is None or not (weights != 1).any():
+        return _table_of(items, k, most_dense, weighted=False)
+    table = _table_of(items, k, most_dense, weighted=True)
+    number = np.bincount(items.true, weights > 0, k).astype(np.float64)
+    return replace(table, items=number)
+
+
+def _table_of(items: Items, k: int, most_dense: int, *, weighted: bool) -> ConfusionTable:
+    weights = items.weights
     if k > most_dense:
         cells = items.cells(k).astype(np.int64)
         return ConfusionTable.of_cells(cells, weights, k, weighted=weighted)

@@ -26,6 +26,9 @@ class ConfusionTable:
     weighted
         Whether the counts include a sample or cell weight other than 1. Such counts are not
         numbers of items, so they have intervals only beside the weights of the items.
+    items
+        Shape (..., k): the numbers of items of each true class behind weighted counts; None where
+        counts are numbers of items, or these are not known. A weight of 0 is no item.
 
     Notes
     -----
@@ -36,6 +39,7 @@ class ConfusionTable:
     unclassified: Array | None = None
     spurious: Array | None = None
     weighted: bool = False
+    items: Array | None = None
 
     @classmethod
     def dense(
@@ -148,6 +152,42 @@ class ConfusionTable:
         """w, all real items, shape (...)."""
         return np.add.reduce(self.support, axis=-1)
 
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the numbers of items are known."""
+        return not self.weighted or self.items is not None
+
+    @property
+    def class_items(self) -> Array:
+        """Numbers of items of each true class, shape (..., k); m_i where they are not known."""
+        return self.support if self.items is None else self.items
+
+    @cached_property
+    def number(self) -> Array:
+        """Number of all items, shape (...); w where it is not known."""
+        return self.total if self.items is None else np.add.reduce(self.items, axis=-1)
+
+    @cached_property
+    def numbered(self) -> "ConfusionTable":
+        """The table whose weights add up to the number of items; NaN where that is not known."""
+        if not self.weighted:
+            return self
+        with np.errstate(all="ignore"):
+            scale = (
+                self.number / self.total if self.is_numbered else np.full(self.total.shape, np.nan)
+            )
+        return self.scaled(np.asarray(scale))
+
+    def scaled(self, factor: Array) -> "ConfusionTable":
+        """Multiply all counts by a factor of shape (...)."""
+        vector = factor[..., None]
+        of_cells = vector if isinstance(self.cells, SparseCells) else vector[..., None]
+        cells = replace(self.cells, counts=self.cells.counts * of_cells)
+        silent, added = (
+            None if v is None else v * vector for v in (self.unclassified, self.spurious)
+        )
+        return ConfusionTable(cells, silent, added, self.weighted, self.items)
+
     @cached_property
     def outcomes(self) -> Array:
         """All real items and spurious predictions, shape (...)."""
@@ -177,7 +217,9 @@ class ConfusionTable:
         Source: Tuerk 2002; Labatut, Cherifi 2011, section 7.1.
         """
         cells = replace(self.cells, counts=self.cells.counts * self.cells.select(factors))
-        return replace(self, cells=cells, weighted=self.weighted or bool((factors != 1).any()))
+        weighted = self.weighted or bool((factors != 1).any())
+        items = self.class_items if weighted and self.is_numbered else None
+        return replace(self, cells=cells, weighted=weighted, items=items)
 
     def __getitem__(self, position: int | slice | list[int] | Array) -> "ConfusionTable":
         """Return one table of a stack, or some of them."""
@@ -185,7 +227,8 @@ class ConfusionTable:
         unclassified, spurious = (
             None if v is None else v[position] for v in (self.unclassified, self.spurious)
         )
-        return ConfusionTable(cells, unclassified, spurious, self.weighted)
+        items = None if self.items is None else self.items[position]
+        return ConfusionTable(cells, unclassified, spurious, self.weighted, items)
 
     @classmethod
     def stack(cls, tables: "list[ConfusionTable]") -> "ConfusionTable":
@@ -196,12 +239,15 @@ class ConfusionTable:
             message = "only single dense tables with the same number of classes can be stacked"
             raise ValueError(message)
         zeros = np.zeros(tables[0].k)
-        return cls.dense(
+        whole = cls.dense(
             np.stack([t.cells.counts for t in tables]),
             np.stack([zeros if t.unclassified is None else t.unclassified for t in tables]),
             np.stack([zeros if t.spurious is None else t.spurious for t in tables]),
             weighted=any(t.weighted for t in tables),
         )
+        if not whole.weighted or not all(t.is_numbered for t in tables):
+            return whole
+        return replace(whole, items=np.stack([t.class_items for t in tables]))
 
 
 def coordinates(table: ConfusionTable) -> tuple[Array, Array]:

@@ -178,17 +178,28 @@ class Values:
                 numerator, denominator = entry.rows
                 pooled = self.counts.rows[..., -1]
                 return pooled[numerator] / pooled[denominator]
-            case "moments":
-                return entry.formula(self.moments)
-            case "association":
-                return entry.formula(self.association)
             case "means":
                 return entry.formula(*self.means(entry))
             case "scores":
                 return score_values(entry, self.scores, *taken(self.options, entry))
             case _:
-                table = self.table.universe(entry.universe)
-                return entry.formula(table, *taken(self.options, entry))
+                return entry.formula(self._read(entry), *taken(self.options, entry))
+
+    def _read(self, entry: Index) -> Moments | Association | ConfusionTable:
+        """What a formula reads of the table; weights add up to the number of items if it matters.
+
+        An index that depends on the number of items is computed from that number, not from a sum of
+        weights.
+        """
+        as_sent = entry.scale_invariant or not self.table.weighted
+        if entry.reads == "moments" and as_sent:
+            return self.moments
+        if entry.reads == "association" and as_sent:
+            return self.association
+        table = (self.table if as_sent else self.table.numbered).universe(entry.universe)
+        if entry.reads == "table":
+            return table
+        return Moments.of(table) if entry.reads == "moments" else Association(table)
 
     def means(self, entry: Index) -> list[Array]:
         """Macro averages that an overall index is a function of."""
@@ -257,7 +268,8 @@ class Values:
         if entry.reads == "micro":
             pooled = Counts(self.counts.rows[..., -1:])
             return reason_codes(entry, values[..., None], pooled)[..., 0]
-        return reason_codes(entry, values, self.table.universe(entry.universe))
+        table = self.table.universe(entry.universe)
+        return reason_codes(entry, values, replace(table, items=self.table.items))
 
 
 def taken(options: Options, entry: Index) -> tuple[Any, ...]:

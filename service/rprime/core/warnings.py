@@ -9,7 +9,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import INDICES, OVERALL_INDICES
-from rprime.core.index import IndexScope
+from rprime.core.index import CODE, IndexScope
 from rprime.core.intervals.intervals import Intervals
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable
@@ -220,8 +220,9 @@ def low_coverage(f: WarningInputs) -> Array:
 @check("class", "Brown, Cai, DasGupta 2001")
 def few_items(f: WarningInputs) -> Array:
     """Class {label} has fewer than 30 items: its values are uncertain, read the intervals."""
-    support = f.values.sampled.support
-    return (support > 0) & (support < 30)
+    table = f.values.sampled
+    there = (table.support > 0) & (table.class_items < 30)
+    return there if table.is_numbered else np.zeros_like(there)
 
 
 @check("overall", "He, Garcia 2009", about=("accuracy", "r_prime", *WEIGHTED))
@@ -280,6 +281,18 @@ def association_ignores_labels(f: WarningInputs) -> Array:
 def non_integer_counts(f: WarningInputs) -> Array:
     """Counts are not whole numbers, so there are no intervals."""
     return f.values.sampled.fractional & np.logical_not(f.values.sampled.weighted)
+
+
+@check("overall", "docs/statistics.md#weights", at="/counts")
+def weighted_without_intervals(f: WarningInputs) -> Array:
+    """Counts are sums of weights, so there are no intervals: these need the items with their
+    weights, without `groups` and `cell_weights`.
+    """
+    if f.intervals is None:
+        return np.zeros(f.table.total.shape, dtype=bool)
+    of_classes = f.intervals.per_class_reasons[: f.values.selection.reported]
+    found = (of_classes == CODE["weighted"]).any((0, -1))
+    return np.asarray(found | (f.intervals.overall_reasons == CODE["weighted"]).any(0))
 
 
 @check("overall", "docs/indices.md#notation", at="/counts")

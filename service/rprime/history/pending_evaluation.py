@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
+import numpy as np
 import orjson
 
 from rprime import __version__
@@ -228,6 +229,8 @@ class PendingEvaluation:
             extras["warnings"] = warnings
         if evidence.items is not None and evidence.items.groups is not None:
             extras["grouped"] = True
+        if evidence.table.items is not None:  # numbers that no later reader sees in the weights
+            extras["items"] = evidence.table.items.astype(np.int64).tolist()
         if assessment is not None and assessment.gate and not assessment.is_comparable:
             extras["not_comparable"] = True
         if assessment is not None and assessment.anchor_side is not None:

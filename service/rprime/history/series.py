@@ -19,7 +19,7 @@ from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.core.suggestions import nearest_slices, unknown_index
 from rprime.core.table import ConfusionTable
-from rprime.history.stored_values import estimates_of, extras_of, kinds_of
+from rprime.history.stored_values import estimates_of, extras_of, kinds_of, numbered
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store, ids
@@ -119,7 +119,7 @@ class Measured:
     def _of_stack(self, stack: Stack) -> Columns:
         column = None if self.label is None else stack.labels.index(self.label)
         extras = extras_of(stack)
-        key = self.index.key
+        key, table = self.index.key, numbered(stack, extras)
         selection = minimal_selection(key)
         found, about = np.full((4, len(extras)), np.nan), [""] * len(extras)
         reasons, computed_with = [""] * len(extras), [""] * len(extras)
@@ -128,7 +128,7 @@ class Measured:
             for place, row in enumerate(kind.rows.tolist()):
                 about[row] = kind.about[place] if kind.about else ""
                 reasons[row], computed_with[row] = kind.reason, shaping
-            for rows, estimates in estimates_of(stack.table, kind, selection, (key,)):
+            for rows, estimates in estimates_of(table, kind, selection, (key,)):
                 found[:, rows] = self._numbers(estimates, column)
         values, low, high, codes = found
         numbers = _without(values.tolist(), ~np.isfinite(values))

@@ -9,7 +9,7 @@ import orjson
 from rprime import __version__
 from rprime.application.population import refuse_evidence, stands_for_population
 from rprime.application.stored_options import read_options, with_options
-from rprime.application.stored_sides import extras_of
+from rprime.application.stored_sides import extras_of, table_of_stored
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.items import Items
@@ -31,17 +31,20 @@ from rprime.store import Store, StoredEvaluation
 NOTHING = b"null"
 _UNJUDGED: dict[str, Any] = {"comparison": None, "gate": None, "verdict": None, "waived": False}
 _SHOWN = (*ORIGIN, "id", "created_at", "input_digest")
+_UNEQUAL = ("grouped", "items")
+"""What is stored beside items that have groups or weights."""
 ITEMS_GONE = Warning(
     "items_not_kept",
     "",
-    "The items came in groups but were not kept, so that intervals cannot be computed again.",
+    "The items came in groups, or with weights, but were not kept, so that intervals cannot be "
+    "computed again.",
     "docs/statistics.md#groups",
 )
 
 
 @dataclass(frozen=True, eq=False)
 class StoredReport:
-    """A stored evaluation, with items only where they came in groups, for its intervals.
+    """A stored evaluation, with items only where these have groups or weights, for its intervals.
 
     Indices are the keys of what is computed, None: what it was asked for. With a slice all of it is
     about that slice, without comparison and verdict. `already` says that it answers a request which
@@ -61,7 +64,7 @@ class StoredReport:
     def evaluation(self) -> Evaluation:
         """Its values, with what is known of its comparison and its gate."""
         stored = self.stored
-        found = evaluate(stored.table, stored.labels, self.options, self.items)
+        found = evaluate(table_of_stored(stored), stored.labels, self.options, self.items)
         if self.slices is not None:
             found = replace(found, slices=evaluate_slices(self.slices, stored.table, self.options))
         scored = "scored" in self._extras
@@ -76,13 +79,13 @@ class StoredReport:
         options = read_options(self.stored.options, self.top_confusions)
         if self.indices is not None:
             options = replace(options, indices=self.indices)
-        return replace(options, intervals=False) if self._lacks_groups else options
+        return replace(options, intervals=False) if self._lacks_items else options
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
         """What weakened its comparison or its verdict."""
         given = tuple(Warning(**one) for one in self._extras.get("warnings", ()))
-        gone = (ITEMS_GONE,) if self._lacks_groups else ()
+        gone = (ITEMS_GONE,) if self._lacks_items else ()
         return (*given, *gone, *(() if self.already is None else (self.already,)))
 
     def at(self, population: Population | None) -> "StoredReport":
@@ -142,8 +145,8 @@ class StoredReport:
         )
 
     @property
-    def _lacks_groups(self) -> bool:
-        return "grouped" in self._extras and self.items is None
+    def _lacks_items(self) -> bool:
+        return self.items is None and not self._extras.keys().isdisjoint(_UNEQUAL)
 
     @cached_property
     def _extras(self) -> dict[str, Any]:
@@ -155,7 +158,7 @@ def stored_report(
 ) -> StoredReport:
     """Gather what it takes to compute a stored evaluation, or one slice of it, again. Blocks."""
     extras = extras_of(stored)
-    grouped = stored.keeps_items and "grouped" in extras
+    unequal = stored.table.weighted or "grouped" in extras
     if one:
         found = store.slices(stored, one)
         if found is None:
@@ -166,7 +169,7 @@ def stored_report(
         return StoredReport(alone, None, top_confusions, slice=found.names[0])
     return StoredReport(
         stored,
-        store.items(stored.id) if grouped else None,
+        store.items(stored.id) if unequal and stored.keeps_items else None,
         top_confusions,
         scores=store.scores(stored.id) if "curves" in extras else None,
         slices=store.slices(stored) if extras.get("sliced") else None,

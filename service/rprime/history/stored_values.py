@@ -1,6 +1,6 @@
 """Compute indices over the stored tables of a project, each at its population."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -100,6 +100,14 @@ def _uniform(stack: Stack, shaping: Sequence[bytes]) -> Iterator[OneKind]:
         yield OneKind(rows, found, about, asked=asked)
 
 
+def numbered(stack: Stack, extras: Sequence[Mapping[str, Any]]) -> ConfusionTable:
+    """Return the tables of a stack, with the numbers of items behind weights if all have them."""
+    if not stack.table.weighted or not all("items" in one for one in extras):
+        return stack.table
+    items = np.array([one["items"] for one in extras], dtype=np.float64)
+    return replace(stack.table, items=items)
+
+
 def estimates_of(
     table: ConfusionTable, kind: OneKind, selection: Selection, keys: tuple[str, ...] | None = None
 ) -> Iterator[tuple[Array, Estimates]]:
@@ -143,8 +151,10 @@ class StoredValues:
         for stack in stacks:
             rows = np.array([row[identifier] for identifier in stack.ids])
             columns = np.array([column[label] for label in stack.labels])
-            for kind in kinds_of(stack, extras_of(stack), uniform=uniform):
-                for places, found in estimates_of(stack.table, kind, selection):
+            extras = extras_of(stack)
+            table = numbered(stack, extras)
+            for kind in kinds_of(stack, extras, uniform=uniform):
+                for places, found in estimates_of(table, kind, selection):
                     part, values = rows[places], found.values
                     self.overall[:, part] = finite(values.overall)
                     per_class = values.per_class[: selection.reported]

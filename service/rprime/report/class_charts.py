@@ -47,7 +47,7 @@ class ClassChart(MeasureColumns):
         return cls(
             **vars(found),
             baseline=np.array(baseline, np.float64).reshape(found.values.shape),
-            support=measures.margins[0],
+            support=measures.subject.evaluation.table.class_items[measures.positions],
             total=len(measures.subject.evaluation.labels),
         )
 

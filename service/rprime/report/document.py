@@ -83,9 +83,11 @@ def counts(evaluation: Evaluation) -> bytes:
         0.0 if table.spurious is None else np.add.reduce(table.spurious),
     ]
     kish = None if evaluation.intervals is None else evaluation.intervals.kish
-    return b'{"total":%b,"classified":%b,"unclassified":%b,"spurious":%b,"weighted":%b%b}' % (
+    return b'{"total":%b,"classified":%b,"unclassified":%b,"spurious":%b,"weighted":%b%b%b%b}' % (
         *numbers(np.array(given), counts=True),
         b"true" if table.weighted else b"false",
+        b',"items":%b' % numbers(table.number, counts=True)[0] if table.is_numbered else b"",
+        b',"weight":%b' % numbers(table.total)[0] if table.weighted else b"",
         b"" if kish is None else b',"effective_items":%b' % orjson.dumps(kish),
     )
 

@@ -235,7 +235,7 @@ def _caution(found: GroupedWarning) -> str:
 
 def _origin(subject: ReportSubject) -> str:
     parts = [f"{name} {code(value)}" for name, value in subject.provenance.items()]
-    parts.append(plural(subject.items, "item"))
+    parts.append(subject.size)
     parts.append(f"rprime {subject.engine_version}")
     links = {"report": address(subject.link), "run": address(subject.source)}
     parts += [f"[{name}](<{link}>)" for name, link in links.items() if link]

@@ -216,7 +216,8 @@ class Measures:
         comparison = self.subject.comparison
         own = [class_changes(comparison, entry.key) for entry in columns.indices]
         parts = (columns.values, columns.low, columns.high, columns.reasons)
-        rows = zip(self.margins[0].tolist(), *(part.T.tolist() for part in parts), strict=True)
+        items = self.subject.evaluation.table.class_items[self.positions]
+        rows = zip(items.tolist(), *(part.T.tolist() for part in parts), strict=True)
         lines = []
         for label, (support, *numbers) in zip(self.labels, rows, strict=True):
             found = zip(columns.indices, zip(*numbers, strict=True), own, strict=True)

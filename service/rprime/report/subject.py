@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rprime.core.evaluate import Evaluation
+from rprime.core.quantities import plural
 from rprime.core.scores.summary import ScoreSummary
+from rprime.report.decimals import count
 from rprime.report.population import population_text
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate
@@ -69,8 +71,15 @@ class ReportSubject:
 
     @property
     def items(self) -> float:
-        """Number of real items."""
-        return float(self.evaluation.table.total)
+        """Number of real items; the sum of their weights where it is not known."""
+        return float(self.evaluation.table.number)
+
+    @property
+    def size(self) -> str:
+        """How many items it is about, in words."""
+        if self.evaluation.table.is_numbered:
+            return plural(self.items, "item")
+        return f"items of a total weight of {count(self.items)}"
 
     @property
     def title(self) -> str:

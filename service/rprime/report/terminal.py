@@ -82,10 +82,9 @@ def _text(text: str, style: str = "") -> Text:
 
 def _verdict(subject: ReportSubject) -> Iterator[Text]:
     found = headline(subject.gate)
-    items = plural(subject.items, "item")
     classes = plural(len(subject.evaluation.labels), "class")
     opening = Text(f"{found.sign} {found.words}", style=STYLES[found.tone])
-    yield opening.append(f"  {subject.title}, {items}, {classes}", style="not bold default")
+    yield opening.append(f"  {subject.title}, {subject.size}, {classes}", style="not bold default")
     if subject.gate is not None:
         yield _text(summary(subject.gate), style="dim")
 

@@ -123,6 +123,11 @@ class Counts(Answer):
     unclassified: float = Field(ge=0, description="Real items without a prediction.")
     spurious: float = Field(ge=0, description="Predictions on items without a true class.")
     weighted: bool = Field(description="Whether weights other than 1 went in.")
+    items: float | Absent = optional(
+        "Number of real items, whatever they weigh; missing where only the sums of their weights "
+        "are known."
+    )
+    weight: float | Absent = optional("Sum of the weights of the items, where they have any.")
     effective_items: float | Absent = optional(
         "Kish's effective number of items, where the items have weights."
     )

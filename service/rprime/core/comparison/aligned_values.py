@@ -166,7 +166,7 @@ class AlignedValues:
         ours, theirs = self.candidate, self.baseline
         sides = tuple((side.overall, side.values.overall_reasons) for side in (ours, theirs))
         found = self._values(sides, self.selection.overall)
-        found.items[...] = ours.values.sampled.total
+        found.items[...] = ours.values.sampled.number
         differ = ours.classes_matter | theirs.classes_matter
         excluded = ~np.isnan(found.value) & self._exclusions_differ
         found.reasons[differ] = CODE["classes_differ"]
@@ -186,7 +186,7 @@ class AlignedValues:
         known = (None if c is None else c[:reported][..., self.places] for c in codes)
         values = (side.per_class[..., self.places] for side in sides)
         found = self._values(tuple(zip(values, known, strict=True)), self.selection.per_class)
-        found.items[...] = self.candidate.values.sampled.support[..., self.places]
+        found.items[...] = self.candidate.values.sampled.class_items[..., self.places]
         rows = class_rows(self.selection)
         if self.candidate.values.sample is not None:
             rows = {row: places for row, places in rows.items() if row in OF_STRATUM}

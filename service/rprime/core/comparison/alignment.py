@@ -228,13 +228,14 @@ def _renumbered(codes: Array, places: Array, k: int) -> Array:
 def _scatter_table(table: ConfusionTable, places: Array, k: int) -> ConfusionTable:
     """Move the counts of a table to the positions of its classes among k."""
     vectors = [_scattered(v, places, k) for v in (table.unclassified, table.spurious)]
-    cells = table.cells
+    items, cells = _scattered(table.items, places, k), table.cells
     if isinstance(cells, DenseCells) and k <= MOST_DENSE:
         counts = np.zeros((k, k))
         counts[np.ix_(places, places)] = cells.counts
-        return ConfusionTable.dense(counts, *vectors, weighted=table.weighted)
+        found = ConfusionTable.dense(counts, *vectors, weighted=table.weighted)
+        return replace(found, items=items)
     rows, columns, counts = cells.coordinates()
-    return ConfusionTable.sparse(
+    found = ConfusionTable.sparse(
         places[rows],
         places[columns],
         counts,
@@ -243,6 +244,7 @@ def _scatter_table(table: ConfusionTable, places: Array, k: int) -> ConfusionTab
         spurious=vectors[1],
         weighted=table.weighted,
     )
+    return replace(found, items=items)
 
 
 def rows_of(table: ConfusionTable, kept: Array) -> ConfusionTable:

@@ -30,7 +30,7 @@ from rprime.core.slices.slices import Slice, SliceColumn, SliceName, items_insid
 
 Cell = tuple[str, str | None]
 """True and predicted class; None is unclassified."""
-PRESENT, REMOVED, RELABELLED, MOVED = range(4)
+PRESENT, REMOVED, RELABELLED, MOVED = REASONS = range(4)
 MOST_MISSING = 0.1
 """Largest share of the items of a baseline without which the rest is compared."""
 
@@ -147,10 +147,14 @@ class MissingItems:
     @cached_property
     def classes(self) -> dict[str, MissingCounts]:
         """The classes that lack items, by the true class of the baseline."""
-        true, counts = _true(self.baseline), {}
-        for code in np.unique(true[self.codes != PRESENT]).tolist():
-            counts[self.baseline.labels[code]] = _counts(self.codes[true == code])
-        return counts
+        places = _true(self.baseline).astype(np.intp) * len(REASONS) + self.codes
+        counts = np.bincount(places, minlength=len(REASONS) * self.baseline.table.k)
+        by_class = counts.reshape(-1, len(REASONS))
+        return {
+            self.baseline.labels[code]: MissingCounts(int(row.sum()), *row[1:].tolist())
+            for code, row in enumerate(by_class)
+            if row[1:].any()
+        }
 
     @cached_property
     def slices(self) -> list[tuple[SliceName, MissingCounts]]:
@@ -159,13 +163,13 @@ class MissingItems:
         union = list({frozenset(name.items()): name for name in names}.values())
         ours, theirs = (_slice_numbers(s, union) for s in (self.candidate, self.baseline))
         known, size = self.matched >= 0, len(union) + 1
-        counts = np.zeros((4, size), dtype=np.intp)
+        counts = np.zeros((len(REASONS), size), dtype=np.intp)
         for columns in ours.keys() & theirs.keys():
             before = theirs[columns]
             now = np.where(known, ours[columns][self.matched], len(union))
             apart = known & (now != before)
             codes = np.where(apart & (self.codes == PRESENT), MOVED, self.codes)
-            for code in range(4):
+            for code in REASONS:
                 own = codes == code
                 counts[code] += np.bincount(before[own], minlength=size)
                 counts[code] += np.bincount(now[own & apart], minlength=size)
@@ -370,7 +374,8 @@ class MissingItems:
         entry = find("overall", key) or find("class", key)
         if known is None or entry is None or not entry.scored:
             return None
-        values, true = known.values[places].astype(np.float64), _true(self.baseline)[lost]
+        kind = np.promote_types(known.values.dtype, np.float32)
+        values, true = known.values[places].astype(kind, copy=False), _true(self.baseline)[lost]
         rows = np.arange(true.size)
         if entry.of_items is not None and entry.interval is not None:
             values[lost] = _worst_row(known, entry, true.astype(np.intp))
@@ -417,7 +422,7 @@ def _predicted(side: Side) -> Array:
 
 
 def _counts(codes: Array) -> MissingCounts:
-    _, removed, relabelled, moved = np.bincount(codes, minlength=4).tolist()
+    _, removed, relabelled, moved = np.bincount(codes, minlength=len(REASONS)).tolist()
     return MissingCounts(codes.size, removed, relabelled, moved)
 
 

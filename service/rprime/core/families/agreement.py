@@ -250,6 +250,7 @@ def gwet_ac1(t: Moments) -> Array:
     name="Krippendorff's alpha",
     tex=r"1 - (2w - 1) \frac{w - \sum_i a_i}{w \left(2w - \sum_i (m_i+s_i)^2 / 2w\right)}",
     source="Krippendorff 1970; nominal, two raters",
+    undefined=("no_samples", "weighted", "chance_agreement_is_one"),
     scale_invariant=False,
 )
 def krippendorff_alpha(t: Moments) -> Array:

@@ -99,7 +99,7 @@ def _entropy(margin: Array, total: Array) -> Array:
     range=NON_NEGATIVE,
     best=None,
     scale_invariant=False,
-    undefined=("no_samples",),
+    undefined=("no_samples", "weighted"),
 )
 def chi2(a: Association) -> Array:
     """Distance of the table from independence, over non-empty rows and columns."""

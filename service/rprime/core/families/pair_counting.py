@@ -29,6 +29,7 @@ def chi2_degrees_of_freedom(a: Association) -> Array:
     tex=r"P(\chi^2_{df} \ge \chi^2)",
     source="Pearson 1900",
     best=None,
+    undefined=("no_samples", "weighted", "single_class"),
     scale_invariant=False,
 )
 def chi2_p_value(a: Association) -> Array:
@@ -37,15 +38,11 @@ def chi2_p_value(a: Association) -> Array:
     return np.where(freedom > 0, special.chdtrc(freedom, a.chi_square), np.nan)
 
 
-FEWEST = 2
-"""Items that make a pair. One item makes none, in both labellings; shares have no number."""
-
-
 @dataclass(frozen=True)
 class Pairs:
     """Ordered pairs of items: all, those of one true class, of one predicted class, and of both.
 
-    Each is of shape (...), NaN without any.
+    Each is of shape (...); `both` is NaN where counts are no numbers of items.
     """
 
     every: Array
@@ -58,7 +55,7 @@ class Pairs:
         """Count n (n - 1) pairs among n items."""
         t = a.table
         true, predicted = (np.add.reduce(m * (m - 1), axis=-1) for m in (t.support, t.predicted))
-        counted = (t.total >= FEWEST) | (t.total > 0) & ~t.fractional
+        counted = (t.total > 0) & np.logical_not(t.fractional | t.weighted)
         both = np.where(counted, t.cells.total(a.squares - t.cells.counts), np.nan)
         return cls(t.total * (t.total - 1), true, predicted, both)
 
@@ -68,7 +65,7 @@ class Pairs:
         return np.asarray(self.true + self.predicted == 2 * self.both)
 
 
-PAIRS = {"scale_invariant": False, "undefined": ("no_samples",)}
+PAIRS = {"scale_invariant": False, "undefined": ("no_samples", "non_integer_counts", "weighted")}
 
 
 @association(

@@ -232,7 +232,7 @@ BOWKER = {
     "source": "McNemar 1947; Bowker 1948",
     "best": None,
     "universe": "classified",
-    "undefined": ("no_samples",),
+    "undefined": ("no_samples", "weighted"),
     "scale_invariant": False,
 }
 

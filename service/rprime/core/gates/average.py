@@ -83,7 +83,7 @@ class Part:
             guard = guard_of(values, rule.target.average) if guard is None else guard
         else:
             places = values.places[rows]
-            items = baseline.values.sampled.support[places]
+            items = baseline.values.sampled.class_items[places]
             squares = baseline.class_guard[baseline.values.selection.place[rule.index]][places]
             effects = _or_shares(np.sqrt(squares / 2), items)
         return cls(evidence, values.labels, rows, places, effects, items, guard)

@@ -111,7 +111,7 @@ class GateCandidate:
         """Return the values that the rule bounds, without few classes, and its rows."""
         known = self.estimates
         if few is None:
-            few = small_classes(rule, self.side.table.support)
+            few = small_classes(rule, self.side.table.class_items)
         if few:
             options = replace(known.values.options, left_out=few)
             known = replace(known, values=replace(known.values, options=options))
@@ -122,7 +122,7 @@ class GateCandidate:
         self, rule: Rule, comparison: Comparison, missing: MissingItems | None
     ) -> tuple[Difference, Rows]:
         """Return the differences that the rule bounds, and the rows that it is about."""
-        few = small_classes(rule, *(side.table.support for side in comparison.sides))
+        few = small_classes(rule, *(side.table.class_items for side in comparison.sides))
         if few:
             comparison = self._without(rule, comparison, few)
         known = rule.target.difference(comparison)
@@ -163,7 +163,7 @@ def absent_classes(
     if missing is not None:
         sides = missing.candidate, missing.baseline
     ours, theirs = (
-        dict(zip(side.labels, side.table.support.tolist(), strict=True)) for side in sides
+        dict(zip(side.labels, side.table.class_items.tolist(), strict=True)) for side in sides
     )
     least, verdicts = max(rule.min_items, 1), {}
     for label in dict.fromkeys((*theirs, *ours)):
@@ -304,7 +304,7 @@ def without_vague(found: RuleEvidence, known: Estimates) -> RuleEvidence:
 def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> RuleEvidence:
     """Hold the largest difference between slices against the largest one allowed."""
     sides = [side for one in found if (side := side_of_slice(candidate.side, one)) is not None]
-    few = not_in_all(rule, np.array([side.table.support for side in sides]))
+    few = not_in_all(rule, np.array([side.table.class_items for side in sides]))
     known = [replace(candidate, side=side).estimate(rule, few)[0] for side in sides]
     labels, items = candidate.side.labels, np.add.reduce([one.items for one in known])
     limits, rows = GapLimits.of(known, rule.min_items), gap_rows(rule, labels, items, few)

@@ -53,7 +53,7 @@ class Estimate:
     def items(self) -> FloatArray:
         """The number of items behind each value."""
         table = self.known.values.sampled
-        return self._rows(table.support if self._by_class else table.total)
+        return self._rows(table.class_items if self._by_class else table.number)
 
     @cached_property
     def statistic(self) -> MoverLimits:

@@ -113,7 +113,7 @@ class Weights:
     """The sample weights of the items of one table.
 
     `squares` is the table of the sums of squared weights, `scale` the sum of the weights divided by
-    the sum of their squares.
+    the sum of their squares, and `number` that of the items that weigh anything.
 
     Notes
     -----
@@ -124,6 +124,7 @@ class Weights:
 
     squares: ConfusionTable
     scale: float
+    number: int
 
     @classmethod
     def of(cls, values: Values, items: Items | None) -> "Weights | None":
@@ -135,14 +136,15 @@ class Weights:
         weights = items.weights
         squared = np.square(weights, dtype=np.float64)
         table = table_of(replace(items, weights=squared), values.table.k)
-        return cls(table, float(np.sum(weights, dtype=np.float64) / np.sum(squared)))
+        scale = float(np.sum(weights, dtype=np.float64) / np.sum(squared))
+        return cls(table, scale, int(np.count_nonzero(weights)))
 
     def scaled(self, values: Values) -> Values:
         """Return the values of the same table as if it had Kish's number of items."""
         table = values.table
         cells = replace(table.cells, counts=table.cells.counts * self.scale)
         silent = None if table.unclassified is None else table.unclassified * self.scale
-        scaled = ConfusionTable(cells, silent)
+        scaled = ConfusionTable(cells, silent)  # not weighted: its counts are effective items
         return compute(scaled, values.options, values.selection, values.scores)
 
     def counts(self, universe: Universe) -> Counts:

@@ -175,8 +175,14 @@ def intervals(
 
 def _numbers(prepared: PreparedIntervals, class_low: Array, overall_low: Array) -> dict[str, Any]:
     """Return the fields of `Intervals` with effective numbers of items and standard errors."""
-    found = {"items": prepared.effective_items, "errors": prepared.standard_errors}
-    kish = None if prepared.weights is None else float(prepared.values.table.total)
+    items, table = prepared.effective_items, prepared.values.table
+    if items is not None:  # the mean of several proportions varies less than any of them
+        most = table.number if prepared.weights is None else np.asarray(prepared.weights.number)
+        items = np.minimum(items[0], most[..., None]), np.minimum(items[1], most)
+    found = {"items": items, "errors": prepared.standard_errors}
+    kish = None
+    if prepared.weights is not None:  # equal weights add up to the items but for rounding
+        kish = min(float(prepared.values.table.total), float(prepared.weights.number))
     result: dict[str, Any] = {"kish": kish}
     for name, both in found.items():
         if both is not None:
