@@ -67,7 +67,9 @@ def test_a_worse_model_fails_and_the_test_says_why(gated: Run, pytester: pytest.
     before = path.read_bytes()
     found = gated(BAD, "--junitxml=tests.xml")
     found.assert_outcomes(failed=1)
-    found.stdout.re_match_lines([r"Gate failed\.", r"fails: recall of class .*cat.* dropped by"])
+    found.stdout.re_match_lines(
+        [r"Gate failed, 1 result undecided\.", r"fails: recall of class .*cat.* dropped by"]
+    )
     # The report is a section of its own, and JUnit has the verdict and values.
     found.stdout.re_match_lines(["-+ Captured rprime call -+", "✗ Gate failed", " +R' +0"])
     found.stdout.no_fnmatch_line("*Traceback*")
@@ -93,7 +95,7 @@ def test_too_few_items_warn_and_say_what_is_missing(gated: Run, pytester: pytest
     found.assert_outcomes(passed=1, warnings=1)
     found.stdout.fnmatch_lines(
         [
-            "*GateWarning: Gate inconclusive.*",
+            "*GateWarning: Gate inconclusive, 3 results undecided.*",
             "*inconclusive*40 items are too few to tell whether it dropped by more than*",
             "*--rprime-plan*",
         ]
