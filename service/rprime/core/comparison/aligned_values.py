@@ -8,7 +8,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.attribution import TablePath
-from rprime.core.comparison.compared_side import ComparedSide, LimitSource
+from rprime.core.comparison.compared_side import AVERAGES, ComparedSide, LimitSource
 from rprime.core.comparison.correlation import correlation
 from rprime.core.comparison.difference import (
     CODE,
@@ -339,13 +339,27 @@ class AlignedValues:
         old, new = self.gradients
         if not per_class:
             guard = np.maximum(old.overall_guard, new.overall_guard)
-            return pairs.overall_variance(old.overall, new.overall), guard
+            variance = pairs.overall_variance(old.overall, new.overall)
+            return variance, guard * self._guard_shares(variance.contributing, guard.ndim)
         reported = self.selection.reported
         before, after = (ClassGradient(s.of_classes.margins[:, :reported]) for s in (old, new))
         classified = classified_entries(self.selection)[:reported]
         found = pairs.class_variance(before, after, classified)
         guard = np.maximum(old.class_guard, new.class_guard)[:reported]
         return found.at(np.s_[..., self.places]), guard[..., self.places]
+
+    def _guard_shares(self, contributing: Array | None, dimensions: int) -> Array:
+        """Return the share of the guard that each overall difference has, shape (overall, ...).
+
+        Averages over classes have all of it up to 5 contributing changes, half of it from 10 on:
+        their largest effect is that of the smallest class, most changes have a smaller one.
+        """
+        if contributing is None:
+            return np.ones((1,) * dimensions)
+        averages = np.array([e.reads in AVERAGES and not e.scored for e in self.selection.overall])
+        with np.errstate(divide="ignore"):
+            shares = np.clip(FEW_CHANGES / contributing, 0.5, 1.0)
+        return np.where(averages.reshape(-1, *(1,) * (dimensions - 1)), shares, 1.0)
 
     def _pair_scores(self, found: Difference, variances: Array, *, per_class: bool) -> None:
         """Fill in the evidence of indices that read scores."""
@@ -399,6 +413,8 @@ class AlignedValues:
         return np.where(trials > 0, trials, np.nan)
 
 
+FEW_CHANGES = 5.0
+"""Up to so many contributing changes averages have the whole guard."""
 ROUNDED = 1e-11
 """A standard error below this share of the possible change is rounding: the margins fix it."""
 OF_STRATUM = (CountRow.tp, CountRow.fn)

@@ -118,7 +118,7 @@ class PairedItems:
         if self.weights is not None:
             return self.weights.variance(lambda pairs: pairs.overall_variance(old, new))
         joint, count = self.joint, old.factors.shape[1]
-        moments = np.zeros((3, count))
+        moments = np.zeros((4, count))
         influences = None if self.groups is None else np.empty((count, len(joint.items)))
         for part in parts_of(len(joint.items), count):
             true, items = joint.true[part], joint.items[part]
@@ -129,12 +129,14 @@ class PairedItems:
             if influences is not None:
                 influences[:, part] = phi
             moments[1] += np.square(phi, out=phi) @ items
+            moments[3] += np.square(phi, out=phi) @ items
             moments[2] += np.square(g_old, out=g_old) @ items
         mean = moments[0] / joint.total
         centring = moments[0] * mean if self.centred else 0.0
         independent = without_noise(moments[1] - centring, moments[2])
         if influences is None:
-            return PairedVariance(independent, independent)
+            contributing = number_of(moments[1], moments[3])
+            return PairedVariance(independent, independent, contributing=contributing)
         groups, combination = self.grouping
         influences -= mean[:, None]
         sums = [np.bincount(groups, phi[combination]) for phi in influences]
@@ -247,11 +249,15 @@ class PairedVariance:
         Of independent items, and of influences summed within groups: the same without groups.
     spreads
         Of grouped items: how groups differ among all items and, of a class, among its own.
+    contributing
+        Of independent items and overall indices: how many items the variances rest on,
+        (sum phi^2)^2 / sum phi^4, 0 where nothing changed; None if not known.
     """
 
     independent: Array
     grouped: Array
     spreads: tuple[GroupSpread, ...] = ()
+    contributing: Array | None = None
 
     def at(self, places: Any) -> "PairedVariance":  # noqa: ANN401 (a numpy index)
         """Return some indices or classes."""
@@ -325,6 +331,11 @@ def variance_of_patterns(
         squares = (counts * phi * phi).sum(1) - centred * sums * sums / total
         result[part] = without_noise(squares, (counts * g_old * g_old).sum(1))
     return result
+
+
+def number_of(squares: Array, fourth: Array) -> Array:
+    """Return how many items sums of squares and of fourth powers rest on."""
+    return np.divide(squares**2, fourth, out=np.zeros(fourth.shape), where=fourth > 0)
 
 
 def without_noise(variance: Array, own: Array) -> Array:

@@ -24,6 +24,7 @@ from rprime.core.comparison.paired_variance import (
     PairedItems,
     PairedPredictions,
     PairedVariance,
+    number_of,
     variance_of_patterns,
     without_noise,
 )
@@ -229,10 +230,21 @@ class SimulatedPredictions:
 
     def overall_variance(self, old: Gradient, new: Gradient) -> PairedVariance:
         """Compute the variances of differences of overall indices, shape (index, ...)."""
-        found = np.empty((old.factors.shape[1], *self.old.shape[:-2]))
+        found, numbers = np.empty((2, old.factors.shape[1], *self.old.shape[:-2]))
         for i in range(len(found)):
-            found[i] = self._variance(_at_cells(old, i), _at_cells(new, i))
-        return PairedVariance(found, found)
+            before, after = _at_cells(old, i), _at_cells(new, i)
+            found[i] = self._variance(before, after)
+            numbers[i] = number_of(self._moment(before, after, 2), self._moment(before, after, 4))
+        return PairedVariance(found, found, contributing=numbers)
+
+    def _moment(self, before: FloatArray, after: FloatArray, power: int) -> FloatArray:
+        """Sum T (after - before)^power, for a power of 2 or 4, shape (...)."""
+        factors = {2: (-2.0,), 4: (-4.0, 6.0, -4.0)}[power]
+        total = ((self.kept + self.old) * before**power).sum((-2, -1))
+        total = total + ((self.kept + self.new) * after**power).sum((-2, -1))
+        for i, factor in enumerate(factors, start=1):
+            total = total + factor * self._coincidence(before**i, after ** (power - i))
+        return np.maximum(total, 0.0)
 
     def _variance(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """Sum T phi^2 - (sum T phi)^2 / w of one overall index, shape (...)."""

@@ -10,7 +10,12 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import PAIRED, Comparison
 from rprime.core.comparison.difference import CODE
 from rprime.core.comparison.joint_counts import JointCounts, distinct
-from rprime.core.comparison.paired_variance import PairedVariance, parts_of, without_noise
+from rprime.core.comparison.paired_variance import (
+    PairedVariance,
+    number_of,
+    parts_of,
+    without_noise,
+)
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
 from rprime.core.index import Index
@@ -209,19 +214,21 @@ class SlicedPairs:
         joint, (size, k) = self.joint, self.shape
         before, after = (_of_all_classes(side) for side in (old, new))
         count = before.factors.shape[1]
-        sums = np.zeros((3, size, count))
+        sums = np.zeros((4, size, count))
         for part in parts_of(len(joint.items), count):
             true, items = joint.true[part], joint.items[part, None]
             g_old = before.at(true, joint.old[part]).T
             phi = after.at(true, joint.new[part]).T - g_old
             own = true // k
             first = np.flatnonzero(np.diff(own, prepend=-1))
-            for total, influence in zip(sums, (phi, phi * phi, g_old * g_old), strict=True):
+            squares = phi * phi
+            powers = (phi, squares, g_old * g_old, squares * squares)
+            for total, influence in zip(sums, powers, strict=True):
                 total[own[first]] += np.add.reduceat(items * influence, first)
         items = joint.support.reshape(self.shape).sum(-1)[:, None]
         square = sums[1] - sums[0] ** 2 / items
         found = without_noise(square, sums[2]).T
-        return PairedVariance(found, found)
+        return PairedVariance(found, found, contributing=number_of(sums[1], sums[3]).T)
 
 
 def _of_all_classes(gradient: Gradient) -> Gradient:
