@@ -157,9 +157,24 @@ def _rules_2(results: list[Json]) -> str:
     return ", ".join(parts) + (f" and {more} more rules" if more > 0 else "")
 
 
+# Version 2 is that of 0.2.0.
+
+_DECIDED_3 = {"pass", "fail", "waived"}
+
+
+def _gate_to_3(gate: Json) -> Json:
+    """Call a result that the items do not decide `undecided`, and count these."""
+    for result in gate["results"]:
+        if result["verdict"] == "inconclusive":
+            result["verdict"] = "undecided"
+    open_ones = sum(result["verdict"] not in _DECIDED_3 for result in gate["results"])
+    kept = {name: value for name, value in gate.items() if name != "budget"}
+    return kept | {"max_looks": gate.get("budget"), "undecided": open_ones}
+
+
 _STEPS: dict[str, dict[int, Callable[[Json], Json]]] = {
     "options": {1: _options_to_2},
-    "gate": {1: _gate_to_2},
+    "gate": {1: _gate_to_2, 2: _gate_to_3},
     "comparison": {1: _comparison_to_2},
 }
 """The step from each version to the next one, for the documents that it changed."""
