@@ -286,3 +286,15 @@ def test_areas_of_fewer_than_twenty_items_are_marked() -> None:
         for key in (*AREAS[1:], "macro_average_precision"):
             assert known.overall_low_reliability[selection.overall_place[key]] == few, key
         assert not known.overall_low_reliability[selection.overall_place["log_loss"]]
+
+
+def test_scores_of_few_effective_groups_are_marked() -> None:
+    scores = drawn(RNG, 400, 3)
+    for sizes, few in (([20] * 20, False), ([180] + [20] * 11, True)):
+        groups = np.repeat(np.arange(len(sizes)), sizes)
+        found = evaluated(Scores(scores.true, scores.values, groups), top_k=1)
+        known, selection = found.intervals, found.selection
+        assert known is not None
+        for key in ("brier_score", "macro_roc_auc", "macro_average_precision"):
+            assert known.overall_low_reliability[selection.overall_place[key]] == few, key
+        assert known.per_class_low_reliability[selection.place["roc_auc"]].all() == few

@@ -16,6 +16,7 @@ from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from rprime.report.comparison import render_comparison, render_gate
 from rprime.report.subject import ReportSubject, read_comparison, read_gate
+from rprime.schemas.provenance import OriginShown
 from tests.core.comparison_sides import paper_side, side_of
 
 TODAY = date(2026, 1, 1)
@@ -87,9 +88,7 @@ def of_paper(name: str = "table4_mnist_lenet5", options: Options | None = None) 
     return ReportSubject(
         evaluation=evaluate(side.table, side.labels, options or Options()),
         engine_version="0.1.0",
-        project="digits",
-        model="lenet5",
-        version="1.4.0",
+        origin=OriginShown(project="digits", model="lenet5", version="1.4.0"),
     )
 
 
@@ -108,9 +107,7 @@ def judged(
         gate=read_gate(render_gate(verdict, {})),
         engine_version="0.1.0",
         baseline="main (1.9.3)",
-        project="cifar10",
-        model="resnet18",
-        version="2.0.0",
+        origin=OriginShown(project="cifar10", model="resnet18", version="2.0.0"),
         id="ev_123",
         created_at=datetime(2026, 1, 1, 12, tzinfo=UTC),
         link="https://rprime.example/ui/evaluations/ev_123",
@@ -145,11 +142,13 @@ def hostile() -> ReportSubject:
     gate = Gate(rules=(*GATE.rules, strange), waivers=(waiver,))
     return replace(
         of_items(HOSTILE, 6_000, gate=gate),
-        project=HOSTILE[0],
-        model=HOSTILE[5],
-        version=HOSTILE[8],
-        branch=HOSTILE[15],
-        commit=HOSTILE[25],
+        origin=OriginShown(
+            project=HOSTILE[0],
+            model=HOSTILE[5],
+            version=HOSTILE[8],
+            branch=HOSTILE[15],
+            commit=HOSTILE[25],
+        ),
         baseline=HOSTILE[11],
         id=SURROGATE,
         link="javascript:alert(1)",

@@ -162,8 +162,10 @@ def test_a_thousand_long_names_stay_within_the_limit_and_it_says_what_is_left_ou
 
 def test_the_marker_is_that_of_the_model_whatever_the_version() -> None:
     subject = of_paper()
-    assert marker(subject) == marker(replace(subject, version="2"))
-    assert marker(subject) != marker(replace(subject, model="other"))
+    later = subject.origin.model_copy(update={"version": "2"})
+    other = subject.origin.model_copy(update={"model": "other"})
+    assert marker(subject) == marker(replace(subject, origin=later))
+    assert marker(subject) != marker(replace(subject, origin=other))
     assert re.fullmatch(r"<!-- rprime:report [0-9a-f]{12} -->", marker(hostile()))
 
 

@@ -13,6 +13,7 @@ from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from rprime.report.openmetrics import MOST_OF_CLASSES, render_openmetrics
 from rprime.report.subject import ReportSubject
+from rprime.schemas.provenance import OriginShown
 from tests.report.report_subjects import SUBJECTS, cifar, hostile, many, of_paper
 
 
@@ -77,5 +78,5 @@ def test_hostile_names_are_values_of_labels() -> None:
 
 
 def test_what_is_not_known_is_no_label() -> None:
-    subject = replace(of_paper(), project=None, model=None, version=None)
+    subject = replace(of_paper(), origin=OriginShown())
     assert 'rprime_overall{index="accuracy"} 0.9806\n' in render_openmetrics(subject)

@@ -8,7 +8,8 @@ from rprime.core.items import Items
 from rprime.core.slices.slices import SliceColumn
 from rprime.core.table import ConfusionTable
 from rprime.store import new_id, packing
-from rprime.store.compression import digest_bytes, digest_text, expand, squeeze
+from rprime.store.compression import digest_bytes, digest_text, expand, sealed, squeeze
+from rprime.store.errors import StoreNewerError
 from tests.store import samples
 
 COUNTS = st.one_of(
@@ -143,3 +144,10 @@ def test_a_sha_takes_33_bytes() -> None:
 @given(st.binary(max_size=300).map(lambda data: b"{" + data) | st.none())
 def test_squeezed_json_comes_back(data: bytes | None) -> None:
     assert expand(squeeze(data)) == data
+
+
+def test_a_table_in_a_form_of_the_future_is_refused_by_name() -> None:
+    packed = packing.pack_table(samples.table(), "id")
+    later = sealed(bytes([packed[0] | 16]) + packed[1:-4], "id")
+    with pytest.raises(StoreNewerError, match="newer rprime"):
+        packing.unpack_table(later, "id", 3)

@@ -6,11 +6,12 @@ from typing import Any
 
 import orjson
 
-from rprime.application.request import ORIGIN, EvaluationRequest, read_request
+from rprime.application.request import EvaluationRequest, read_request
 from rprime.core.evaluate import Evaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report.slices import named
 from rprime.report.subject import ReportSubject, baseline_name
+from rprime.schemas.provenance import origin_of
 from rprime.schemas.report import Report
 from rprime.settings import Limits
 
@@ -73,5 +74,6 @@ def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:
         baseline=baseline_name(report.comparison),
         slice=named(report.slice or {}),
         input_digest=report.input_digest,
-        **{name: getattr(report, name) for name in (*ORIGIN, "id", "created_at")},
+        origin=origin_of(report),
+        **{name: getattr(report, name) for name in ("source", "id", "created_at")},
     )

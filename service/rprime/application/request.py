@@ -23,7 +23,7 @@ from rprime.report.document import render
 from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
 from rprime.schemas.document import Document, parse
 from rprime.schemas.gate import Gates
-from rprime.schemas.provenance import WAYS, Provenance, Reference
+from rprime.schemas.provenance import WAYS, Provenance, Reference, origin_of
 from rprime.schemas.request import BaselineRest, RequestOptions
 from rprime.schemas.violations import validated
 from rprime.settings import Limits
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-ORIGIN = ("project", "model", "version", "branch", "commit", "source")
-"""Members of a request, and of a stored report, that say where it belongs."""
 MOST_MEMBERS = 100
 """Most members of a request, far above the number of known ones."""
 _NO_PROVENANCE = Provenance()
@@ -103,7 +101,8 @@ class EvaluationRequest:
             gate=read_gate(members.get("gate")),
             baseline=baseline_name(comparison),
             input_digest=self.evidence.input_digest,
-            **{name: getattr(given, name) for name in ORIGIN},
+            origin=origin_of(given),
+            source=given.source,
         )
 
     @property

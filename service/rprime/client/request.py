@@ -100,7 +100,16 @@ class SideFields(ModelFields, total=False):
     model: str
 
 
-class RequestFields(OptionFields, EvidenceFields, Scored, total=False):
+class OriginFields(TypedDict, total=False):
+    """The origin of an evaluation in its project."""
+
+    model: str | None
+    version: str | None
+    branch: str | None
+    commit: str | None
+
+
+class RequestFields(OptionFields, EvidenceFields, Scored, OriginFields, total=False):
     """Evidence besides label columns, and any options.
 
     `gates` is a mapping with rules. `project` and the fields after it belong to a stored
@@ -111,10 +120,6 @@ class RequestFields(OptionFields, EvidenceFields, Scored, total=False):
     gates: Mapping[str, Any] | BaseModel | None
     population: Mapping[str, Any] | None
     project: str | None
-    model: str | None
-    version: str | None
-    branch: str | None
-    commit: str | None
     tags: Sequence[str] | None
     source: str | None
     keep_items: bool | None
@@ -150,13 +155,9 @@ class SliceField(TypedDict, total=False):
     slice: Mapping[str, str] | None
 
 
-class HistoryFilters(TypedDict, total=False):
+class HistoryFilters(OriginFields, total=False):
     """What stored evaluations must match; None matches all."""
 
-    model: str | None
-    version: str | None
-    branch: str | None
-    commit: str | None
     test_set: str | None
     verdict: Literal["pass", "fail", "inconclusive", "no_rules"] | None
     since: str | None

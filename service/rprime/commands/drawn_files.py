@@ -69,7 +69,8 @@ def _of_evidence(
 
     def subject(indices: tuple[str, ...]) -> ReportSubject:
         found = subject_of(evaluation_request, evaluated(evaluation_request, indices), ci_request)
-        return replace(found, model=found.model or Path(file).stem)
+        model = found.origin.model or Path(file).stem
+        return replace(found, origin=found.origin.model_copy(update={"model": model}))
 
     assessment = evaluation_request.assessment
     return subject, assessment is not None and assessment.comparison is not None

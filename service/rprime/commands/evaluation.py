@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from rprime import __version__
 from rprime.application import EvaluationRequest
 from rprime.application.compare import render_assessment
-from rprime.application.request import ORIGIN
 from rprime.client import calls
 from rprime.client.errors import ProblemError
 from rprime.client.in_process import InProcess
@@ -23,6 +22,7 @@ from rprime.core.evaluate import Evaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.problems.problem import Problem
 from rprime.report.subject import ReportSubject
+from rprime.schemas.provenance import ORIGIN
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client  # needs httpx, which takes as long as an evaluation
@@ -185,9 +185,11 @@ def subject_of(
     evaluation_request: EvaluationRequest, evaluation: Evaluation, ci_request: CiRequest
 ) -> ReportSubject:
     """Return what the renderings are of."""
-    shown = {name: value for name, value in ci_request.origin.items() if name in ORIGIN}
     found = evaluation_request.subject(evaluation)
-    return replace(found, baseline=ci_request.baseline, **shown)
+    known = {name: one for name, one in ci_request.origin.items() if name in ORIGIN}
+    origin, source = found.origin.model_copy(update=known), ci_request.origin.get("source")
+    source = found.source if source is None else source
+    return replace(found, baseline=ci_request.baseline, origin=origin, source=source)
 
 
 def answered(

@@ -22,7 +22,8 @@ from rprime.history.stored_values import kept_with
 from rprime.problems.problem import Problem, Violation
 from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS
-from rprime.report.subject import ORIGIN, ReportSubject
+from rprime.report.subject import ReportSubject
+from rprime.schemas.provenance import ORIGIN
 from rprime.store import EvaluationMissingError, NewEvaluation, Store, StoredEvaluation, ids, new_id
 from rprime.store.baselines import Candidate
 from rprime.store.packing import fits
@@ -42,6 +43,10 @@ SLICES_NOT_KEPT = Warning(
     "are in the first answer alone.",
     "docs/slices.md#what-is-stored",
 )
+
+
+_FIRST = ("project", "model", "version", "branch", "commit")
+"""The origin of version 2, whose order in stored digests never changes."""
 
 
 def store_warnings(project: str, *, scored: bool, sliced: bool, first: bool) -> tuple[Warning, ...]:
@@ -164,8 +169,7 @@ class PendingEvaluation:
         verdict = assessment.verdict if assessment else None
         return NewEvaluation(
             id=self.id,
-            project=self.store_request.project,
-            **{name: getattr(given, name) for name in ("model", "version", "branch", "commit")},
+            **{name: getattr(given, name) for name in ORIGIN},
             tags=tuple(given.tags or ()),
             test_set=declared.id if declared else None,
             fingerprint=evidence.fingerprint or (declared.fingerprint if declared else None),
@@ -252,11 +256,14 @@ class PendingEvaluation:
         given, assessment = self.evaluation_request.given, self.evaluation_request.assessment
         sides = (assessment.baseline_side, assessment.anchor_side) if assessment else ()
         declared = given.test_set
+        # Names that came later are added only if they were sent: stored digests stay as they are.
+        later = ((name, getattr(given, name)) for name in ORIGIN if name not in _FIRST)
         identity = (
-            *(given.model, given.version, given.branch, given.commit),
+            *(getattr(given, name) for name in _FIRST[1:]),
             declared and (declared.id, declared.fingerprint),
             self.evaluation_request.evidence.input_digest,
             *(None if side is None else side.identity for side in sides),
+            *(pair for pair in later if pair[1] is not None),
         )
         digest = hashlib.blake2b(orjson.dumps(identity), digest_size=32)
         digest.update(self.store_request.asked)

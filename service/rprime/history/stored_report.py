@@ -25,12 +25,13 @@ from rprime.problems.problem import Problem
 from rprime.report.document import render
 from rprime.report.scores import stored_curves
 from rprime.report.slices import named
-from rprime.report.subject import ORIGIN, ReportSubject, baseline_name, read_comparison, read_gate
+from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
+from rprime.schemas.provenance import origin_of
 from rprime.store import Store, StoredEvaluation
 
 NOTHING = b"null"
 _UNJUDGED: dict[str, Any] = {"comparison": None, "gate": None, "verdict": None, "waived": False}
-_SHOWN = (*ORIGIN, "id", "created_at", "input_digest")
+_SHOWN = ("id", "created_at", "input_digest")
 _UNEQUAL = ("grouped", "items")
 """What is stored beside items that have groups or weights."""
 ITEMS_GONE = Warning(
@@ -141,6 +142,7 @@ class StoredReport:
             source=None if stored.source is None else orjson.loads(stored.source),
             kept_scores=self.scores,
             slice=named(self.slice),
+            origin=origin_of(stored),
             **{name: getattr(stored, name) for name in _SHOWN},
         )
 

@@ -40,7 +40,7 @@ def render_junit(subject: ReportSubject) -> bytes:
     else:
         cases = [ET.Element("testcase", classname=SUITE, name="gate", time="0")]
         ET.SubElement(cases[0], "skipped", message=headline(gate).words)
-    name = " ".join(filter(None, (SUITE, subject.model, subject.version)))
+    name = " ".join(filter(None, (SUITE, subject.origin.model, subject.origin.version)))
     tags = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     numbers = {"tests": str(len(cases))}
     for kind, tag in tags.items():

@@ -69,7 +69,7 @@ def render_markdown(subject: ReportSubject) -> str:
 
 def marker(subject: ReportSubject) -> str:
     """Return the hidden marker that finds an earlier comment on the same model."""
-    names = [subject.project or "", subject.model or ""]
+    names = [subject.origin.project or "", subject.origin.model or ""]
     digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
     return f"<!-- {MARKER} {digest} -->"
 

@@ -25,8 +25,9 @@ Family = tuple[str, str, str, Iterable[Sample]]
 def render_openmetrics(subject: ReportSubject) -> str:
     """Render the values that exist; at most 10 000 of classes, headline indices first."""
     measures = Measures(subject)
-    names = ("project", "model", "version", "slice")
-    common = {name: value for name in names if (value := getattr(subject, name))}
+    # Not the commit or the branch, which would begin a series anew at each run.
+    labels = ("project", "model", "version", "slice")
+    common = {name: value for name, value in subject.provenance.items() if name in labels}
     shared = _labelled(common)
     lines = [line for family in _families(measures, common) for line in _lines(shared, *family)]
     return "\n".join([*lines, "# EOF"]) + "\n"

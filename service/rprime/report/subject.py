@@ -1,6 +1,6 @@
 """Subject: what a rendering is of, the evaluation with all that is known around it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from rprime.core.evaluate import Evaluation
@@ -10,9 +10,7 @@ from rprime.report.decimals import count
 from rprime.report.population import population_text
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate
-
-ORIGIN = ("project", "model", "version", "branch", "commit")
-"""What a request says of the origin of an evaluation."""
+from rprime.schemas.provenance import ORIGIN, OriginShown
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,6 +23,8 @@ class ReportSubject:
         Of one table; its warnings are those of the comparison and the gate, too.
     baseline
         What it was compared with, in words.
+    origin
+        What the request says of where it comes from.
     id, created_at, kept_scores
         Of the stored evaluation.
     link, source
@@ -38,11 +38,7 @@ class ReportSubject:
     comparison: Comparison | None = None
     gate: Gate | None = None
     baseline: str | None = None
-    project: str | None = None
-    model: str | None = None
-    version: str | None = None
-    branch: str | None = None
-    commit: str | None = None
+    origin: OriginShown = field(default_factory=OriginShown)
     id: str | None = None
     created_at: datetime | None = None
     link: str | None = None
@@ -61,7 +57,7 @@ class ReportSubject:
     def provenance(self) -> dict[str, str]:
         """What is known about its origin, by name, in the order in which it is shown."""
         known = {
-            **{name: getattr(self, name) for name in ORIGIN},
+            **{name: getattr(self.origin, name) for name in ORIGIN},
             "time": self.created_at and f"{self.created_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
             "evaluation": self.id,
             "slice": self.slice,
@@ -84,8 +80,8 @@ class ReportSubject:
     @property
     def title(self) -> str:
         """What it is called: model, else project, else nothing but its kind; and the version."""
-        name = self.model or self.project or "Evaluation"
-        name = f"{name} {self.version}" if self.version else name
+        name = self.origin.model or self.origin.project or "Evaluation"
+        name = f"{name} {self.origin.version}" if self.origin.version else name
         return ", ".join(filter(None, (name, self.slice, population_text(self.evaluation))))
 
 

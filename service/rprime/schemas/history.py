@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from rprime.schemas.fields import Absent, Answer, IndexKey, NeverNull, Request, optional
 from rprime.schemas.population import Prevalence, SliceWanted
+from rprime.schemas.provenance import OriginListed, OriginWanted, Wanted
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -22,7 +23,6 @@ def _dated(value: object) -> object:
 
 Moment = Annotated[datetime, BeforeValidator(_dated)]
 Verdict = Literal["pass", "fail", "inconclusive", "no_rules"]
-Wanted = Annotated[str, Field(min_length=1, max_length=255)]
 ClassWanted = Annotated[
     str | None,
     Field(
@@ -39,13 +39,9 @@ class Query(NeverNull):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
-class Narrowed(Query):
+class Narrowed(Query, OriginWanted):
     """Filters of the evaluations of a project."""
 
-    model: Wanted | None = optional("Name of the model.")
-    version: Wanted | None = optional("Version of the model.")
-    branch: Wanted | None = optional("Branch of the repository.")
-    commit: Wanted | None = optional("In full, or at least its first 7 hexadecimal digits.")
     test_set: Wanted | None = optional("Id or fingerprint of the test set.")
     verdict: Verdict | None = optional("Verdict of the gate.")
     since: Moment | None = optional("Created then or later; without an offset it is UTC.")
@@ -211,16 +207,11 @@ class PurgeRequest(Request):
         return self
 
 
-class Summary(Answer):
+class Summary(OriginListed):
     """A stored evaluation in a list."""
 
     id: str = Field(description="Id of the evaluation.")
     created_at: datetime = Field(description="When it was stored, in UTC.")
-    project: str = Field(description="The project that it is stored in.")
-    model: str | None = Field(description="Name of the model; null if none was sent.")
-    version: str | None = Field(description="Version of the model; null if none was sent.")
-    branch: str | None = Field(description="Branch of the repository; null if none was sent.")
-    commit: str | None = Field(description="Commit of the repository; null if none was sent.")
     tags: list[str] = Field(description="The labels that were sent; often empty.")
     test_set: str | None = Field(description="Id of the test set; null if none was sent.")
     fingerprint: str | None = Field(description="SHA-256 of the test set; null if unknown.")

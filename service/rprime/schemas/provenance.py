@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.schemas.fields import Answer, Request, optional
+from rprime.schemas.fields import Absent, Answer, NeverNull, Request, optional
 
 Name = Annotated[
     str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/+-]*$")
@@ -16,6 +16,9 @@ PathName = Annotated[
 """A name in a path, so it has no slash."""
 BranchName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+Wanted = Annotated[str, Field(min_length=1, max_length=255)]
+"""A name in a query, whatever its form."""
 
 PROJECT = "Stores the evaluation in this project."
 Way = Literal["alias", "version", "branch", "latest", "evaluation"]
@@ -50,6 +53,44 @@ class Provenance(Request):
         "Store the classes of the items for later paired comparison; default: yes, if "
         "items come with a project."
     )
+
+
+class OriginShown(Answer):
+    """The origin of an evaluation in its report; what was not sent is absent."""
+
+    project: str | Absent = optional("The project that it is stored in.")
+    model: str | Absent = optional("The name of the model, as sent.")
+    version: str | Absent = optional("The version of the model, as sent.")
+    branch: str | Absent = optional("The branch of the repository, as sent.")
+    commit: str | Absent = optional("The commit of the repository, as sent.")
+
+
+ORIGIN = tuple(OriginShown.model_fields)
+"""Members of a request that are stored, listed and shown as they were sent."""
+
+
+def origin_of(named: object) -> OriginShown:
+    """Return the origin that a request, a stored evaluation or a report names."""
+    return OriginShown(**{name: getattr(named, name) for name in ORIGIN})
+
+
+class OriginListed(Answer):
+    """The origin of an evaluation in a list."""
+
+    project: str = Field(description="The project that it is stored in.")
+    model: str | None = Field(description="Name of the model; null if none was sent.")
+    version: str | None = Field(description="Version of the model; null if none was sent.")
+    branch: str | None = Field(description="Branch of the repository; null if none was sent.")
+    commit: str | None = Field(description="Commit of the repository; null if none was sent.")
+
+
+class OriginWanted(NeverNull):
+    """The origin of the evaluations that a query wants."""
+
+    model: Wanted | None = optional("Name of the model.")
+    version: Wanted | None = optional("Version of the model.")
+    branch: Wanted | None = optional("Branch of the repository.")
+    commit: Wanted | None = optional("In full, or at least its first 7 hexadecimal digits.")
 
 
 class Reference(Request):

@@ -17,6 +17,7 @@ from rprime.schemas.comparison import Comparison
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Gate
 from rprime.schemas.population import Population
+from rprime.schemas.provenance import OriginShown
 from rprime.schemas.studies import Properties
 
 IntervalName = Annotated[str, Field(json_schema_extra={"enum": list(INTERVALS)})]
@@ -275,7 +276,7 @@ class Slice(Answer):
     )
 
 
-class Report(Answer):
+class Report(OriginShown):
     """An evaluation: every index overall and for each class, with warnings."""
 
     engine_version: str = Field(description="The version of the formulas.")
@@ -308,11 +309,6 @@ class Report(Answer):
     id: str | Absent = optional("Id of a stored evaluation.")
     created_at: datetime | Absent = optional("When it was stored, in UTC.")
     links: dict[str, str] | Absent = optional("Paths of the resources of a stored evaluation.")
-    project: str | Absent = optional("The project that it is stored in.")
-    model: str | Absent = optional("The name of the model, as sent.")
-    version: str | Absent = optional("The version of the model, as sent.")
-    branch: str | Absent = optional("The branch of the repository, as sent.")
-    commit: str | Absent = optional("The commit of the repository, as sent.")
     tags: list[str] | Absent = optional("Labels for filters, as sent.")
     test_set: KeptTestSet | Absent = optional("Its name and fingerprint, as sent.")
     source: str | Absent = optional("The address of the run, as sent.")

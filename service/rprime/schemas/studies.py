@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request, optional
-from rprime.schemas.history import EvaluatedVersion, Narrowed, Wanted
+from rprime.schemas.history import EvaluatedVersion, Narrowed
 from rprime.schemas.population import SliceNamed
+from rprime.schemas.provenance import Wanted
 
 MOST_INDICES = 200
 MOST_CLASSES = 50

@@ -16,6 +16,7 @@ from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.slices import SliceColumn, SliceName, Slices
 from rprime.core.table import ConfusionTable
 from rprime.store.compression import ChecksumError, content_key, deflate, inflate, sealed, unsealed
+from rprime.store.errors import StoreNewerError
 
 Columns = Mapping[str, SliceColumn]
 """The columns of the items that slices are of, by name."""
@@ -26,7 +27,8 @@ MOST_COLUMN_BYTES = 64 << 20
 """Codes of all columns of the items, before compression; more are not stored."""
 
 # The form, byte by byte, is fixed by the files that hold it:
-#   0     type of the counts: position in _TYPES; +8 if the cells are coordinates
+#   0     type of the counts: position in _TYPES; +8 if the cells are coordinates; the upper four
+#         bits are the version of this form, 0
 #   1     flags
 #   then, as a zstd frame if flagged:
 #   dense:  the k * k cells in row order
@@ -38,6 +40,7 @@ _TYPES = tuple(np.dtype(code) for code in ("<u1", "<u2", "<u4", "<u8", "<f8"))
 _LARGEST = (*(int(np.iinfo(kind).max) for kind in _TYPES[:-1]), np.inf)
 _SPARSE = 8
 _UNCLASSIFIED, _SPURIOUS, _WEIGHTED, _DEFLATED = 1, 2, 4, 8
+_VERSION_SHIFT = 4
 _HEAD = 2
 _SPARSE_HEAD = struct.Struct("<BI")
 # Below this size, a frame saves little disk and doubles the time to read a history.
@@ -83,6 +86,8 @@ def unpack_stack(blobs: Sequence[bytes], identifiers: Sequence[str], k: int) -> 
     `ChecksumError` if one differs: a table has changed, or belongs to another evaluation.
     """
     blobs = list(map(unsealed, blobs, identifiers))
+    if any(blob[0] >> _VERSION_SHIFT for blob in blobs):
+        raise StoreNewerError("A newer rprime packed a table; install it here, too.")
     sparse, weighted = form_of(blobs[0])
     if sparse:
         return _sparse_stack(blobs, k, weighted=weighted)

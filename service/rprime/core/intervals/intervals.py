@@ -255,6 +255,10 @@ def _reliability(
                 few[place] = few_ranked[inside > 0].any()
             else:
                 few[place] = _few_contributing(values, selection.overall[place])
+        shares = values.scores.group_shares
+        if shares is not None and 1 / (shares @ shares) < FEW_EFFECTIVE_GROUPS:
+            per_class[list(selection.scored)] = True
+            few[list(selection.overall_scored)] = True
     if prepared.highest is not None:
         own, whole = prepared.highest.places
         found = _reliability(prepared.highest.intervals, class_low[own], overall_low[whole])
@@ -284,14 +288,11 @@ def _many_small(values: Values, places: Array) -> Array:
 
 
 def _few_contributing(values: Values, entry: Index) -> bool:
-    """Whether the variance of a mean over the items rests on fewer than 5, or groups on few."""
+    """Whether the variance of a mean over the items rests on fewer than 5."""
     if entry.of_items is None or entry.interval is None:
         return False
     mean = ItemMean.of(values, entry)
-    if mean is None:
-        return False
-    few_groups = mean.spread is not None and bool(mean.spread.effective < FEW_EFFECTIVE_GROUPS)
-    return few_groups or mean.contributing < FEW_ERRORS
+    return mean is not None and mean.contributing < FEW_ERRORS
 
 
 def _few_errors(

@@ -129,12 +129,21 @@ class PreparedIntervals:
     def effective_groups(self) -> tuple[Array, Array] | None:
         """Effective numbers of groups, (computed, k) and (overall,); None without groups.
 
-        Infinite for indices of scores that are no indices of a table.
+        With fewer than `FEW_EFFECTIVE_GROUPS` a rule about the value must not pass. Infinite where
+        nothing is known, as of an index without an interval.
         """
-        if self.grouped is None:
+        values = self.values
+        shares = None if values.scores is None else values.scores.group_shares
+        if self.grouped is None and shares is None:
             return None
-        every = (self.grouped.of_classes[EFFECTIVE], self.grouped.of_all[EFFECTIVE])
-        per_class, overall = (np.where(np.isnan(part), np.inf, part) for part in every)
+        per_class = np.full(values.per_class.shape, np.inf)
+        overall = np.full(values.overall.shape, np.inf)
+        if self.grouped is not None:
+            np.fmin(self.grouped.of_classes[EFFECTIVE], per_class, out=per_class)
+            np.fmin(self.grouped.of_all[EFFECTIVE], overall, out=overall)
+        if shares is not None:
+            per_class[list(values.selection.scored)] = 1 / (shares @ shares)
+            overall[list(values.selection.overall_scored)] = 1 / (shares @ shares)
         if self.highest is not None and self.highest.intervals.effective_groups is not None:
             own, whole = self.highest.places
             per_class[own], overall[whole] = self.highest.intervals.effective_groups
