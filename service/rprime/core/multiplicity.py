@@ -25,7 +25,7 @@ NEAR = 1.2
 """Between two known tails that differ by no more than this factor, others are interpolated."""
 
 
-def holm(p: ArrayLike) -> FloatArray:
+def holm(p: ArrayLike, size: int = 0) -> FloatArray:
     """Adjust p-values for the family-wise error rate, each last axis one family.
 
     Parameters
@@ -33,6 +33,8 @@ def holm(p: ArrayLike) -> FloatArray:
     p
         Shape (..., m), in [0, 1]. NaN marks a result without a test: it stays NaN and does not
         enlarge the family.
+    size
+        Number of tests of the family if that is more: the others count as if they never rejected.
 
     Returns
     -------
@@ -46,7 +48,7 @@ def holm(p: ArrayLike) -> FloatArray:
     rows = np.atleast_1d(values)
     order = np.argsort(rows, axis=-1)  # NaN comes last
     tested = np.count_nonzero(~np.isnan(rows), axis=-1, keepdims=True)
-    still_standing = np.maximum(tested - np.arange(rows.shape[-1]), 1)
+    still_standing = np.maximum(np.maximum(tested, size) - np.arange(rows.shape[-1]), 1)
     stepped = np.take_along_axis(rows, order, axis=-1) * still_standing
     adjusted = np.empty_like(rows)
     np.put_along_axis(

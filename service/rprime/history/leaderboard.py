@@ -25,8 +25,9 @@ from rprime.schemas.history import LeaderboardQuery
 from rprime.store import Filters, Store
 
 LEVEL = 0.05
-"""One-sided, Holm-adjusted over the versions compared with the best of a tier."""
+"""One-sided, Holm-adjusted over all ordered pairs of versions, since their order is observed."""
 MOST_MEASURED = 10_000
+BIASED = "The best of several observed values is too high on average."
 
 OTHER_POPULATION, OTHER_OPTIONS = "different_populations", "different_options"
 """Why a version has no place: its value is about another population, or computed otherwise."""
@@ -84,6 +85,10 @@ def _filters(store: Store, project: str, query: LeaderboardQuery) -> Filters:
 class TierRanking:
     """Ranks versions by tests between the best of each tier and the remaining ones.
 
+    Which version is the best one is known from the same items, so the family of tests are both
+    directions of every pair of versions with a value, also of those that the limit leaves out. Only
+    tests with the best of a tier are computed; the others count as if they never rejected.
+
     Its points are the newest evaluation of each version. Only the items of `one` slice count;
     empty: all do.
     """
@@ -97,16 +102,23 @@ class TierRanking:
     sides: dict[str, Side] = field(default_factory=dict)
     options: dict[str, Options] = field(default_factory=dict)
     plain: dict[bytes, Options] = field(default_factory=dict)
+    tested: list[float] = field(default_factory=list)
 
     def tiers(self) -> Iterator[tuple[list[Point], str]]:
         """Yield the tiers, best first, each with the reason for it."""
         remaining = self.contenders
         while remaining:
+            first = remaining is self.contenders
             tier, remaining, why = self._next(remaining)
-            yield tier, why
+            yield tier, f"{why} {BIASED}" if first and len(self.known) > 1 else why
 
     @cached_property
     def contenders(self) -> list[Point]:
+        """The versions to rank, best first."""
+        return self.known[: self.limit]
+
+    @cached_property
+    def known(self) -> list[Point]:
         """The versions with a value, best first."""
         known: list[tuple[float, Point]] = []
         sign = -1.0 if self.measured.index.higher_is_better else 1.0
@@ -120,7 +132,17 @@ class TierRanking:
                 self._leave_out(point, OTHER_OPTIONS)
             else:
                 known.append((sign * point.value, point))
-        return [point for _, point in sorted(known)[: self.limit]]
+        return [point for _, point in sorted(known)]
+
+    @property
+    def family(self) -> int:
+        """Number of ordered pairs of versions."""
+        return len(self.known) * (len(self.known) - 1)
+
+    def _adjusted(self, p: list[float]) -> Array:
+        """Adjust p-values of comparisons with the best of a tier, beside those of tiers before."""
+        self.tested += p
+        return holm(self.tested, self.family)[len(self.tested) - len(p) :]
 
     def _leave_out(self, point: Point, reason: str) -> None:
         names = {"evaluation": point.evaluation, "model": point.model, "version": point.version}
@@ -143,12 +165,12 @@ class TierRanking:
             if comparison.comparability == "different":
                 self._leave_out(other, "different_test_sets")
         held = [pair for pair in held if pair[1].comparability != "different"]
-        p = np.array([self._p(comparison) for _, comparison in held])
-        adjusted = holm(p) if held else p
+        adjusted = self._adjusted([self._p(comparison) for _, comparison in held])
         apart = adjusted < LEVEL
         together = [other for (other, _), worse in zip(held, apart, strict=True) if not worse]
         worse = [other for (other, _), is_worse in zip(held, apart, strict=True) if is_worse]
-        return [best, *together], worse, _why(best, [c for _, c in held], adjusted, apart)
+        why = _why(best, [c for _, c in held], adjusted, apart, versions=len(self.known))
+        return [best, *together], worse, why
 
     def _side(self, point: Point) -> Side:
         if point.evaluation not in self.sides:
@@ -208,13 +230,16 @@ class TierRanking:
             return float((above if self.measured.index.higher_is_better else below)[0])
 
 
-def _why(best: Point, held: list[Comparison], adjusted: Array, apart: Array) -> str:
+def _why(
+    best: Point, held: list[Comparison], adjusted: Array, apart: Array, *, versions: int
+) -> str:
     """Explain a tier by its tests."""
     if not held:
         return "There is no other version to compare it with."
     name = f"version {best.version}" if best.version else best.evaluation
     how = " and ".join(sorted({comparison.pairing or "untested" for comparison in held}))
-    tests = f"{how} tests, one-sided at {LEVEL:g}, Holm-adjusted"
+    over = f"all ordered pairs of {plural(versions, 'version')}"
+    tests = f"{how} tests, one-sided at {LEVEL:g}, Holm-adjusted over {over}"
     tied, worse = adjusted[~apart], adjusted[apart]
     parts = []
     if tied.size:

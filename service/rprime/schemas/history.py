@@ -343,7 +343,10 @@ class Tier(Answer):
 
     tier: int = Field(description="Its place, from 1, the best.")
     versions: list[RankedVersion] = Field(description="Its versions, best first.")
-    why: str = Field(description="The tests that separate it from the next tier.")
+    why: str = Field(
+        description="The tests that separate it from the next tier. For the first one also that "
+        "the best of several observed values is too high on average."
+    )
 
 
 class UnrankedVersion(EvaluatedVersion):
