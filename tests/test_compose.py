@@ -59,6 +59,8 @@ def test_a_service_without_keys_has_only_ports_of_this_machine_and_no_neighbour(
     if environment.get("RPRIME_INSECURE") == "1":
         assert one == COMPOSE["local"]["services"]["api"]
         assert one["ports"]
+        # Else a page whose name is resolved to this machine reads the history.
+        assert "*" not in environment["RPRIME_HOSTS"]
     elif "RPRIME_HOST" in environment:
         assert environment["RPRIME_KEYS_FILE"]
 
@@ -69,6 +71,7 @@ def test_the_proxy_does_what_a_proxy_must() -> None:
     assert "X-Forwarded-Proto $$scheme;" in site
     assert "proxy_read_timeout 90s;" in site
     assert "location = /metrics" in site
+    assert {"limit_req_zone", "limit_conn_zone", "limit_req", "limit_conn"} <= set(site.split())
     assert {"RPRIME_HOSTS", "RPRIME_TRUSTED_PROXIES"} <= set(
         COMPOSE["scale"]["services"]["replica"]["environment"]
     )

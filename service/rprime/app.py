@@ -164,6 +164,7 @@ def _services(settings: Settings) -> Services:
         metrics=counted,
         draining=Draining(settings.drain_seconds, settings.stop_seconds),
         coding=CapacityLimiter(1),
+        spooling=CapacityLimiter(2),
         workers=worker_pool(limits, counted, stored=store.is_kept),
         store_threads=_threads("store", settings.store_connections, limits),
         render_threads=_threads("render", RENDER_THREADS, limits),

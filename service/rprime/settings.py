@@ -13,12 +13,14 @@ from pydantic import (
     AfterValidator,
     AliasChoices,
     BaseModel,
+    BeforeValidator,
     ByteSize,
     DirectoryPath,
     Field,
     IPvAnyNetwork,
     PositiveInt,
     SecretStr,
+    TypeAdapter,
     field_validator,
     model_validator,
 )
@@ -27,6 +29,9 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 MIB = 1024 * 1024
 _DAY = 24 * 60 * 60
 Seconds = Annotated[float, Field(gt=0, le=_DAY)]
+_SIZE: TypeAdapter[int] = TypeAdapter(ByteSize)
+Size = Annotated[int, BeforeValidator(lambda value: int(_SIZE.validate_python(value))), Field(gt=0)]
+"""A number of bytes, or a text such as `32MiB`."""
 GUIDE = Path(__file__).with_name("guide")
 """Where `mkdocs build` writes the documentation site; a wheel built after it has it, too."""
 
@@ -64,14 +69,14 @@ def available_memory(
 class Limits(BaseModel, frozen=True, extra="forbid"):
     """The limits of a request; published at ``/version``."""
 
-    json_body_bytes: PositiveInt = Field(
-        32 * MIB, description="Largest JSON body, inflated, in bytes."
-    )
-    other_body_bytes: PositiveInt = Field(
+    json_body_bytes: Size = Field(32 * MIB, description="Largest JSON body, inflated, in bytes.")
+    other_body_bytes: Size = Field(
         256 * MIB, description="Largest CSV, Arrow, Parquet or NPZ body, inflated, in bytes."
     )
-    in_flight_bytes: PositiveInt = Field(
-        512 * MIB, description="All request bodies in memory at the same time, in bytes."
+    in_flight_bytes: Size = Field(
+        512 * MIB,
+        description="All request bodies in memory at the same time, in bytes; as many may wait in "
+        "the temporary folder.",
     )
     in_flight_requests: PositiveInt = Field(
         256, description="Most requests that are not answered yet; further ones get 503."
@@ -88,15 +93,15 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
         description="Large JSON bodies and column bodies that run at a time, each in its own "
         "process.",
     )
-    worker_bytes: PositiveInt | None = Field(
+    worker_bytes: Size | None = Field(
         None,
         description="Most memory that a worker may allocate for a request, in bytes; null: as much "
         "as its body needs.",
     )
     worker_seconds: Seconds = Field(
         180,
-        description="How long a worker may take to answer, or to read the next part of a body; "
-        "then it is ended, and its request gets 503.",
+        description="How long a worker may take to read a body and to answer; then it is ended, "
+        "and its request gets 503.",
     )
     large_waiting: PositiveInt = Field(
         32, description="More of them that may wait; further ones get 503."
@@ -104,7 +109,7 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
     wait_seconds: Seconds = Field(
         2, description="How long a complete request may wait for its turn; then it gets 503."
     )
-    head_bytes: PositiveInt = Field(
+    head_bytes: Size = Field(
         128 * 1024,
         description="Largest head of a request, and most framing between two parts of a chunked "
         "body, in bytes.",
@@ -117,7 +122,7 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
         description="How long a body may take, plus the time its received bytes take at "
         "`body_bytes_per_second`.",
     )
-    body_bytes_per_second: PositiveInt = Field(
+    body_bytes_per_second: Size = Field(
         16 * 1024, description="Lowest average speed at which a client must send a body."
     )
     answer_seconds: Seconds = Field(
@@ -154,6 +159,7 @@ def _host(value: str) -> str:
     return value
 
 
+_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 Origin = Annotated[str, AfterValidator(_origin)]
 Host = Annotated[str, AfterValidator(_host)]
 
@@ -194,7 +200,7 @@ class Settings(BaseSettings):
     hosts: Annotated[tuple[Host, ...], NoDecode] = Field(
         (),
         description="Host names that the service answers to, separated by commas, or `*`; "
-        "default: its own names on loopback, else any.",
+        "default: its own names on loopback, with keys any.",
     )
     trusted_proxies: Annotated[tuple[IPvAnyNetwork, ...], NoDecode] = Field(
         (),
@@ -279,7 +285,19 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _fit(self) -> "Settings":
-        object.__setattr__(self, "limits", self.limits.fitted(self.memory))
+        given, limits = self.limits.model_fields_set, self.limits.fitted(self.memory)
+        bodies = ("json_body_bytes", "other_body_bytes")
+        larger = [n for n in bodies if getattr(limits, n) > limits.in_flight_bytes]
+        for name in larger:
+            if name in given:
+                raise ValueError(
+                    f"RPRIME_LIMITS_{name.upper()} is more than RPRIME_LIMITS_IN_FLIGHT_BYTES "
+                    f"({limits.in_flight_bytes}), so such a body would never be admitted"
+                )
+        limits = limits.model_copy(update=dict.fromkeys(larger, limits.in_flight_bytes))
+        object.__setattr__(self, "limits", limits)
+        if limits.worker_bytes is not None and limits.worker_bytes > self.memory:
+            raise ValueError("RPRIME_LIMITS_WORKER_BYTES is more than RPRIME_MEMORY")
         return self
 
     @field_validator("cors_origins", "hosts", "trusted_proxies", mode="before")
@@ -293,10 +311,10 @@ class Settings(BaseSettings):
         if self.hosts:
             return None if "*" in self.hosts else frozenset(self.hosts)
         if self.uds is not None:
-            # No browser reaches it, and a proxy passes on any name.
-            return None
+            # A proxy passes on any name, of which without keys a page could read what is kept.
+            return None if self.keys_file is not None else frozenset(_LOOPBACK)
         own = f"[{self.host}]" if ":" in self.host else self.host
-        return frozenset({"localhost", "127.0.0.1", "[::1]", own}) if self.loopback else None
+        return frozenset({*_LOOPBACK, own}) if self.loopback else None
 
     @property
     def loopback(self) -> bool:

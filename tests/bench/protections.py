@@ -1,30 +1,25 @@
 """Measure what each protection of the server gains: the service with it and without it.
 
-    sh .ci/venv python tests/bench/protections.py deadlines|early_rejection|accept_loop|read_turns
+    sh .ci/venv python tests/bench/protections.py deadlines|read_turns
 
 Two services run at the same time, and the rounds alternate between them, so that other work on the
 machine counts for both alike. The figures are medians, printed as JSON.
 
 deadlines        300 clients that stop within a head, beside 8 good ones; a head has 1 s.
-early_rejection  Good answers for each second of CPU while 4 times too much is asked.
-accept_loop      Seconds until /livez answers on a new connection, beside 300 new connections.
 read_turns       p99 of 10 x 10 requests beside 32 bodies at a time: `faults.py bombs`.
 """
 
 import argparse
-import http.client
 import json
 import select
 import socket
 import statistics
 import sys
-import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
 from faults import throw_bombs
-from overload import CLIENTS, OK, Crowd
+from overload import CLIENTS, Crowd
 from serving import Figures, Server, request, serve
 from speed import body
 
@@ -55,67 +50,13 @@ def deadlines() -> Measure:
     return measure
 
 
-def early_rejection() -> Measure:
-    """Measure the good answers of a second of CPU under overload."""
-    content = request(body(10))
-
-    def measure(server: Server) -> dict[str, float]:
-        calm = Crowd(server, content).closed(1, CLIENTS)
-        found = {}
-        for fresh in (False, True):
-            load = Crowd(server, content, fresh=fresh).opened(2, 4 * calm.by_clock)
-            name = "new connections" if fresh else "kept connections"
-            found[f"good answers a CPU second, {name}"] = load.by_cpu
-            found[f"p50 seconds, {name}"] = statistics.median(load.latencies)
-            found[f"share rejected, {name}"] = 1 - load.statuses[OK] / load.statuses.total()
-        return found
-
-    return measure
-
-
-def accept_loop() -> Measure:
-    """Measure how long a probe on a new connection takes beside many new connections."""
-    content = request(body(100))
-
-    def measure(server: Server) -> dict[str, float]:
-        probes, stop = list[float](), threading.Event()
-
-        def probe() -> None:
-            while not stop.is_set():
-                begun = time.perf_counter()
-                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-                connection.request("GET", "/livez")
-                connection.getresponse().read()
-                connection.close()
-                probes.append(time.perf_counter() - begun)
-                stop.wait(0.05)
-
-        thread = threading.Thread(target=probe)
-        thread.start()
-        load = Crowd(server, content, fresh=True).closed(3, CONNECTIONS)
-        stop.set()
-        thread.join()
-        return {
-            "p50 seconds of /livez": statistics.median(probes),
-            "longest seconds of /livez": max(probes),
-            "good answers a CPU second": load.by_cpu,
-        }
-
-    return measure
-
-
 def read_turns() -> Measure:
     """Measure the p99 of small requests beside large bodies that cost more than they weigh."""
     name = "p99 of the good client beside them, milliseconds"
     return lambda server: {name: float(str(throw_bombs(server, 1)[name]))}
 
 
-CASES: dict[str, Callable[[], Measure]] = {
-    "deadlines": deadlines,
-    "early_rejection": early_rejection,
-    "accept_loop": accept_loop,
-    "read_turns": read_turns,
-}
+CASES: dict[str, Callable[[], Measure]] = {"deadlines": deadlines, "read_turns": read_turns}
 
 
 def compare(case: str, rounds: int) -> Figures:

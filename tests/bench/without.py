@@ -9,7 +9,6 @@ from collections.abc import Callable
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from rprime.cli import app
-from rprime.server import protocol
 from rprime.server.protocol import HttpProtocol
 from rprime.server.read_scheduler import ScheduledFlowControl
 
@@ -19,28 +18,13 @@ def deadlines() -> None:
     HttpProtocol._check_deadlines = lambda self: None  # type: ignore[method-assign] # noqa: ARG005, SLF001 - the point
 
 
-def early_rejection() -> None:
-    """Have the application reject requests."""
-    vars(protocol).update(
-        reject_early=lambda *args, **more: None,  # noqa: ARG005 - called as the real one
-        reject_socket=lambda *args: False,  # noqa: ARG005 - called as the real one
-    )
-
-
-def accept_loop() -> None:
-    """Accept one connection in each iteration of the event loop."""
-    vars(protocol).update(pending_sockets=lambda listener: iter(()))  # noqa: ARG005 - called as the real one
-
-
 def read_turns() -> None:
     """Read each connection as soon as it has bytes."""
     ScheduledFlowControl.resume_reading = FlowControl.resume_reading  # type: ignore[method-assign] # that is the comparison
     ScheduledFlowControl.yield_turn = lambda self: None  # type: ignore[method-assign] # noqa: ARG005 - as above
 
 
-PROTECTIONS: dict[str, Callable[[], None]] = {
-    one.__name__: one for one in (deadlines, early_rejection, accept_loop, read_turns)
-}
+PROTECTIONS: dict[str, Callable[[], None]] = {one.__name__: one for one in (deadlines, read_turns)}
 
 if __name__ == "__main__":
     PROTECTIONS[sys.argv.pop(1)]()

@@ -15,7 +15,7 @@ import pytest
 
 from rprime import __version__
 from rprime.auth import keys
-from rprime.settings import Settings
+from rprime.settings import Limits, Settings
 from tests.command import Run
 from tests.services import RPRIME, environment, stop
 from tests.waiting import wait_until
@@ -51,8 +51,49 @@ def test_it_knows_which_addresses_are_loopback(host: str, *, loopback: bool) -> 
 
 def test_it_opens_when_it_is_told_to(serve: Serve) -> None:
     variables = {"RPRIME_HOST": "0.0.0.0", "RPRIME_INSECURE": "1"}  # noqa: S104 - meant
-    with serve(**variables) as client:
-        assert client.get("/livez").status_code == 200
+    with serve(**variables, RPRIME_HOSTS="127.0.0.1,0.0.0.0") as client:
+        assert client.get("/version").status_code == 200
+        rebound = client.get("/v1/projects", headers={"Host": "evil.example:8000"})
+        assert (rebound.status_code, rebound.json()["code"]) == (421, "misdirected")
+        assert client.get("/livez", headers={"Host": "10.0.0.7:8000"}).status_code == 200
+
+
+def test_it_refuses_an_open_address_without_keys_and_names(rprime_process: Run) -> None:
+    done = rprime_process("serve", "--host", "0.0.0.0", "--insecure")  # noqa: S104 - as above
+    assert done.returncode == 2
+    assert "RPRIME_HOSTS" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variables", "named"),
+    [
+        (
+            {"RPRIME_LIMITS_IN_FLIGHT_BYTES": "1MB", "RPRIME_LIMITS_JSON_BODY_BYTES": "2MB"},
+            "RPRIME_LIMITS_JSON_BODY_BYTES",
+        ),
+        ({"RPRIME_LIMITS_JSON_BODY_BYTES": "1GiB"}, "RPRIME_LIMITS_IN_FLIGHT_BYTES"),
+        ({"RPRIME_LIMITS_WORKER_BYTES": "2GiB"}, "RPRIME_MEMORY"),
+    ],
+)
+def test_settings_that_conflict_are_refused(
+    rprime_process: Run, variables: dict[str, str], named: str
+) -> None:
+    done = rprime_process("serve", **variables)
+    assert done.returncode == 2
+    assert named in done.stderr
+
+
+def test_bodies_are_no_larger_than_what_may_be_in_memory() -> None:
+    limits = Settings(limits=Limits(in_flight_bytes=1000)).limits
+    assert (limits.json_body_bytes, limits.other_body_bytes) == (1000, 1000)
+
+
+def test_every_size_takes_units() -> None:
+    sizes = {"json_body_bytes": "16MiB", "other_body_bytes": "64MiB", "in_flight_bytes": "128MiB"}
+    sizes |= {"worker_bytes": "512MiB", "head_bytes": "64KiB", "body_bytes_per_second": "8KiB"}
+    found = Limits.model_validate(sizes)
+    assert (found.json_body_bytes, found.head_bytes) == (16 << 20, 64 << 10)
+    assert {n for n in Limits.model_fields if "bytes" in n} == set(sizes)
 
 
 def test_it_listens_on_ipv6(serve: Serve) -> None:
@@ -248,6 +289,9 @@ def test_it_listens_on_a_unix_socket(tmp_path: Path, rprime_process: Run) -> Non
             with httpx.Client(
                 transport=transport, base_url="http://any.name", timeout=30
             ) as client:
+                # Without keys a proxy must pass on a name that is known.
+                assert client.get("/version").status_code == 421
+                client.headers["Host"] = "localhost"
                 assert client.get("/version").status_code == 200
                 table = {"confusion_matrix": [[8, 2], [1, 9]]}
                 assert client.post("/evaluate", json=table).status_code == 200

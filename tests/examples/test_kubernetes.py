@@ -22,9 +22,35 @@ VARIABLES = {one["name"]: one for one in CONTAINER["env"]}
 MIB = 1024 * 1024
 
 
-def test_it_has_a_deployment_a_service_and_a_budget() -> None:
-    assert sorted(OBJECTS) == ["Deployment", "PodDisruptionBudget", "Service"]
-    assert len(DOCUMENTS) == 3
+def test_it_has_a_deployment_a_service_a_budget_and_a_policy() -> None:
+    kinds = ["Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service"]
+    assert sorted(OBJECTS) == kinds
+    assert len(DOCUMENTS) == 4
+
+
+def test_an_update_ends_the_old_version_before_the_new_one_starts() -> None:
+    """Two versions must not write to one store."""
+    assert OBJECTS["Deployment"]["spec"]["strategy"] == {"type": "Recreate"}
+
+
+def test_only_postgresql_and_name_servers_are_reached() -> None:
+    policy = OBJECTS["NetworkPolicy"]["spec"]
+    labels = OBJECTS["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert policy["podSelector"]["matchLabels"] == labels
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    [egress] = policy["egress"]
+    assert {port["port"] for port in egress["ports"]} == {53, 5432}
+
+
+def test_probes_of_the_kubelet_are_answered_by_the_address_of_the_pod(serve: Serve) -> None:
+    names = VARIABLES["RPRIME_HOSTS"]["value"].replace("$(POD_IP)", "10.0.0.7")
+    with serve(RPRIME_STORE="none", RPRIME_HOSTS=names) as client:
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            path = CONTAINER[probe]["httpGet"]["path"]
+            assert client.get(path, headers={"Host": "10.9.9.9:8000"}).status_code == 200
+        by_address = client.get("/metrics", headers={"Host": "10.0.0.7:8000"})
+        assert by_address.status_code == 200
+        assert client.get("/metrics", headers={"Host": "evil.example"}).status_code == 421
 
 
 def test_all_select_the_same_pods() -> None:
@@ -53,7 +79,9 @@ def test_it_is_confined() -> None:
 
 
 def test_every_variable_is_a_setting_and_no_secret_has_a_value() -> None:
-    assert set(VARIABLES) <= {f"RPRIME_{name.upper()}" for name in Settings.model_fields}
+    assert set(VARIABLES) - {"POD_IP"} <= {
+        f"RPRIME_{name.upper()}" for name in Settings.model_fields
+    }
     for name in ("RPRIME_STORE", "RPRIME_SESSION_SECRET"):
         assert VARIABLES[name]["valueFrom"]["secretKeyRef"]["name"] == "rprime"
     assert CONTAINER["image"].endswith(f":{library.__version__}")
@@ -93,6 +121,7 @@ def test_a_service_with_these_variables_answers_the_probes(serve: Serve, tmp_pat
     keys = VARIABLES["RPRIME_KEYS_FILE"]["value"]
     assert keys == f"{mount['mountPath']}/keys.json"
     given = {name: one["value"] for name, one in VARIABLES.items() if "value" in one}
+    given["RPRIME_HOSTS"] += ",127.0.0.1"
     given |= {"RPRIME_KEYS_FILE": str(tmp_path / "keys.json"), "RPRIME_STORE": "none"}
     given |= {"RPRIME_SESSION_SECRET": 32 * "x", "RPRIME_DRAIN_SECONDS": "0"}
     with serve(**given) as client:

@@ -149,23 +149,23 @@ def test_a_slow_body_that_keeps_coming_is_read(patient: httpx.Client) -> None:
         assert connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_no_deadline_runs_while_a_body_waits_for_a_worker(serve: Serve) -> None:
-    limits = {"BODY_SECONDS": "0.6", "BODY_BYTES_PER_SECOND": str(4 * MIB), "LARGE_REQUESTS": "1"}
-    named = {f"RPRIME_LIMITS_{name}": value for name, value in limits.items()}
+def test_slow_uploads_hold_no_worker(serve: Serve) -> None:
+    """Two clients that send a byte now and then, after more than a mebibyte, delay nobody."""
     head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
-    head += b"Content-Length: %d\r\n\r\ny_true,y_pred\n" % (32 * MIB + 14)
-    row = b"a" * 63 + b"," + b"a" * 63 + b"\n"
-    with serve(RPRIME_STORE="none", **named) as client:
-        # More than is read before a place is taken, and enough for some seconds.
-        first = connect(client, head + row * (16 * MIB // 128))
-        with connect(client, head + row * (2 * MIB // 128)) as second:
-            second.settimeout(2)
-            with pytest.raises(TimeoutError):
-                second.recv(1)
-            first.close()
-            second.settimeout(PATIENCE)
-            second.sendall(row * (30 * MIB // 128))
-            assert second.recv(12) == b"HTTP/1.1 200"
+    content = b"y_true,y_pred\n" + b"cat,cat\n" * 140_000
+    head += b"Content-Length: %d\r\n\r\n" % (len(content) + 8)
+    column = {"Content-Type": "text/csv"}
+    with serve(RPRIME_STORE="none") as client, ExitStack() as stack:
+        slow = [stack.enter_context(connect(client, head + content)) for _ in range(3)]
+        wait_until(lambda: gauge(client, "rprime_in_flight_bytes") > 0)
+        for letter in (b"c", b"a", b"t"):
+            for one in slow:
+                one.sendall(letter)
+            answer = client.post("/evaluate", content=b"y_true,y_pred\na,b\nb,b\n", headers=column)
+            assert answer.status_code == 200
+        slow[0].sendall(b",cat\n")
+        slow[0].settimeout(PATIENCE)
+        assert slow[0].recv(12) == b"HTTP/1.1 200"
 
 
 def test_a_head_has_a_limit(hasty: httpx.Client) -> None:

@@ -8,8 +8,8 @@ from http.client import HTTPResponse
 import httpx
 import pytest
 
-from rprime.server.load_shedding import PeekedRequest
 from tests.system.bombs import MIB, forget_peak, resident
+from tests.waiting import wait_until
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
@@ -183,11 +183,67 @@ def test_a_second_head_is_counted_anew(client: httpx.Client) -> None:
             assert (response.status, bool(response.read())) == (200, True)
 
 
-def test_a_request_with_trailers_is_not_refused_by_its_look_alone() -> None:
-    assert PeekedRequest(CHUNKED + b"\r\n").is_complete
-    looked_at = PeekedRequest(CHUNKED + b"X-Request-Id: fromtrailer\r\n\r\n")
-    assert not looked_at.is_complete
-    assert b"fromtrailer" not in dict(looked_at.headers).values()
+@pytest.mark.parametrize("field", [b"Upgrade: h2c", b"Upgrade: websocket", b"UPGRADE: h2c, foo/2"])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_an_upgrade_is_ignored_and_the_request_answered_with_its_body(
+    keyed: tuple[httpx.Client, str], field: bytes, *, chunked: bool
+) -> None:
+    """RFC 9110, 7.8; the default client of Java and `curl --http2` offer h2c with each request."""
+    client, key = keyed
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"
+    offer += b"Authorization: Bearer %b\r\n%b\r\n" % (key.encode(), field)
+    length = b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+    pieces = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)
+    with connect(client) as connection:
+        for _ in range(2):
+            connection.sendall(POST + offer + (pieces if chunked else length))
+            response = HTTPResponse(connection)
+            response.begin()
+            assert (response.status, b"accuracy" in response.read()) == (200, True)
+
+
+def test_an_upgrade_whose_head_comes_in_parts_is_refused_and_says_why(
+    keyed: tuple[httpx.Client, str],
+) -> None:
+    client, _ = keyed
+    with connect(client) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(POST + b"Connection: Upgrade\r\nUpgr")
+        wait_until(lambda: client.get("/livez").status_code == 200)
+        connection.sendall(b"ade: h2c\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY)
+        response = HTTPResponse(connection)
+        response.begin()
+        assert response.status == 400
+        assert b"Upgrade" in response.read()
+
+
+@pytest.mark.parametrize(
+    ("request_line", "host", "status"),
+    [
+        (b"GET /version HTTP/1.1", b"localhost", 200),
+        (b"GET /version HTTP/1.1", b"localhost:80@evil.example", 421),
+        (b"GET /version HTTP/1.1", b"[::1]evil.example", 421),
+        (b"GET /version HTTP/1.1", b"localhost:eighty", 421),
+        (b"GET http://evil.example/version HTTP/1.1", b"localhost", 421),
+        (b"GET http://localhost:1/version HTTP/1.1", b"evil.example", 200),
+        (b"GET http://localhost/version HTTP/1.1", b"localhost", 200),
+        (b"GET /version HTTP/2.0", b"localhost", 400),
+        (b"GET /livez HTTP/1.1", b"evil.example", 200),
+    ],
+)
+def test_whom_a_request_is_for(
+    client: httpx.Client, request_line: bytes, host: bytes, status: int
+) -> None:
+    assert ask(client, request_line + b"\r\nHost: " + host + b"\r\n\r\n")[0] == status
+
+
+@pytest.mark.parametrize(("coding", "status"), [(b"gzip, chunked", 501), (b"chunked", 200)])
+def test_a_transfer_coding_that_is_not_undone_is_refused(
+    client: httpx.Client, coding: bytes, status: int
+) -> None:
+    request = POST + b"Transfer-Encoding: " + coding + b"\r\n\r\n"
+    request += b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)
+    assert ask(client, request)[0] == status
 
 
 def test_no_field_of_a_trailer_is_logged(

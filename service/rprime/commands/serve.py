@@ -13,7 +13,7 @@ import tempfile
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Exit, Option, echo
 
@@ -116,6 +116,12 @@ def _refuse_unsafe(settings: "Settings", workers: int) -> None:
             "RPRIME_KEYS_FILE to a file of rprime keys create, or RPRIME_INSECURE=1 (--insecure) "
             "if that is meant"
         )
+    if not (settings.loopback or settings.keys_file or settings.hosts):
+        # Else a page of any site could read the history through the browser of who may reach it.
+        refuse(
+            "without keys the service answers to known names only; set RPRIME_HOSTS to those by "
+            "which it is asked, such as localhost,127.0.0.1, or to * if any will do"
+        )
     if settings.key_requests_per_minute is not None and settings.keys_file is None:
         refuse("RPRIME_KEY_REQUESTS_PER_MINUTE counts for each key: set RPRIME_KEYS_FILE, too")
     if workers > 1 and settings.store.startswith("sqlite"):
@@ -191,13 +197,11 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
 
     from rprime.server.protocol import HttpProtocol
 
-    # uvicorn calls it as it would call the class itself.
-    protocol = cast("type[asyncio.Protocol]", partial(HttpProtocol, listener=listener))
     config = uvicorn.Config(
         partial(_application, settings),
         factory=True,
         workers=workers,
-        http=protocol,
+        http=HttpProtocol,
         lifespan="on",
         ws="none",
         log_config=None,

@@ -206,6 +206,13 @@ KINDS = {
         "with `sqlite3 FILE .recover`. The log of the service has the error.",
         "The store is damaged; its log says how to save what can be read.",
     ),
+    "unsupported_transfer_coding": Kind(
+        501,
+        "The transfer coding is not known",
+        "The header Transfer-Encoding names another coding than `chunked`.",
+        "Compress the body by Content-Encoding instead.",
+        "The only Transfer-Encoding is `chunked`.",
+    ),
     "not_installed": Kind(
         501,
         "A library is not installed",

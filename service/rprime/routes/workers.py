@@ -25,15 +25,14 @@ from rprime.server.inflating import too_large
 from rprime.server.metrics import Metrics
 from rprime.server.pools import overloaded
 from rprime.server.request_record import KEY, current_request
+from rprime.server.spool import spooled
 from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import CPU_SECONDS
 from rprime.server.worker_pool import Callbacks, WorkerEndedError, WorkerPool, cancelled, reason_of
 from rprime.settings import Limits
 
 STALLED_SECONDS = 30.0
-"""A client that sends nothing for so long counts as gone: other requests wait for its place."""
-_BEGIN = 1 << 20
-"""Bytes received before a request takes a place, so that slow clients hold none."""
+"""A client that sends nothing for so long counts as gone."""
 _V6_PREFIX = 64
 """Bits of an address of IPv6 that a provider hands to one customer."""
 _ENVIRONMENT = {
@@ -99,42 +98,27 @@ async def evaluate_json_in_worker(
 async def answer_columns(
     request: Request, options: ResponseOptions, evaluate: Callable[..., T]
 ) -> T:
-    """Answer a request whose body is columns, read until the answer is certain."""
+    """Answer a request whose body is columns: received whole before it takes a worker."""
     limit = options.limits.other_body_bytes
     members = request.query_params.get("request", "").encode()
     options = replace(options, encoding=announced_encoding(request, limit), request=members)
-    complete = asyncio.Event()
-    pieces = _received(request, limit, complete)
-    begin: list[bytes] = []
-    async for piece in pieces:
-        get_services(request).admission.hold(request.scope, len(piece))
-        begin.append(piece)
-        if sum(map(len, begin)) >= _BEGIN:
-            break
-    job, body = partial(evaluate, options=options), _handed_over(begin, pieces)
-    kind = options.kind or "json"
-    return cast("T", await _answer(request, job, body, kind=kind, complete=complete))
+    async with spooled(request, _received(request, limit)) as body:
+        get_services(request).admission.admit(request.scope)
+        job = partial(evaluate, options=options)
+        return cast("T", await _answer(request, job, body, kind=options.kind or "json"))
 
 
 async def _answer(
-    request: Request,
-    job: Callable[[Channel], object],
-    body: AsyncIterator[bytes],
-    *,
-    kind: str,
-    complete: asyncio.Event | None = None,
+    request: Request, job: Callable[[Channel], object], body: AsyncIterator[bytes], *, kind: str
 ) -> object:
     services, calls = get_services(request), StoreCalls(request)
-    if complete is None:
-        complete = asyncio.Event()
-        complete.set()
     keep = partial(services.admission.hold, request.scope)
     callbacks = Callbacks(keep=keep, call=calls.answer)
     asked = pickle.dumps(job, protocol=5)
     with calls.held():
         work = services.workers.ask(asked, body, callbacks, owner=owner_of(request))
         try:
-            content = await _unless_gone(request, complete, work)
+            content = await _unless_gone(request, work)
         except WorkerEndedError as ended:
             _count_ended(services.metrics, reason_of(ended.status), body=kind)
             if ended.status in _ENDS:
@@ -170,13 +154,10 @@ def owner_of(request: Request) -> str | None:
     return client
 
 
-async def _unless_gone(
-    request: Request, complete: asyncio.Event, work: Coroutine[Any, Any, bytes]
-) -> bytes:
-    """Wait for an answer; stop if the client disconnects after a complete body."""
+async def _unless_gone(request: Request, work: Coroutine[Any, Any, bytes]) -> bytes:
+    """Wait for an answer; stop if the client disconnects."""
 
     async def gone() -> None:
-        await complete.wait()
         # A request without a body still has the message that there is none.
         while (await request.receive())["type"] != "http.disconnect":
             pass
@@ -207,19 +188,14 @@ _ENDS[-signal.SIGXCPU] = ("body_too_large", _OUT_OF_TIME)
 """The problem of a request, by the status of the worker that it has ended."""
 
 
-async def _handed_over(
-    pieces: list[bytes], further: AsyncIterator[bytes] | None = None
-) -> AsyncIterator[bytes]:
-    """Yield pieces, each dropped from memory once it is handed over, and then further ones."""
+async def _handed_over(pieces: list[bytes]) -> AsyncIterator[bytes]:
+    """Yield pieces, each dropped from memory once it is handed over."""
     pieces.reverse()
     while pieces:
         yield pieces.pop()
-    if further is not None:
-        async for piece in further:
-            yield piece
 
 
-async def _received(request: Request, limit: int, complete: asyncio.Event) -> AsyncIterator[bytes]:
+async def _received(request: Request, limit: int) -> AsyncIterator[bytes]:
     """Yield the pieces of a body as they arrive, with a limit of bytes and of each pause."""
     pieces, size = received_chunks(request), 0
     while True:
@@ -227,7 +203,6 @@ async def _received(request: Request, limit: int, complete: asyncio.Event) -> As
             async with asyncio.timeout(STALLED_SECONDS):
                 piece = await anext(pieces)
         except StopAsyncIteration:
-            complete.set()
             return
         except TimeoutError:
             raise ClientDisconnect from None

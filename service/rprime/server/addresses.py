@@ -14,6 +14,8 @@ Network = IPv4Network | IPv6Network
 
 _PROBES = ("/livez", "/readyz")
 """Orchestrators request them by any address, and they reveal nothing."""
+_HOST = re.compile(rb"(?:\[[\da-fA-F:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?")
+_HOST_PORT = re.compile(rb":\d*")
 _MOST_HOPS = 32
 """Proxies that are followed; a longer list costs time and has no other use."""
 _FOR = re.compile(r'(?:^|;)\s*for\s*=\s*"?([^";]+)"?', re.IGNORECASE)
@@ -40,9 +42,11 @@ class TrustedHosts:
             host = hosts[0].lower()
             # An address of IPv6 has colons within its brackets.
             end = host.find(b"]") + 1 if host.startswith(b"[") else host.find(b":")
-            name = host[:end] if end >= 0 else host
-            if name not in self._names:
+            name, port = (host[:end], host[end:]) if end >= 0 else (host, b"")
+            if name not in self._names or (port and not _HOST_PORT.fullmatch(port)):
                 raise Problem("misdirected")
+        elif self._names is None and not _HOST.fullmatch(hosts[0]):
+            raise Problem("bad_request", "The header Host is a name or an address, and a port.")
 
 
 class TrustedProxies:

@@ -16,7 +16,7 @@ COMPLETED_AT = "rprime.complete"
 queue was full. The state, unlike the scope, is the same object in every copy of the scope."""
 REJECTED = "rprime.rejected"
 """Key in the state of a request that the server has answered, since its body did not come."""
-_BYTES = "rprime.bytes"
+_BYTES, _SPOOLED = "rprime.bytes", "rprime.spooled"
 _ALONE = "The body takes more memory than all requests together may take, `in_flight_bytes`"
 
 
@@ -39,8 +39,8 @@ class AdmissionControl:
 
     def __init__(self, limits: Limits) -> None:
         self.limit = limits.in_flight_bytes
-        self.held = 0
-        """Bytes of the requests that have not ended."""
+        self.held = self.spooled = 0
+        """Bytes of the requests that have not ended: in memory, and in the temporary folder."""
         self.queued = 0
         """Requests that are complete and not answered yet; counted in the event loop only."""
         self.is_full = False
@@ -74,6 +74,15 @@ class AdmissionControl:
             self.held += size
             state[_BYTES] = own
 
+    def spool(self, scope: Scope, size: int) -> None:
+        """Count bytes that wait in the temporary folder; 503 above the limit of those in memory."""
+        with self._lock:
+            if self.spooled + size > self.limit:
+                self.rejected["in_flight_bytes"] += 1
+                raise Problem("overloaded", headers={"Retry-After": "2"})
+            self.spooled += size
+        scope["state"][_SPOOLED] = scope["state"].get(_SPOOLED, 0) + size
+
     def admit(self, scope: Scope) -> None:
         """Check how long a request has waited; 503 if that is too long."""
         complete = scope["state"].get(COMPLETED_AT)
@@ -89,3 +98,5 @@ class AdmissionControl:
             self.is_full = False
         with self._lock:
             self.held -= state.pop(_BYTES, 0)
+            if _SPOOLED in state:
+                self.spooled -= state.pop(_SPOOLED)

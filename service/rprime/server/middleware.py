@@ -48,6 +48,8 @@ class RequestMiddleware:
         current_use.set(record.store)
         try:
             self.hosts.check(scope, record.hosts)
+            if record.has_unknown_coding:
+                record.refuse_coding()
             if scope["path"] not in _MONITORING:
                 # Here a rejection costs least; an incomplete body is checked again when complete.
                 self.services.admission.admit(scope)

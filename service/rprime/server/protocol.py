@@ -1,20 +1,22 @@
-"""The protocol that uvicorn runs: deadlines and bounds for clients, a queue, load shedding."""
+"""The protocol that uvicorn runs: deadlines and bounds for clients, and a queue."""
 
 import asyncio
-import socket
-from collections.abc import Iterator
-from contextlib import suppress
+import re
+import secrets
+from collections.abc import Iterable
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Literal
 
+import orjson
 import structlog
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from rprime.problems.problem import Problem
+from rprime.problems.problem import MEDIA_TYPE, Problem
 from rprime.server.admission import REJECTED
-from rprime.server.load_shedding import RawResponse, reject_early, reject_socket, request_id_of
 from rprime.server.read_scheduler import ScheduledFlowControl
+from rprime.server.request_record import CLOSE, DEFAULT_HEADERS, REQUEST_ID
 from rprime.server.services import LIFESPAN_KEY, ServerServices
 from rprime.settings import Limits
 
@@ -26,7 +28,6 @@ _LINGER_SECONDS = 2.0
 _LARGE_READ = 64 * 1024
 """Bytes: more than a request has that costs much less to read than to answer. A client that sends
 more at a time lets the others be read first."""
-_MAX_ACCEPTED = 1000
 _LARGE_BODY = 1 << 20
 """Bytes of a body whose client, of HTTP/1.0, has to keep its side open until the answer."""
 _INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -42,6 +43,11 @@ _bad = partial(Problem, "bad_request")
 _MALFORMED = (_bad(), "malformed")
 _LARGE_HEAD = (Problem("head_too_large"), "head")
 _LARGE_FRAMING = (_bad("The chunks of the body have more framing than content."), "malformed")
+_VERSIONS = ("1.1", "1.0")
+_VERSION = (_bad("The version of HTTP is 1.1 or 1.0."), "malformed")
+_UPGRADE = (_bad("There is no other protocol here: send no header Upgrade."), "malformed")
+_ABSOLUTE = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
+_UPGRADE_FIELD = re.compile(rb"\r\nupgrade(?=[ \t]*:)", re.IGNORECASE)
 _TRAILERS = (_bad("The body has trailer fields; send them as headers."), "trailers")
 
 log = structlog.get_logger(__name__)
@@ -53,18 +59,11 @@ class _FramingError(Exception):
     """Stops the parser, which calls `send_400_response`."""
 
 
-def pending_sockets(listener: socket.socket) -> Iterator[socket.socket]:
-    """Accept and yield the connections that wait, at most a thousand.
-
-    libuv accepts one connection in each iteration of the event loop. Under load an iteration is
-    long, and new connections, such as those of probes, would wait in the backlog without a bound.
-    """
-    for _ in range(_MAX_ACCEPTED):
-        try:
-            accepted, _address = listener.accept()
-        except OSError:
-            return
-        yield accepted
+def _without_upgrade(data: bytes) -> bytes:
+    """Rename the header Upgrade of a head, for which the parser would drop the body."""
+    end = data.find(b"\r\n\r\n")
+    head, rest = (data, b"") if end < 0 else (data[:end], data[end:])
+    return _UPGRADE_FIELD.sub(b"\r\nx-offer", head) + rest
 
 
 class Deadlines:
@@ -120,21 +119,14 @@ class HttpProtocol(HttpToolsProtocol):
     run while the server waits for the client, and only then: not while a request is answered, and
     not while its body is not read because other connections are read first.
 
-    While the queue of requests is full, requests that are already complete are rejected without the
-    application, which costs some per cent of an answer. Large bodies are read in turns.
+    Large bodies are read in turns. What is offered by the header Upgrade is ignored, and the
+    request answered as it is (RFC 9110, 7.8).
 
-    The callbacks count in place, without calls: they run for every header of every request. Each
-    new connection accepts those that wait at the listener, too.
+    The callbacks count in place, without calls: they run for every header of every request.
     """
 
-    def __init__(
-        self,
-        *args: Any,  # noqa: ANN401 - uvicorn's
-        listener: socket.socket | None = None,
-        **more: Any,  # noqa: ANN401 - uvicorn's
-    ) -> None:
+    def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401 - uvicorn's
         super().__init__(*args, **more)
-        self._listener = listener
         self.shared: ServerServices = self.app_state[LIFESPAN_KEY]
         self.deadlines = Deadlines(self.shared.limits)
         self._max_head = self.shared.limits.head_bytes
@@ -150,9 +142,6 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._timer = self.loop.call_later(_INTERVAL, self._check_deadlines)
         self.flow: ScheduledFlowControl = ScheduledFlowControl(transport, self.shared.scheduler)
-        if self._listener is not None:
-            for accepted in pending_sockets(self._listener):
-                self._accept(accepted)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
@@ -161,9 +150,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         deadlines = self.deadlines
-        if deadlines.phase != "rejected" and not (
-            self.shared.admission.is_full and self._is_shed(data)
-        ):
+        if deadlines.phase != "rejected":
+            if deadlines.phase != "body" and (b"pgrade" in data or b"PGRADE" in data):
+                data = _without_upgrade(data)
             received = deadlines.received
             super().data_received(data)
             if deadlines.phase == "head" or (
@@ -221,6 +210,19 @@ class HttpProtocol(HttpToolsProtocol):
         if self.deadlines.head + lines > self._max_head or len(self.url) > _MAX_TARGET_BYTES:
             self._rejection = _LARGE_HEAD
             raise _FramingError
+        if self.parser.get_http_version() not in _VERSIONS:
+            self._rejection = _VERSION
+            raise _FramingError
+        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
+            # Its head came in parts. The parser would take the body for the other protocol.
+            self._rejection = _UPGRADE
+            raise _FramingError
+        if not self.url.startswith(b"/") and (target := _ABSOLUTE.match(self.url)):
+            # RFC 9112, 3.2.2: the target names whom the request is for, whatever Host says.
+            hosts = [value for name, value in self.headers if name == b"host"]
+            others = [header for header in self.headers if header[0] != b"host"]
+            self.headers = [*others, *((b"host", target[1]) for _ in hosts)]
+            self.scope["headers"] = self.headers
         self.deadlines.enter("body")
         super().on_headers_complete()
 
@@ -271,41 +273,6 @@ class HttpProtocol(HttpToolsProtocol):
         # Between two requests uvicorn has a timer.
         return self._active_request is None and self.timeout_keep_alive_task is None
 
-    # Load
-
-    def _is_shed(self, data: bytes) -> bool:
-        """Reject a request that begins here, if it is complete, and wait for the next one."""
-        if self.deadlines.phase != "idle" or self._active_request:
-            return False
-        rejection = reject_early(data, self.shared, self.server_state.default_headers)
-        if rejection is None:
-            return False
-        content, keep_alive = rejection
-        self._unset_keepalive_if_required()
-        self.transport.write(content)
-        if keep_alive:
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
-        else:
-            self.transport.close()
-        return True
-
-    def _accept(self, accepted: socket.socket) -> None:
-        if self.shared.admission.is_full and reject_socket(
-            accepted, self.shared, self.server_state.default_headers
-        ):
-            return
-        # The server waits for its tasks before it stops.
-        task = self.loop.create_task(self._connect(accepted))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-
-    async def _connect(self, accepted: socket.socket) -> None:
-        protocol = partial(HttpProtocol, self.config, self.server_state, self.app_state, self.loop)
-        with suppress(OSError):
-            await self.loop.connect_accepted_socket(protocol, accepted)
-
     # The requests of the connection, and its end
 
     def _probe(self) -> None:
@@ -354,9 +321,22 @@ class HttpProtocol(HttpToolsProtocol):
             if rejected.response_started:
                 self.transport.close()
                 return
-        headers = self.server_state.default_headers
-        self.transport.write(RawResponse(problem).encode(request_id_of(()), headers, closing=True))
+        self.transport.write(_response(problem, self.server_state.default_headers))
         # The rest of the request is read and dropped: closing at once would reset the connection,
         # and the response would be lost.
         self.flow.resume_reading()
         self.transport.write_eof()
+
+
+def _response(problem: Problem, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return the bytes of a response without the application, after which the connection closes."""
+    request_id = secrets.token_hex(16)
+    content = orjson.dumps(problem.document(request_id))
+    own = ((name.lower().encode(), value.encode()) for name, value in problem.headers.items())
+    fields = (
+        *((b"content-type", MEDIA_TYPE.encode()), *DEFAULT_HEADERS, *own, *headers, CLOSE),
+        (b"content-length", b"%d" % len(content)),
+        (REQUEST_ID, request_id.encode()),
+    )
+    line = f"HTTP/1.1 {problem.status} {HTTPStatus(problem.status).phrase}\r\n".encode()
+    return b"".join([line, *(b"%b: %b\r\n" % field for field in fields), b"\r\n", content])

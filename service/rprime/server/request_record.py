@@ -5,10 +5,11 @@ import secrets
 from contextvars import ContextVar
 from math import inf
 from time import monotonic
-from typing import Any
+from typing import Any, NoReturn
 
 from starlette.types import Message, Scope, Send
 
+from rprime.problems.problem import Problem
 from rprime.server.addresses import TrustedProxies
 from rprime.server.admission import COMPLETED_AT
 from rprime.server.draining import Draining
@@ -54,6 +55,8 @@ class RequestRecord:
         """The id that the client sent, or a new one; and that of W3C Trace Context: without a valid
         header `traceparent` a trace begins here."""
         self.hosts: list[bytes] = []
+        self.has_unknown_coding = False
+        """Whether the body has a transfer coding that is not undone (RFC 9112, 6.1)."""
         traceparents: list[bytes] = []
         for name, value in scope["headers"]:
             if name == b"host":
@@ -62,6 +65,8 @@ class RequestRecord:
                 self.request_id = str(value, "ascii")
             elif name == b"traceparent":
                 traceparents.append(value)
+            elif name == b"transfer-encoding" and value.lower() != b"chunked":
+                self.has_unknown_coding = True
         # A client sends one; of two it is not known which is right.
         if len(traceparents) == 1 and (found := _TRACEPARENT.fullmatch(traceparents[0])):
             self.trace_id = str(found[1] or found[2], "ascii")
@@ -98,6 +103,12 @@ class RequestRecord:
         since = monotonic()
         await self._send(message)
         self.client_seconds += monotonic() - since
+
+    def refuse_coding(self) -> NoReturn:
+        """Refuse the transfer coding; where the body ends is then not known."""
+        detail = "The only Transfer-Encoding is `chunked`."
+        headers = {"Connection": "close"}
+        raise Problem("unsupported_transfer_coding", detail, headers=headers)
 
     @property
     def route(self) -> str:

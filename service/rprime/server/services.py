@@ -27,6 +27,8 @@ class ServerServices:
     draining: Draining
     coding: CapacityLimiter
     """Lets one body be inflated, or one answer be compressed, at a time."""
+    spooling: CapacityLimiter
+    """Lets some bodies be written to the temporary folder at a time."""
     workers: WorkerPool
     """Compute what is heavy."""
     store_threads: Threads

@@ -78,7 +78,7 @@ class WorkerPool:
     environment
         Variables of the workers beside those of the service.
     seconds
-        How long a worker may take to answer, or to read the next part of a body.
+        How long a worker may take to read a body and to answer.
     wait_seconds
         How long a request may wait for a worker.
     ended
@@ -100,7 +100,7 @@ class WorkerPool:
             most, waiting, seconds=wait_seconds, share=SHARE, what="Other large requests"
         )
         self._start = partial(_Worker.started, command, {**os.environ, **environment}, seconds)
-        self._ended = ended
+        self._ended, self._seconds = ended, seconds
         self._idle: list[_Worker] = []
         self._first: asyncio.TimerHandle | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -136,8 +136,10 @@ class WorkerPool:
         async with self.slots.place(owner):
             worker = await self._taken()
             try:
-                answer = await worker.ask(request, body, callbacks)
-            except _HungError:
+                # The body is complete, so that only the worker itself can take time.
+                async with asyncio.timeout(self._seconds):
+                    answer = await worker.ask(request, body, callbacks)
+            except (_HungError, TimeoutError):
                 raise WorkerEndedError(None) from None
             except _LostError:
                 raise WorkerEndedError(await worker.status()) from None

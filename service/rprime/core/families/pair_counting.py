@@ -38,6 +38,10 @@ def chi2_p_value(a: Association) -> Array:
     return np.where(freedom > 0, special.chdtrc(freedom, a.chi_square), np.nan)
 
 
+FEWEST = 2
+"""Items that make a pair; fractions that add up to less are shares, which have no number."""
+
+
 @dataclass(frozen=True)
 class Pairs:
     """Ordered pairs of items: all, those of one true class, of one predicted class, and of both.
@@ -55,7 +59,8 @@ class Pairs:
         """Count n (n - 1) pairs among n items."""
         t = a.table
         true, predicted = (np.add.reduce(m * (m - 1), axis=-1) for m in (t.support, t.predicted))
-        counted = (t.total > 0) & np.logical_not(t.fractional | t.weighted)
+        whole = np.logical_not(t.fractional) | (t.total >= FEWEST)
+        counted = (t.total > 0) & whole & np.logical_not(t.weighted)
         both = np.where(counted, t.cells.total(a.squares - t.cells.counts), np.nan)
         return cls(t.total * (t.total - 1), true, predicted, both)
 
