@@ -25,7 +25,7 @@ def worse(right: np.ndarray, random: np.random.Generator) -> np.ndarray:
     accuracy = right.mean()
     churn = np.where(right, 0.015 / accuracy, 0.015 / (1 - accuracy))
     after = right ^ (random.random(ITEMS) < churn)
-    return after & (random.random(ITEMS) >= LOSS / accuracy)
+    return np.asarray(after & (random.random(ITEMS) >= LOSS / accuracy))
 
 
 def lost(random: np.random.Generator, *, anchored: bool) -> float:
