@@ -698,3 +698,16 @@ def test_grouped_items_have_no_p_values_of_a_shift() -> None:
     assert found.reason == "grouped"
     assert np.isnan((found.bowker.p_value, found.stuart_maxwell.p_value)).all()
     assert found.bowker.statistic > 0
+
+
+def test_sparse_tables_are_compared_in_class_indices_alone() -> None:
+    """No overall index has influences then."""
+    k = 1200
+    places = np.arange(k)
+    labels = tuple(map(str, range(k)))
+    ours, theirs = (
+        Side(labels=labels, table=ConfusionTable.sparse(places, places, np.full(k, items), k))
+        for items in (50.0, 51.0)
+    )
+    found = compare(ours, theirs, Options(indices=("recall", "f1")))
+    assert found.of_classes("recall").value.tolist() == [0.0] * k

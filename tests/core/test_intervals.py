@@ -14,12 +14,15 @@ from hypothesis.extra.numpy import arrays
 from scipy import special, stats
 
 from rprime.core.catalog import KEYS, SCORE_KEYS
+from rprime.core.estimates import Estimates
 from rprime.core.evaluate import evaluate
 from rprime.core.index import REASONS
 from rprime.core.intervals.intervals import Intervals, intervals, prepare
 from rprime.core.intervals.proportions import clopper_pearson, wilson
 from rprime.core.items import Items
+from rprime.core.items import table_of as counted
 from rprime.core.options import Options
+from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.report.document import render
 from tests.core.index_values import dense, values_of
@@ -842,3 +845,13 @@ def test_smoothing_many_classes_stores_no_matrix_of_them() -> None:
     assert 0 < values.overall[place["weighted_kappa"]] < 1
     assert REASONS[found.overall_reasons[place["weighted_kappa"]]] == "no_interval"
     assert peak < k * k * 8 / 4  # bytes of one matrix of float64, and no more than a quarter of it
+
+
+def test_groups_without_an_answer_have_intervals_of_what_exists() -> None:
+    true = np.array([0, 1] * 6)
+    items = Items(true, np.full(12, 2), np.repeat(np.arange(4), 3))
+    options = Options(indices=("accuracy", "kappa"))
+    estimates = Estimates.of(counted(items, 2), options, select(options), items)
+    low, high = estimates.intervals.overall_low[0], estimates.intervals.overall_high[0]
+    assert (low, high > 0.5) == (0.0, True)
+    assert np.isnan(estimates.intervals.overall_low[1])

@@ -55,6 +55,9 @@ class DesignEffects:
         table = values.table.universe(universe)
         found = compute(table, values.options, selection)
         groups = ItemGroups.of(items, table.k, universe)
+        if not groups.true.size:  # no item was answered
+            shapes = found.per_class.shape, found.overall.shape
+            return cls(*(np.full((len(ROWS), *shape), np.nan) for shape in shapes))
         own = class_gradient(found)
         whole = overall_gradient(found, own)
         everything, spread = groups.everything, groups.spread(whole)

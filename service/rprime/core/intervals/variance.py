@@ -208,7 +208,10 @@ def _confused(cells: Cells | SmoothedCells, column: Array) -> Array:
     if isinstance(cells, SmoothedCells):
         return np.asarray(_confused(cells.base, column) + cells.confused(column))
     if not isinstance(cells, DenseCells):
-        return np.stack([_row_sums(cells, part) for part in column]) - column * cells.diagonal
+        sums = np.empty_like(column)
+        for place, part in enumerate(column):
+            sums[place] = _row_sums(cells, part)
+        return sums - column * cells.diagonal
     if cells.k <= MOST_BY_DOTS:
         # The last digit of a result must not depend on the other tables of the stack.
         product = np.vecdot(column[..., None, :], cells.counts)
