@@ -496,12 +496,15 @@ class TestService:
         file = write("items.csv", csv_of(y_true=TRUE, y_pred=BAD, sample_weight=[1, 2] * 60))
         there = reported(rprime("evaluate", file, "--json", "--table-only", "--server", server))
         here = reported(rprime("evaluate", file, "--json"))
-        # The weights of single items are lost, and with them the effective number.
+        # The weights of single items are lost, and with them both numbers of items.
         assert here["counts"].pop("effective_items") < here["counts"]["total"]
+        assert here["counts"].pop("items") == 120
         assert there["counts"] == here["counts"]
         assert there["counts"]["weighted"]
-        values = ({k: v["value"] for k, v in r["overall"].items()} for r in (there, here))
-        assert next(values) == next(values)
+        values = [{k: v["value"] for k, v in r["overall"].items()} for r in (there, here)]
+        differ = {key for key in values[0] if values[0][key] != values[1][key]}
+        assert {there["overall"][key]["reason"] for key in differ} == {"weighted"}
+        assert differ == {"krippendorff_alpha", "chi2"}
         assert there["overall"]["accuracy"]["reason"] == "weighted"
         assert here["overall"]["accuracy"]["interval"] is not None
 

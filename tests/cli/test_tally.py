@@ -107,8 +107,12 @@ class TestFrames:
         found = library.tallied(frame(pa.table(columns)))
         expected = library.evaluate(true, predicted, sample_weight=weights)
         table = library.evaluate(**found)
+        # A few need the number of items, which a table of weights does not have.
+        lacking = {key for key, value in table.overall.items() if value.reason == "weighted"}
+        lacking = {key for key in lacking if table.overall[key].value is None}
+        assert lacking == {"krippendorff_alpha", "chi2"}
         for key, value in expected.overall.items():
-            assert table.overall[key].value == value.value, key
+            assert key in lacking or table.overall[key].value == value.value, key
         # A table has no weights of its items, on which intervals would rest.
         assert table.overall["accuracy"].reason == "weighted"
         assert expected.overall["accuracy"].interval is not None
@@ -165,7 +169,8 @@ class TestFrames:
         request["gates"] = {"rules": [{"index": "accuracy", "max_drop": 0.05, "slices": "shop"}]}
         found = library.evaluate(**request)
         assert found.gate is not None
-        judged = {(str(rule.slice), rule.verdict) for rule in found.gate.results}
+        single = [one for one in found.gate.results if one.average_of is None]
+        judged = {(str(one.slice), one.verdict) for one in single}
         assert judged.isdisjoint((str({"shop": str(i)}), "not_comparable") for i in range(12))
         assert len(judged) == 12
 

@@ -69,8 +69,12 @@ def _client_of(store: "Store") -> "Client":
             return asyncio.run(self._answer(request))
 
         async def _answer(self, request: httpx.Request) -> httpx.Response:
-            found = await routes.handle_async_request(request)
-            content = b"".join([part async for part in found.aiter_raw()])
+            try:
+                found = await routes.handle_async_request(request)
+                content = b"".join([part async for part in found.aiter_raw()])
+            finally:
+                # A worker belongs to the loop, which ends with this request.
+                await app.state.services.workers.close()
             return httpx.Response(found.status_code, headers=found.headers, content=content)
 
     return Client("http://localhost", http=httpx.Client(transport=Here()))
