@@ -174,9 +174,12 @@ def test_a_worker_that_ends_ends_its_request_alone(
     client, log = hit
     assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
     before = len(log.read_text().splitlines())
-    with start(client, arrow, ARROW, held=10) as connection:
-        (worker,) = workers(client)
+    (worker,) = workers(client)
+    os.kill(worker, signal.SIGSTOP)
+    with start(client, arrow, ARROW, held=0) as connection:
+        wait_until(lambda: gauge(client, 'rprime_pool_requests{pool="workers"}') == 1)
         os.kill(worker, number)
+        os.kill(worker, signal.SIGCONT)
         response = HTTPResponse(connection, method="POST")
         response.begin()
         problem = orjson.loads(response.read())
@@ -257,17 +260,20 @@ def test_who_goes_away_ends_the_work(narrow: httpx.Client, workers: Workers, lar
     assert narrow.post("/evaluate", content=large, headers=JSON).status_code == 200
 
 
-def test_full_pools_say_when_to_come_again(narrow: httpx.Client, arrow: bytes) -> None:
-    working = start(narrow, arrow, ARROW, held=10)
-    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 1)
-    waiting = start(narrow, arrow[: MIB + 1000], ARROW, held=10)
-    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 2)
-    response = narrow.post("/evaluate", content=arrow, headers=ARROW)
-    assert (response.status_code, response.json()["code"]) == (503, "overloaded")
-    assert int(response.headers["retry-after"]) > 0
+def test_full_pools_say_when_to_come_again(
+    narrow: httpx.Client, workers: Workers, arrow: bytes
+) -> None:
+    assert narrow.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
+    (worker,) = workers(narrow)
+    os.kill(worker, signal.SIGSTOP)
+    with start(narrow, arrow, ARROW, held=0):
+        wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 1)
+        with start(narrow, arrow, ARROW, held=0):
+            wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 2)
+            response = narrow.post("/evaluate", content=arrow, headers=ARROW)
+        assert (response.status_code, response.json()["code"]) == (503, "overloaded")
+        assert int(response.headers["retry-after"]) > 0
     # Both go away, which frees their places.
-    working.close()
-    waiting.close()
 
     def answered() -> bool:
         return narrow.post("/evaluate", content=arrow, headers=ARROW).status_code == 200

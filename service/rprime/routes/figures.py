@@ -99,9 +99,15 @@ def _sheet(
     return Canvas(form, query.width, query.scale)
 
 
+PAGE_SECONDS = 30
+"""How long a figure may wait for a worker: a page asks for several at once."""
+
+
 async def draw(request: Request, work: Callable[..., bytes], body: Iterable[bytes] = ()) -> bytes:
     """Draw in a worker, which has the library for it."""
-    return await in_worker_with_store(request, work, body, imports=LIBRARY)
+    return await in_worker_with_store(
+        request, work, body, imports=LIBRARY, wait_seconds=PAGE_SECONDS
+    )
 
 
 def answer_image(image: bytes, etag: str, sheet: Canvas) -> Response:

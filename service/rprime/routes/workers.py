@@ -81,10 +81,13 @@ async def in_worker_with_store(
     body: Iterable[bytes] = (),
     *,
     imports: tuple[str, ...] = (),
+    wait_seconds: float | None = None,
 ) -> T:
     """Do work on a complete body and the store, which the worker reads through this process."""
     job = Work(work, get_services(request).limits, stored=True, imports=imports)
-    return cast("T", await _answer(request, job, _handed_over([*body]), kind="json"))
+    pieces = _handed_over([*body])
+    answer = _answer(request, job, pieces, kind="json", wait_seconds=wait_seconds)
+    return cast("T", await answer)
 
 
 async def evaluate_json_in_worker(
@@ -109,14 +112,20 @@ async def answer_columns(
 
 
 async def _answer(
-    request: Request, job: Callable[[Channel], object], body: AsyncIterator[bytes], *, kind: str
+    request: Request,
+    job: Callable[[Channel], object],
+    body: AsyncIterator[bytes],
+    *,
+    kind: str,
+    wait_seconds: float | None = None,
 ) -> object:
     services, calls = get_services(request), StoreCalls(request)
     keep = partial(services.admission.hold, request.scope)
     callbacks = Callbacks(keep=keep, call=calls.answer)
     asked = pickle.dumps(job, protocol=5)
     with calls.held():
-        work = services.workers.ask(asked, body, callbacks, owner=owner_of(request))
+        owner = owner_of(request)
+        work = services.workers.ask(asked, body, callbacks, owner=owner, wait_seconds=wait_seconds)
         try:
             content = await _unless_gone(request, work)
         except WorkerEndedError as ended:

@@ -46,10 +46,15 @@ class Slots:
         self._queue: list[tuple[Owner, asyncio.Future[None]]] = []
 
     @asynccontextmanager
-    async def place(self, owner: Owner = None) -> AsyncIterator[None]:
-        """Wait for a place and hold it; 503 if too many wait already, or if it takes too long."""
+    async def place(
+        self, owner: Owner = None, *, seconds: float | None = None
+    ) -> AsyncIterator[None]:
+        """Wait for a place and hold it; 503 if too many wait already, or if it takes too long.
+
+        `seconds` replaces how long this request may wait.
+        """
         if not self._begin(owner):
-            await self._wait(owner)
+            await self._wait(owner, self._seconds if seconds is None else seconds)
         try:
             yield
         finally:
@@ -63,7 +68,7 @@ class Slots:
         self.taken += 1
         return True
 
-    async def _wait(self, owner: Owner) -> None:
+    async def _wait(self, owner: Owner, seconds: float) -> None:
         waiting = sum(other == owner for other, _ in self._queue)
         if len(self._queue) >= self._waiting or waiting >= self._queue_share:
             self.rejected += 1
@@ -73,7 +78,7 @@ class Slots:
         self._queue.append(entry)
         self.taken += 1
         try:
-            async with asyncio.timeout(None if self._seconds == inf else self._seconds):
+            async with asyncio.timeout(None if seconds == inf else seconds):
                 await entry[1]
         except BaseException as failure:
             self.taken -= 1

@@ -125,15 +125,21 @@ class WorkerPool:
             self._starting = None
 
     async def ask(
-        self, request: bytes, body: AsyncIterator[bytes], callbacks: Callbacks, *, owner: Owner
+        self,
+        request: bytes,
+        body: AsyncIterator[bytes],
+        callbacks: Callbacks,
+        *,
+        owner: Owner,
+        wait_seconds: float | None = None,
     ) -> bytes:
         """Ask a worker, to which the body is forwarded; cancelled, this ends the worker.
 
         503 if there is no place or no worker, a `WorkerEndedError` if the worker has ended. The
-        owner is who has at most half of the places.
+        owner is who has at most half of the places; `wait_seconds` replaces those of the pool.
         """
         check_cost("heavy")
-        async with self.slots.place(owner):
+        async with self.slots.place(owner, seconds=wait_seconds):
             worker = await self._taken()
             try:
                 # The body is complete, so that only the worker itself can take time.
