@@ -51,7 +51,10 @@ def test_the_version_is_this_one() -> None:
 
 def test_the_page_and_the_examples_have_the_same_rules() -> None:
     of_examples = yaml.safe_load((EXAMPLES / "gates.yaml").read_bytes())
-    assert yaml.safe_load(block("# gates.yaml")) == {"rules": of_examples["rules"]}
+    assert yaml.safe_load(block("# gates.yaml")) == {
+        "rules": of_examples["rules"],
+        "effects": {"suspect": of_examples["effects"]["suspect"]},
+    }
 
 
 @pytest.mark.slow

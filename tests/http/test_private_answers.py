@@ -165,6 +165,8 @@ def test_a_client_that_closes_its_side_gets_its_answer(client: httpx.Client, ite
     labels = ["cat", "dog"] * items
     request = posted(json.dumps({"y_true": labels, "y_pred": labels}).encode())
     answer = sent_and_closed(client.base_url, request)
+    while answer.startswith(b"HTTP/1.1 100 "):  # asks whether the client is still there
+        answer = answer.partition(b"\r\n\r\n")[2]
     assert answer.startswith(b"HTTP/1.1 200 ")
     assert b'"accuracy"' in answer
 

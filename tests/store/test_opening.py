@@ -77,7 +77,7 @@ def test_a_file_of_schema_2_is_read(tmp_path: Path) -> None:
     main = store.get(store.alias("animals", "main").evaluation)
     assert (main.labels, main.version, main.verdict) == (samples.LABELS, "1.0", "pass")
     assert samples.same_table(main.table, samples.table(0))
-    assert main.gate == b'{"verdict":"pass"}'
+    assert main.gate == b'{"verdict":"pass","max_looks":null,"undecided":0}'
     assert [(c.evaluation, c.by) for c in store.alias_changes("animals", "main")] == [
         (main.id, "ci")
     ]

@@ -160,20 +160,47 @@ def _rules_2(results: list[Json]) -> str:
 # Version 2 is that of 0.2.0.
 
 _DECIDED_3 = {"pass", "fail", "waived"}
+_POLICIES_3 = {"all_must_pass": "each"}
+"""The others are the default of today, an average."""
+
+
+def _options_to_3(options: Json) -> Json:
+    """Write gates with the names of today, so that a page can judge by them again.
+
+    The verdict that was given under them stays as it is.
+    """
+    gates = options.get("gates")
+    if gates is None:
+        return options
+    effects = {
+        "undecided" if name == "inconclusive" else name: effect
+        for name, effect in gates.pop("on", {}).items()
+    }
+    looks = gates.pop("looks", "ignore")
+    if looks != "ignore":
+        gates["max_looks"] = looks["budget"]
+    for rule in gates["rules"]:
+        policy = rule.pop("policy", None)
+        if policy in _POLICIES_3:
+            rule["policy"] = _POLICIES_3[policy]
+        elif policy == "suspects_fail":
+            effects["suspect"] = "fail"
+    return options | {"gates": gates | ({"effects": effects} if effects else {})}
 
 
 def _gate_to_3(gate: Json) -> Json:
     """Call a result that the items do not decide `undecided`, and count these."""
-    for result in gate["results"]:
+    results = gate.get("results", ())
+    for result in results:
         if result["verdict"] == "inconclusive":
             result["verdict"] = "undecided"
-    open_ones = sum(result["verdict"] not in _DECIDED_3 for result in gate["results"])
+    open_ones = sum(result["verdict"] not in _DECIDED_3 for result in results)
     kept = {name: value for name, value in gate.items() if name != "budget"}
     return kept | {"max_looks": gate.get("budget"), "undecided": open_ones}
 
 
 _STEPS: dict[str, dict[int, Callable[[Json], Json]]] = {
-    "options": {1: _options_to_2},
+    "options": {1: _options_to_2, 2: _options_to_3},
     "gate": {1: _gate_to_2, 2: _gate_to_3},
     "comparison": {1: _comparison_to_2},
 }
