@@ -96,7 +96,7 @@ def test_too_few_items_warn_and_say_what_is_missing(gated: Run, pytester: pytest
     found.stdout.fnmatch_lines(
         [
             "*GateWarning: Gate inconclusive, 3 results undecided.*",
-            "*inconclusive*40 items are too few to tell whether it dropped by more than*",
+            "*undecided*40 items are too few to tell whether it dropped by more than*",
             "*--rprime-plan*",
         ]
     )
