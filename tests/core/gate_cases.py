@@ -13,7 +13,7 @@ from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.results import GateResult
 from rprime.core.gates.rules import Gate, Rule, Waiver
-from rprime.core.gates.simulation import SimulatedPredictions
+from rprime.core.gates.unchanged_model import SimulatedPredictions
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import table_side

@@ -12,7 +12,7 @@ from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
 from rprime.core.gates.lint import lint
 from rprime.core.gates.rules import Gate, Rule
-from rprime.core.gates.simulation import UnchangedModel
+from rprime.core.gates.unchanged_model import UnchangedModel
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
