@@ -209,10 +209,19 @@ def test_the_service_refuses_what_exceeds_the_quota(serve_app: ServeApp, tmp_pat
         (project,) = client.get("/v1/projects").json()["items"]
         assert project["evaluations"] == statuses[201]
         assert 0 < project["bytes"] <= 2048
-        wait_until(lambda: refused_batch(client) == 507)  # 503 until a worker has started
         assert client.post("/v1/evaluate", json=matrix(project=None)).status_code == 200
         assert client.post("/v1/projects/pets/purge", json={"keep_last": 1}).status_code == 200
         keep(client, matrix(41))
+
+
+@pytest.mark.slow  # a worker of its own, which takes seconds to start beside other tests
+def test_a_batch_beyond_the_quota_is_refused(serve_app: ServeApp, tmp_path: Path) -> None:
+    with keeping(serve_app, tmp_path, project_max_bytes="2KiB") as client:
+        statuses = {
+            client.post("/v1/evaluate", json=matrix(seed)).status_code for seed in range(30)
+        }
+        assert statuses == {201, 507}
+        wait_until(lambda: refused_batch(client) == 507)
 
 
 def check_refusal(answer: httpx.Response) -> None:
