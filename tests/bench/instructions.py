@@ -93,7 +93,7 @@ class NotCounted(Exception):  # noqa: N818 (a reason to skip, which is no error)
 
 @contextmanager
 def counter() -> Iterator[Callable[[Path, list[str]], dict[str, float]]]:
-    """Give the function that counts, in millions for one request, what a folder's rprime takes."""
+    """Return the function that counts, in millions for one request, what a folder's rprime takes."""
     for program in ("valgrind", "cc"):
         if shutil.which(program) is None:
             raise NotCounted(f"{program} is missing; sh .ci/programs installs it")
@@ -161,7 +161,7 @@ def git(*arguments: str) -> str | None:
 
 @contextmanager
 def checkout(base: str) -> Iterator[Path]:
-    """Give a folder with the package as it was at a commit."""
+    """Yield a folder with the package as it was at a commit."""
     if git("rev-parse", "--verify", "--quiet", f"{base}^{{commit}}") is None:
         raise NotCounted(f"{base} is not here: no git, a shallow clone or the first commit")
     with tempfile.TemporaryDirectory() as made:

@@ -1,5 +1,6 @@
 """Confidence intervals of the indices of a stack of tables."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -7,26 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import Array
-from rprime.core.counts import CountRow, Counts
-from rprime.core.index import CODE, Index
-from rprime.core.intervals.delong import ItemMean, ranked_key
-from rprime.core.intervals.delta import classified_entries
-from rprime.core.intervals.design_effect import EFFECTIVE, GROUPS, DesignEffects, Weights
-from rprime.core.intervals.groups import FEW_EFFECTIVE_GROUPS
-from rprime.core.intervals.methods import BY_LOGARITHM, highest_of, of_highest, plan_of
+from rprime.core.counts import Counts
+from rprime.core.index import CODE
+from rprime.core.intervals.design_effect import DesignEffects, Weights
+from rprime.core.intervals.methods import highest_of, of_highest, plan_of
 from rprime.core.intervals.parts import ratio_counts
-from rprime.core.intervals.plan import Bounds, ScopeMethods, Setting
+from rprime.core.intervals.plan import Bounds, IntervalPlan, PlannedUniverse, ScopeMethods, Setting
 from rprime.core.intervals.prepared import HighestScores, PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, quantile_of
+from rprime.core.intervals.reliability import reliability
 from rprime.core.intervals.universe import UniverseIntervals
 from rprime.core.items import Items
 from rprime.core.values import Values
-
-FEW_ITEMS = 10
-FEW_ERRORS = 5
-FEW_RANKED = 20
-MANY_SMALL = 0.1
-"""From this share of the items on, classes of few items decide a weighted average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,52 +79,71 @@ def prepare(values: Values, items: Items | None = None) -> PreparedIntervals:
     weights = Weights.of(values, items)
     if weights is not None:
         values = weights.scaled(values)
-    options, table = values.options, values.table
-    unsuitable = np.asarray(table.weighted | table.fractional & (weights is None))
-    grouped = items is not None and items.groups is not None
-    setting = Setting(
-        f1=options.beta == 1,
-        exact=options.exact,
-        fixed_rows=options.sampling == "fixed_rows",
-        unclassified=table.unclassified is not None,
-        spurious=table.spurious is not None,
-        effects=grouped or weights is not None,
-    )
-    plan = plan_of(values.selection, setting, Bounds.of_options(table.k, options))
+    unsuitable = np.asarray(values.table.weighted | values.table.fractional & (weights is None))
+    plan = _plan(values, items, weights)
     plans = () if unsuitable.all() else plan.universes
-    of_plans: list[DesignEffects] = []
-    if weights is not None:
-        of_plans = [weights.effects(part.selection, values, one) for part, one in plans]
-    elif items is not None and grouped:
-        of_plans = [DesignEffects.of(part.selection, values, items, one) for part, one in plans]
+    of_plans = _effects_of_plans(values, items, weights, plans)
     effects = DesignEffects.scattered(values, [part for part, _ in plans], of_plans)
     universes = tuple(
-        UniverseIntervals.of(part, values, one, effects=own, weights=weights)
-        for (part, one), own in zip(plans, of_plans or (None,) * len(plans), strict=True)
+        UniverseIntervals.of(part, values, universe, effects=of_plan, weights=weights)
+        for (part, universe), of_plan in zip(plans, of_plans or (None,) * len(plans), strict=True)
     )
-    of_classes = of_pooled = None
-    if weights is not None:
-        squares = weights.counts("all")
-        of_classes = squares.classes, weights.scale
-        of_pooled = Counts(squares.rows[..., -1]), weights.scale
-    last = Counts(values.counts.rows[..., -1])
-    shares = ratio_counts(values.counts.classes, plan.per_class.ratios, of_classes)
-    whole = ratio_counts(last, plan.overall.ratios, of_pooled)
-    if effects is not None and weights is None:
-        shares = shares / effects.per_class[plan.per_class.proportions]
-        whole = whole / effects.overall[plan.overall.proportions]
+    per_class, pooled = _plain_proportions(values, plan, weights, effects)
     return PreparedIntervals(
         values,
         items,
         plan,
-        ScoreCounts.of(*shares),
-        ScoreCounts.of(*whole),
+        per_class,
+        pooled,
         universes,
         effects,
         weights,
         unsuitable,
         _highest(values),
     )
+
+
+def _plan(values: Values, items: Items | None, weights: Weights | None) -> IntervalPlan:
+    """Plan the intervals of values, whose items may be grouped or weighted."""
+    options, table = values.options, values.table
+    setting = Setting(
+        f1=options.beta == 1,
+        exact=options.exact,
+        fixed_rows=options.sampling == "fixed_rows",
+        unclassified=table.unclassified is not None,
+        spurious=table.spurious is not None,
+        effects=weights is not None or (items is not None and items.groups is not None),
+    )
+    return plan_of(values.selection, setting, Bounds.of_options(table.k, options))
+
+
+def _effects_of_plans(
+    values: Values, items: Items | None, weights: Weights | None, plans: Sequence[PlannedUniverse]
+) -> list[DesignEffects]:
+    """Return the design effects in each universe; none where every item counts once on its own."""
+    if weights is not None:
+        return [weights.effects(part.selection, values, universe) for part, universe in plans]
+    if items is None or items.groups is None:
+        return []
+    return [DesignEffects.of(part.selection, values, items, universe) for part, universe in plans]
+
+
+def _plain_proportions(
+    values: Values, plan: IntervalPlan, weights: Weights | None, effects: DesignEffects | None
+) -> tuple[ScoreCounts, ScoreCounts]:
+    """Return the effective counts of plain proportions, per class and overall."""
+    of_classes = of_pooled = None
+    if weights is not None:
+        squares = weights.counts("all")
+        of_classes = squares.classes, weights.scale
+        of_pooled = Counts(squares.rows[..., -1]), weights.scale
+    last = Counts(values.counts.rows[..., -1])
+    per_class = ratio_counts(values.counts.classes, plan.per_class.ratios, of_classes)
+    pooled = ratio_counts(last, plan.overall.ratios, of_pooled)
+    if effects is not None and weights is None:
+        per_class = per_class / effects.per_class[plan.per_class.proportions]
+        pooled = pooled / effects.overall[plan.overall.proportions]
+    return ScoreCounts.of(*per_class), ScoreCounts.of(*pooled)
 
 
 def _highest(values: Values) -> HighestScores | None:
@@ -156,7 +168,7 @@ def intervals(
         per_class = np.where(values.counted_as_zero, np.nan, per_class)
     if values.options.undefined != "null":  # what replaces an infinite value has no interval
         per_class = np.where(np.isinf(values.per_class), np.nan, per_class)
-    few_items, low, overall_low = _reliability(prepared, per_class[0], overall[0])
+    few_items, low, overall_low = reliability(prepared, per_class[0], overall[0])
     return Intervals(
         per_class_low=per_class[0],
         per_class_high=per_class[1],
@@ -207,107 +219,3 @@ def _reasons(
     if prepared.values.options.intervals == "all":
         codes[methods.resampled] = missing[methods.resampled] * np.uint8(CODE["not_resampled"])
     return codes
-
-
-def _reliability(
-    prepared: PreparedIntervals, class_low: Array, overall_low: Array
-) -> tuple[Array, Array, Array]:
-    """Find intervals that rest on few items, or on few errors or rights.
-
-    The lower limits, (computed, ..., k) and (overall, ...), are NaN without an interval.
-
-    Returns
-    -------
-    Per class: whether it rests on few items or groups, and whether on little of any kind; overall:
-    whether on little of any kind. An average with equal weights rests on its smallest class.
-    """
-    values, methods, effects = prepared.behind, prepared.plan, prepared.grouped
-    rows = values.counts.rows
-    rests_on = methods.per_class.rests_on
-    fewest = np.minimum.reduce(rows[rests_on, ..., :-1], axis=1)
-    if values.classified_counts is not values.counts:
-        outside = classified_entries(values.selection)
-        classified = values.classified_counts.rows[rests_on[outside], ..., :-1]
-        fewest[outside] = np.minimum.reduce(classified, axis=1)
-    per_class = np.asarray(fewest < FEW_ITEMS)
-    errors = _few_errors(rows[..., :-1], per_class.shape, prepared.proportions, methods.per_class)
-    few = np.minimum.reduce(rows[methods.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
-    if effects is not None:
-        per_class |= _few_groups(effects.of_classes)
-        few |= _few_groups(effects.of_all)
-    few |= _few_errors(rows[..., -1], few.shape, prepared.pooled, methods.overall)
-    of_classes, of_all = prepared.contributing
-    errors |= of_classes < FEW_ERRORS
-    few |= of_all < FEW_ERRORS
-    few |= _few_right(values) | _many_small(values, methods.weighted)
-    few[methods.open_below] |= values.overall[methods.open_below] < 0
-    if values.scores is not None:
-        errors[list(values.selection.scored)] = False
-        few[list(values.selection.overall_scored)] = False
-        # Areas and precisions of a class with fewer than 20 items in it, or outside of it.
-        selection, inside = values.selection, values.scores.effective
-        few_ranked = np.minimum(inside, np.add.reduce(inside) - inside) < FEW_RANKED
-        for place in selection.scored:
-            if ranked_key(selection.computed[place]) is not None:
-                per_class[place] = few_ranked
-        for place in selection.overall_scored:
-            if ranked_key(selection.overall[place]) is not None:
-                few[place] = few_ranked[inside > 0].any()
-            else:
-                few[place] = _few_contributing(values, selection.overall[place])
-        shares = values.scores.group_shares
-        if shares is not None and 1 / (shares @ shares) < FEW_EFFECTIVE_GROUPS:
-            per_class[list(selection.scored)] = True
-            few[list(selection.overall_scored)] = True
-    if prepared.highest is not None:
-        own, whole = prepared.highest.places
-        found = _reliability(prepared.highest.intervals, class_low[own], overall_low[whole])
-        per_class[own], errors[own], few[whole] = found
-    exists = np.isfinite(class_low)
-    per_class &= exists
-    np.logical_or.at(few, methods.weakest, per_class[methods.weakest_of].any(-1))
-    return per_class, per_class | errors & exists, few & np.isfinite(overall_low)
-
-
-def _few_right(values: Values) -> Array:
-    """Whether a class has fewer than 5 right items, for the index that is 0 if one has none."""
-    few = np.zeros(values.overall.shape, dtype=bool)
-    place = values.selection.overall_place.get(BY_LOGARITHM)
-    if place is not None:
-        table = values.table
-        few[place] = ((table.correct < FEW_ERRORS) & (table.support > 0)).any(-1)
-    return few
-
-
-def _many_small(values: Values, places: Array) -> Array:
-    """Whether classes with fewer than 10 items have a tenth of the weight of averages, or more."""
-    few, table = np.zeros(values.overall.shape, dtype=bool), values.table
-    small = np.where(table.support < FEW_ITEMS, table.support, 0.0)
-    few[places] = np.add.reduce(small, axis=-1) >= MANY_SMALL * table.total
-    return few
-
-
-def _few_contributing(values: Values, entry: Index) -> bool:
-    """Whether the variance of a mean over the items rests on fewer than 5."""
-    if entry.of_items is None or entry.interval is None:
-        return False
-    mean = ItemMean.of(values, entry)
-    return mean is not None and mean.contributing < FEW_ERRORS
-
-
-def _few_errors(
-    rows: Array, shape: tuple[int, ...], shares: ScoreCounts, methods: ScopeMethods
-) -> Array:
-    """Whether there are fewer than 5 errors, or fewer than 5 rights, behind each entry."""
-    errors = rows[CountRow.fn] + rows[CountRow.fp]
-    few = np.empty(shape, dtype=bool)
-    few[...] = np.minimum(rows[CountRow.tp], errors) < FEW_ERRORS
-    hits = shares.successes
-    few[methods.proportions] = np.minimum(hits, shares.trials - hits) < FEW_ERRORS
-    return few
-
-
-def _few_groups(effects: Array) -> Array:
-    """Whether there are fewer than 10 groups, or fewer than 8 effective ones."""
-    few = effects[EFFECTIVE] < FEW_EFFECTIVE_GROUPS
-    return np.asarray(few | (effects[GROUPS] < FEW_ITEMS))

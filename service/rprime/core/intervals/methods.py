@@ -22,6 +22,7 @@ from rprime.core.intervals.plan import (
     Bounds,
     IntervalPlan,
     LimitsFunction,
+    PlannedUniverse,
     ScopeMethods,
     Setting,
     UniversePlan,
@@ -365,32 +366,15 @@ def method_in(setting: Setting, entry: Index) -> IntervalMethod | None:
 def plan_of(selection: Selection, setting: Setting, bound: Bounds) -> IntervalPlan:
     """Plan the intervals of the entries of a selection."""
     methods = [method_in(setting, entry) for entry in selection.computed]
-    ratios = {
-        i: entry.rows
-        for i, (entry, method) in enumerate(zip(selection.computed, methods, strict=True))
-        if method is not None and Needs.RATIO in method.needs and not entry.scored
-    }
-    pooled = {
-        i: ratio
-        for i, entry in enumerate(selection.overall)
-        if (ratio := pooled_ratio(entry, setting)) is not None
-    }
+    pooled = _pooled_ratios(selection, setting)
     pairs = [i for i, m in enumerate(methods) if m is not None and Needs.PAIR in m.needs]
     parts = [selection.computed[i].parts for i in pairs]
-    weakest = [
-        (i, selection.place[key])
-        for i, entry in enumerate(selection.overall)
-        if entry.reads in {"macro", "means"}
-        for key in entry.of
-    ]
-    planned = [
-        (_universe_plan(selection, setting, u, bound), u or "all") for u in setting.universes
-    ]
-    universes = tuple((plan, universe) for plan, universe in planned if plan is not None)
+    weakest = _averages_of_classes(selection)
+    universes = _universes(selection, setting, bound)
     of_classes = [i for p, _ in universes for i in p.class_places.tolist() if i >= 0]
     of_all = [i for p, _ in universes for i in p.overall_places.tolist()]
     return IntervalPlan(
-        per_class=_scope(selection.computed, setting, ratios, of_classes),
+        per_class=_scope(selection.computed, setting, _ratios(selection, methods), of_classes),
         overall=_scope(selection.overall, setting, pooled, of_all),
         pairs=integers(pairs),
         lifts=positions(m is not None and Needs.COUNTS in m.needs for m in methods),
@@ -398,8 +382,8 @@ def plan_of(selection: Selection, setting: Setting, bound: Bounds) -> IntervalPl
         affine=tuple(i for i in pooled if selection.overall[i].score_range is not None),
         predictions=positions(entry.rows == PREDICTIONS for entry in selection.computed),
         mixed=positions(entry.rows == NOT_WRONG for entry in selection.overall),
-        weakest=integers(pair[0] for pair in weakest),
-        weakest_of=integers(pair[1] for pair in weakest),
+        weakest=integers(average for average, _ in weakest),
+        weakest_of=integers(averaged for _, averaged in weakest),
         weighted=positions(
             entry.reads == "weighted" and i not in pooled and not entry.scored
             for i, entry in enumerate(selection.overall)
@@ -410,6 +394,44 @@ def plan_of(selection: Selection, setting: Setting, bound: Bounds) -> IntervalPl
         ),
         universes=universes,
     )
+
+
+def _ratios(selection: Selection, methods: Sequence[IntervalMethod | None]) -> dict[int, RatioRows]:
+    """Return the numerators and denominators of the per-class plain proportions."""
+    return {
+        i: entry.rows
+        for i, (entry, method) in enumerate(zip(selection.computed, methods, strict=True))
+        if method is not None and Needs.RATIO in method.needs and not entry.scored
+    }
+
+
+def _pooled_ratios(selection: Selection, setting: Setting) -> dict[int, RatioRows]:
+    """Return the numerators and denominators of the overall plain proportions."""
+    return {
+        i: ratio
+        for i, entry in enumerate(selection.overall)
+        if (ratio := pooled_ratio(entry, setting)) is not None
+    }
+
+
+def _averages_of_classes(selection: Selection) -> list[tuple[int, int]]:
+    """Return the averages in which every class counts the same, each with what it averages."""
+    return [
+        (i, selection.place[key])
+        for i, entry in enumerate(selection.overall)
+        if entry.reads in {"macro", "means"}
+        for key in entry.of
+    ]
+
+
+def _universes(
+    selection: Selection, setting: Setting, bound: Bounds
+) -> tuple[PlannedUniverse, ...]:
+    """Plan what needs smoothed tables, in each universe that has such entries."""
+    planned = [
+        (_universe_plan(selection, setting, u, bound), u or "all") for u in setting.universes
+    ]
+    return tuple((plan, universe) for plan, universe in planned if plan is not None)
 
 
 def pooled_ratio(entry: Index, setting: Setting) -> RatioRows | None:

@@ -195,6 +195,9 @@ class UniversePlan:
         return any(entry.cell_gradient is not None for entry in self.selection.overall)
 
 
+PlannedUniverse = tuple[UniversePlan, Universe]
+
+
 @dataclass(frozen=True)
 class Bounds:
     """The number of classes, and the smallest and largest cost if there is one."""
@@ -256,7 +259,7 @@ class IntervalPlan:
     weakest_of: Array
     weighted: Array
     open_below: Array
-    universes: tuple[tuple[UniversePlan, Universe], ...]
+    universes: tuple[PlannedUniverse, ...]
 
 
 def bounds(entry: Index) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.paired_variance import PairedPredictions
 from rprime.core.estimates import Estimates
 from rprime.core.index import Index
-from rprime.core.intervals.intervals import FEW_ITEMS, Intervals
+from rprime.core.intervals.intervals import Intervals
 from rprime.core.intervals.plan import bounds
 from rprime.core.intervals.proportions import (
     binomial_tail_p,
@@ -25,6 +25,7 @@ from rprime.core.intervals.proportions import (
     effective_items,
     quantile_of,
 )
+from rprime.core.intervals.reliability import FEW_ITEMS
 from rprime.core.multiplicity import benjamini_hochberg, holm
 from rprime.core.options import Options, SliceAdjust
 from rprime.core.selection import select
