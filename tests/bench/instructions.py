@@ -93,7 +93,7 @@ class NotCounted(Exception):  # noqa: N818 (a reason to skip, which is no error)
 
 @contextmanager
 def counter() -> Iterator[Callable[[Path, list[str]], dict[str, float]]]:
-    """Return the function that counts, in millions for one request, what a folder's rprime takes."""
+    """Yield a function that counts what a package takes for one request, in millions."""
     for program in ("valgrind", "cc"):
         if shutil.which(program) is None:
             raise NotCounted(f"{program} is missing; sh .ci/programs installs it")
