@@ -287,3 +287,47 @@ def test_a_suggestion_says_what_is_missing() -> None:
     assert "GET /v1/indices" in unknown_index("xyzzy")
     with pytest.raises(rprime.ProblemError, match="'recal': The catalog has no such index"):
         rprime.evaluate([1], [1], indices=["recal"])
+
+
+def test_the_symbols_of_the_papers_are_names() -> None:
+    """Zhang, Su, Dou 2021, equations 1 to 23; Labatut, Cherifi 2011, section 4."""
+    table = [[880, 10, 10], [20, 70, 0], [2, 0, 8]]
+    symbols = {
+        "R'": "r_prime",
+        "F-1": "f1_of_macro_averages",
+        "P(s|m)": "recall",
+        "P(s)": "predicted_prevalence",
+        "P(m)": "prevalence",
+        "CLL": "conditional_log_likelihood",
+        "OSR": "accuracy",
+        "CKC": "kappa",
+        "SPC": "scott_pi_true_margin",
+        "MRE": "maxwell_re",
+        "JCC": "jaccard",
+        "GT": "gt_index",
+        "TPR": "recall",
+        "CSI": "csi",
+        "ICSI": "icsi",
+    }
+    for symbol, key in symbols.items():
+        assert canonical(symbol) == canonical(symbol.lower()) == key
+    report = rprime.evaluate(confusion_matrix=table, indices=["R'", "CKC", "F-1", "P(s|m)"])
+    assert report.overall["R'"].value == pytest.approx(958 / 1000)
+    assert report.per_class["0"]["P(s|m)"].value == pytest.approx(880 / 900)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "meanings"),
+    [
+        ("AP", ("`accuracy` in Zhang", "`average_precision` elsewhere")),
+        ("ap", ("`accuracy` in Zhang", "`average_precision` elsewhere")),
+        ("R", ("`macro_recall` or the index `r`", "`recall` elsewhere")),
+        ("P", ("`macro_precision` in Zhang", "`precision` of each class elsewhere")),
+    ],
+)
+def test_a_symbol_of_several_meanings_is_refused_with_all(
+    symbol: str, meanings: tuple[str, ...]
+) -> None:
+    with pytest.raises(rprime.ProblemError) as refusal:
+        rprime.evaluate(confusion_matrix=[[8, 2], [1, 9]], indices=[symbol])
+    assert all(meaning in str(refusal.value) for meaning in meanings)

@@ -198,7 +198,7 @@ class Visitor:
         for visit in self._visits:
             visit.page.context.close()
         complaints = [complaint for visit in self._visits for complaint in visit.complaints]
-        assert not complaints
+        assert not complaints, complaints
 
 
 @pytest.fixture

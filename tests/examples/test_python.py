@@ -31,7 +31,7 @@ class TestTraining:
         assert here.returncode == there.returncode == status, here.stderr + there.stderr
         results = [done.stdout.splitlines()[1:] for done in (here, there)]
         assert results[0] == results[1]
-        assert len(results[0]) == 12
+        assert len(results[0]) == 13  # accuracy, the recall of 10 digits, its average, the verdict
 
     def test_a_service_with_a_store_keeps_both_and_pairs_them(
         self, serve: Serve, tmp_path: Path

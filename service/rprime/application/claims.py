@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rprime.core.arrays import Array
 from rprime.core.catalog import find
 from rprime.core.options import Options
 from rprime.core.selection import select
@@ -16,6 +17,7 @@ from rprime.core.values import compute
 
 LABATUT = "Labatut, Cherifi 2011"
 ZHANG = "Zhang, Su, Dou 2021"
+CHINESE = "Zhang, Su, Dou 2021, in Chinese"
 # The names of the printed averages in the data.
 KEYS = {"recall_macro": "macro_recall", "precision_macro": "macro_precision"}
 HIGH, FAR = 0.97, 0.14
@@ -46,8 +48,12 @@ def check_claims(models: Mapping[str, Any], improved: Improved) -> tuple[Claim, 
 
     Given are the values of ten models by index, as the R' paper prints them, and improved tables.
     """
-    claims = {ZHANG: _of_zhang(models, improved), LABATUT: _of_labatut()}
-    return tuple(Claim(source, *found) for source, all_ in claims.items() for found in all_)
+    claims = {
+        ZHANG: (*_of_zhang(models, improved), *_about_the_estimator(), _about_the_bound()),
+        CHINESE: (_about_imbalance(),),
+        LABATUT: _of_labatut(),
+    }
+    return tuple(Claim(source, *result) for source, all_ in claims.items() for result in all_)
 
 
 def _of_zhang(models: Mapping[str, Any], improved: Improved) -> Iterator[Found]:
@@ -86,10 +92,64 @@ def _of_zhang(models: Mapping[str, Any], improved: Improved) -> Iterator[Found]:
     yield text, bool((after > before).all()), numbers
 
 
+def _about_the_estimator() -> Iterator[Found]:
+    """Yield property 1, equations 24 and 25, for tables with and without omissions."""
+    counts = np.array([[50, 10], [5, 35]])
+    for unclassified, condition in ((0, "where every item has a prediction"), (20, "otherwise")):
+        table = ConfusionTable.dense(counts, unclassified=np.array([unclassified, 0]))
+        r_prime, accuracy = _overall(table, "r_prime", "accuracy")
+        total = counts.sum() + unclassified
+        text = f"R' is an unbiased estimator of AP: property 1, {condition}"
+        numbers = (
+            f"{unclassified} of {total} items unclassified: R' {r_prime:.3f}, AP {accuracy:.3f}"
+        )
+        yield text, abs(r_prime - accuracy) < CLOSE, numbers
+
+
+def _about_the_bound() -> Found:
+    """Check equations 15 to 18 on random tables of three classes, of which one may be empty."""
+    keys = ("r_prime", "prevalence", "predicted_prevalence")
+    counts = np.random.default_rng(1).poisson([0.5, 3, 20], (500, 3, 3))
+    values = [_of_classes(ConfusionTable.dense(table), *keys) for table in counts if table.any()]
+    r_prime, prevalence, predicted = np.concatenate(values, axis=1)
+    slack = np.nanmin([r_prime - (prevalence - predicted), 1 - r_prime])
+    text = "R' of a class lies between P(m) - P(s) and 1: equations 15 to 18"
+    return (
+        text,
+        bool(slack > -CLOSE),
+        f"{len(values)} random tables, nearest distance {abs(slack):.1g}",
+    )
+
+
+def _about_imbalance() -> Found:
+    """Check the end of section 4.4 on a class that is never predicted."""
+    tables = (np.array([[0, rare], [0, 100 - rare]]) for rare in (10, 50))
+    rare, frequent = (_of_classes(ConfusionTable.dense(table), "r_prime")[0, 0] for table in tables)
+    text = "R' of a class is not influenced by unequal sample counts: section 4.4"
+    numbers = (
+        f"a class that is never predicted: {rare:.2f} at 10 %, {frequent:.2f} at 50 % of items"
+    )
+    return text, bool(abs(rare - frequent) < CLOSE), numbers
+
+
+def _overall(table: ConfusionTable, *keys: str) -> list[float]:
+    options = Options(indices=keys)
+    values = compute(table, options, select(options))
+    return [float(values.lookup("overall", key)) for key in keys]
+
+
+def _of_classes(table: ConfusionTable, *keys: str) -> Array:
+    """Return the values of each index, shape (n_keys, k)."""
+    options = Options(indices=keys)
+    values = compute(table, options, select(options))
+    return np.array([values.lookup("class", key) for key in keys])
+
+
 def _of_labatut() -> Iterator[Found]:
     yield from _about_overall_indices()
     yield from _about_lines_of_classes()
     yield from _about_crossings_of_classes()
+    yield _about_means()
     equal, unequal = ([_crossing("accuracy", p=p, k=k) for k in (3, 10)] for p in (0.0, 1.0))
     text = "The number of classes has a stronger effect when the classes are unbalanced"
     numbers = f"c_x of accuracy for k = 3, 10: {_shown(equal)} at p = 0, {_shown(unequal)} at p = 1"
@@ -144,6 +204,18 @@ def _about_crossings_of_classes() -> Iterator[Found]:
     holds = all(map(_same, kept)) and not any(map(_same, changed))
     numbers = f"NPV {_shown(kept[1])}; TNR {_shown(changed[0])}; PPV {_shown(changed[1])}"
     yield text, holds, f"p = 0, 0.5, 1: {numbers}"
+
+
+def _about_means() -> Found:
+    """Check section 7.2 on every class of random tables."""
+    keys = ("sorgenfrei", "f1", "fowlkes_mallows", "kulczynski", "quadratic_mean")
+    means = (*keys, "overlap_coefficient")
+    tables = map(ConfusionTable.dense, np.random.default_rng(2).poisson(5, (200, 3, 3)) + 1.0)
+    steps = np.diff(
+        np.concatenate([_of_classes(table, *means) for table in tables], axis=1), axis=0
+    )
+    text = "TPR * PPV <= F1 <= geometric mean <= Kulczynski <= quadratic mean <= max of TPR and PPV"
+    return text, bool((steps > -CLOSE).all()), f"{steps.shape[1]} classes of 200 random tables"
 
 
 def _line(key: str, class_: int | None = None, *, p: float = 0.0, k: int = K) -> Line:

@@ -17,6 +17,23 @@ from rprime.core.values import compute
 
 DATA = "data/beyond_ap_tables.json"
 CHINESE = "data/chinese_tables.json"
+EQUATION_10 = (
+    "Labatut, Cherifi 2011, equation 10",
+    (
+        "The printed factor (p - 1) / k is negative below p = 1. With (1 - p) / k, which is used "
+        "here, the shares of the classes add up to 1, as the text's .52, .26, .13, .06 and .03 do. "
+        "The text demands 0 < p < 1, and the figures use 0 and 1, too."
+    ),
+)
+"""Place and text of an erratum that belongs to no table."""
+PRINTED_TABLES = {
+    "mnist": "table4_mnist_lenet5",
+    "mnist_before": "table7_mnist_before",
+    "mnist_after": "table7_mnist_after",
+    "cifar10_before": "table8_cifar10_before",
+    "cifar10_after": "table8_cifar10_after",
+}
+"""Confusion matrices of the English paper: the name for people, and that in the data."""
 DECIMALS = 4
 """That the papers print."""
 
@@ -95,7 +112,7 @@ def reproduce() -> Reproduction:
     others = {_in_chinese(name): text for name, text in chinese["conventions"].items()}
     conventions = english["conventions"] | others
     errata = [(title, case["erratum"]) for title, case in sources.items() if "erratum" in case]
-    explained = (tuple(errata), tuple(conventions.items()))
+    explained = ((*errata, EQUATION_10), tuple(conventions.items()))
     claims = check_claims(models, _improved(english, chinese))
     source = f"{english['source']}; {chinese['source']}"
     return Reproduction(source, (*results, *_of_models(models)), *explained, claims)
@@ -116,6 +133,12 @@ def printed_table(name: str) -> tuple[tuple[str, ...], ConfusionTable]:
     """Return the classes and the counts of a table of the paper."""
     case = _data(DATA)["matrices"][name]
     return tuple(case["classes"]), ConfusionTable.dense(np.array(case["counts"]))
+
+
+def printed_request(name: str) -> dict[str, Any]:
+    """Return the request that evaluates a table of the paper, by a name of `PRINTED_TABLES`."""
+    labels, table = printed_table(PRINTED_TABLES[name])
+    return {"labels": labels, "confusion_matrix": table.cells.counts.astype(int).tolist()}
 
 
 def _data(path: str) -> dict[str, Any]:

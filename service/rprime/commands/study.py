@@ -96,11 +96,21 @@ def _entry(name: str) -> str | dict[str, Any]:
 
 
 def reproduce(
-    *, as_json: Annotated[bool, Option("--json", help="Print JSON, numbers in full.")] = False
+    *,
+    as_json: Annotated[bool, Option("--json", help="Print JSON, numbers in full.")] = False,
+    table: Annotated[
+        str | None, Option(help="Print this table of the paper as a request, such as mnist_before.")
+    ] = None,
 ) -> None:
     """Print what the R' papers published against what is computed here, with errata and claims."""
+    from rprime.application.reproduction import PRINTED_TABLES, printed_request
     from rprime.application.reproduction import reproduce as run
 
+    if table is not None:
+        if table not in PRINTED_TABLES:
+            refuse(f"no such table: the tables are {', '.join(PRINTED_TABLES)}")
+        put(orjson.dumps(printed_request(table)) + b"\n")
+        return
     found = run()
     put(_json(found) if as_json else "\n".join((*_document(found), "")).encode())
     if not found.sound:

@@ -37,6 +37,12 @@ RELATED: dict[str, tuple[str, ...]] = {
     "weighted_average": ("weighted_precision", "weighted_recall", "weighted_f1"),
 }
 """Names whose value is another one, or depends on arguments, and the keys to suggest for them."""
+_AMBIGUOUS = {
+    "AP": "AP is `accuracy` in Zhang, Su, Dou 2021, and `average_precision` elsewhere",
+    "P": "P is `macro_precision` in Zhang, Su, Dou 2021, and `precision` of each class elsewhere",
+    "R": "R is `macro_recall` or the index `r` in Zhang, Su, Dou 2021, and `recall` elsewhere",
+}
+"""Symbols that stand for several indices, and what they mean where."""
 _KNOWN = (*KEYS, *ALIASES, *RELATED)
 _LONG = tuple(name for name in _KNOWN if len(name) > len("tpr_"))
 """Names that are recognised if misspelt; a short one is as near to its opposite."""
@@ -96,6 +102,8 @@ def _text(name: Mapping[str, str]) -> str:
 
 def unknown_index(name: str) -> str:
     """Say that the catalog has no such index, and which one may be meant; repeats no name."""
+    if meanings := _AMBIGUOUS.get(name.upper()):
+        return f"The name has several meanings. {meanings}."
     keys = nearest_keys(name)
     hint = f"Did you mean {' or '.join(f'`{key}`' for key in keys)}?"
     return f"The catalog has no such index. {hint if keys else 'GET /v1/indices lists them all.'}"
