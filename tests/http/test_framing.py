@@ -202,19 +202,44 @@ def test_an_upgrade_is_ignored_and_the_request_answered_with_its_body(
             assert (response.status, b"accuracy" in response.read()) == (200, True)
 
 
-def test_an_upgrade_whose_head_comes_in_parts_is_refused_and_says_why(
+def test_an_upgrade_whose_head_comes_in_parts_is_ignored_too(
+    keyed: tuple[httpx.Client, str],
+) -> None:
+    client, key = keyed
+    head = POST + b"Authorization: Bearer %b\r\nConnection: Upgrade\r\nUpgr" % key.encode()
+    rest = b"ade: h2c\r\nContent-Length: %d\r\n\r\n" % len(BODY)
+    with connect(client) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in (head, rest, BODY):
+            connection.sendall(piece)
+            wait_until(lambda: client.get("/livez").status_code == 200)
+        response = HTTPResponse(connection)
+        response.begin()
+        assert (response.status, b"accuracy" in response.read()) == (200, True)
+
+
+def test_pipelined_requests_with_upgrades_have_their_answers_in_order(
+    keyed: tuple[httpx.Client, str],
+) -> None:
+    client, key = keyed
+    fields = b"Authorization: Bearer %b\r\nConnection: upgrade\r\nUpgrade: h2c\r\n" % key.encode()
+    length = b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+    probe = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n"
+    with connect(client) as connection:
+        connection.sendall(POST + fields + length + probe + b"\r\n" + POST + fields + length)
+        connection.sendall(probe + b"Connection: close\r\n\r\n")
+        answers = b"".join(iter(lambda: connection.recv(65_536), b"")).split(b"HTTP/1.1 200 OK")
+    assert [b'"accuracy"' in answer for answer in answers] == [False, True, False, True, False]
+
+
+def test_what_follows_an_ignored_upgrade_is_bounded_like_any_other_body(
     keyed: tuple[httpx.Client, str],
 ) -> None:
     client, _ = keyed
-    with connect(client) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.sendall(POST + b"Connection: Upgrade\r\nUpgr")
-        wait_until(lambda: client.get("/livez").status_code == 200)
-        connection.sendall(b"ade: h2c\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY)
-        response = HTTPResponse(connection)
-        response.begin()
-        assert response.status == 400
-        assert b"Upgrade" in response.read()
+    request = POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\n"
+    for size, status in ((HEAD_BYTES, 431), (0, 400)):
+        padding = b"X: " + b"y" * size + b"\r\n"
+        assert ask(client, request + padding + b"Content-Length: x\r\n\r\n")[0] == status
 
 
 @pytest.mark.parametrize(

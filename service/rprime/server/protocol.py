@@ -8,9 +8,9 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Literal
 
+import httptools
 import orjson
 import structlog
-from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from rprime.problems.problem import MEDIA_TYPE, Problem
@@ -28,9 +28,8 @@ _LINGER_SECONDS = 2.0
 _LARGE_READ = 64 * 1024
 """Bytes: more than a request has that costs much less to read than to answer. A client that sends
 more at a time lets the others be read first."""
-_LARGE_BODY = 1 << 20
-"""Bytes of a body whose client, of HTTP/1.0, has to keep its side open until the answer."""
-_INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
+_BEGINNING = b"HTTP/1.1 "
+"""Of every answer."""
 _MAX_TARGET_BYTES = 65_535
 """The parser of targets counts in 16 bits."""
 _LINE_BYTES = len(b"  HTTP/1.1\r\n") + len(b"\r\n")
@@ -45,9 +44,7 @@ _LARGE_HEAD = (Problem("head_too_large"), "head")
 _LARGE_FRAMING = (_bad("The chunks of the body have more framing than content."), "malformed")
 _VERSIONS = ("1.1", "1.0")
 _VERSION = (_bad("The version of HTTP is 1.1 or 1.0."), "malformed")
-_UPGRADE = (_bad("There is no other protocol here: send no header Upgrade."), "malformed")
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
-_UPGRADE_FIELD = re.compile(rb"\r\nupgrade(?=[ \t]*:)", re.IGNORECASE)
 _TRAILERS = (_bad("The body has trailer fields; send them as headers."), "trailers")
 
 log = structlog.get_logger(__name__)
@@ -59,11 +56,69 @@ class _FramingError(Exception):
     """Stops the parser, which calls `send_400_response`."""
 
 
-def _without_upgrade(data: bytes) -> bytes:
-    """Rename the header Upgrade of a head, for which the parser would drop the body."""
-    end = data.find(b"\r\n\r\n")
-    head, rest = (data, b"") if end < 0 else (data[:end], data[end:])
-    return _UPGRADE_FIELD.sub(b"\r\nx-offer", head) + rest
+class _RequestParser:
+    """The parser of a connection, which ignores the header Upgrade (RFC 9110, 7.8).
+
+    That of httptools takes what follows the head of such a request for another protocol. So the
+    head is parsed once more without this header, and then its body.
+    """
+
+    def __init__(self, protocol: "HttpProtocol") -> None:
+        self._protocol = protocol
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parser = httptools.HttpRequestParser(self._protocol)
+        # As uvicorn does: the answer to the first of pipelined requests may end the connection.
+        self._parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        self.get_method = self._parser.get_method
+        self.get_http_version = self._parser.get_http_version
+        self.should_keep_alive = self._parser.should_keep_alive
+
+    def should_upgrade(self) -> bool:
+        """Whether the head that was read will be read once more."""
+        return self._parser.should_upgrade() and self.get_method() != b"CONNECT"
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse some bytes."""
+        rest = memoryview(data)
+        while True:
+            try:
+                return self._parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as offered:
+                if not self.should_upgrade():
+                    raise
+                rest = rest[offered.args[0] :]
+                head = self._head()
+                self._begin()
+                self._parser.feed_data(head)
+
+    def _head(self) -> bytes:
+        """Write the head that was read without what it offers."""
+        start = (self.get_method(), self._protocol.url, self.get_http_version().encode())
+        fields = [field for field in self._protocol.headers if field[0] != b"upgrade"]
+        lines = [b"%b %b HTTP/%b" % start, *(b"%b: %b" % field for field in fields)]
+        return b"\r\n".join([*lines, b"", b""])
+
+
+class _BegunTransport:
+    """The transport of an answer of which some bytes were sent before it was there."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.sent = 0
+        self._transport = transport
+        self.close, self.is_closing = transport.close, transport.is_closing
+
+    def probe(self) -> None:
+        """Send one byte more, which the system of a client that is gone refuses."""
+        if self.sent < len(_BEGINNING):
+            self._transport.write(_BEGINNING[self.sent : self.sent + 1])
+            self.sent += 1
+
+    def write(self, content: bytes) -> None:
+        """Send what is left of an answer."""
+        self._transport.write(content[self.sent :])
+        self.sent = 0
 
 
 class Deadlines:
@@ -127,14 +182,15 @@ class HttpProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401 - uvicorn's
         super().__init__(*args, **more)
+        self.parser = _RequestParser(self)  # type: ignore[assignment] # has what uvicorn calls
         self.shared: ServerServices = self.app_state[LIFESPAN_KEY]
         self.deadlines = Deadlines(self.shared.limits)
         self._max_head = self.shared.limits.head_bytes
         self._rejection = _MALFORMED
-        self._body_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
         self._started: RequestResponseCycle | None = None
-        self._is_half_closed = False
+        self._half_closed: int | None = None
+        """Intervals since the client has closed its side."""
 
     # Callbacks of the transport
 
@@ -151,8 +207,6 @@ class HttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         deadlines = self.deadlines
         if deadlines.phase != "rejected":
-            if deadlines.phase != "body" and (b"pgrade" in data or b"PGRADE" in data):
-                data = _without_upgrade(data)
             received = deadlines.received
             super().data_received(data)
             if deadlines.phase == "head" or (
@@ -174,11 +228,8 @@ class HttpProtocol(HttpToolsProtocol):
         cycle = self._active_request
         if cycle is None or cycle.more_body:
             return False
-        if cycle.scope["http_version"] == "1.0" and self._body_bytes > _LARGE_BODY:
-            # Its client knows no interim responses, and large work has to stop when it is gone.
-            return False
         cycle.keep_alive = False
-        self._is_half_closed = True
+        self._half_closed = 0
         self._probe()
         return True
 
@@ -213,16 +264,17 @@ class HttpProtocol(HttpToolsProtocol):
         if self.parser.get_http_version() not in _VERSIONS:
             self._rejection = _VERSION
             raise _FramingError
-        if self.parser.should_upgrade() and self.parser.get_method() != b"CONNECT":
-            # Its head came in parts. The parser would take the body for the other protocol.
-            self._rejection = _UPGRADE
-            raise _FramingError
+        if self.parser.should_upgrade():
+            return
         if not self.url.startswith(b"/") and (target := _ABSOLUTE.match(self.url)):
             # RFC 9112, 3.2.2: the target names whom the request is for, whatever Host says.
             hosts = [value for name, value in self.headers if name == b"host"]
             others = [header for header in self.headers if header[0] != b"host"]
             self.headers = [*others, *((b"host", target[1]) for _ in hosts)]
             self.scope["headers"] = self.headers
+        if self.parser.get_http_version() == "1.0":
+            # RFC 9110, 10.1.1: its client knows no interim answers.
+            self.expect_100_continue = False
         self.deadlines.enter("body")
         super().on_headers_complete()
 
@@ -231,7 +283,8 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._body_bytes = self.deadlines.received
+        if self.parser.should_upgrade():
+            return
         self.deadlines.enter("idle")
         super().on_message_complete()
         if not (self.cycle.response_complete or self.pipeline):
@@ -240,7 +293,7 @@ class HttpProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it is a problem like others
         self._reject(*self._rejection)
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - uvicorn's
         if not cycle.more_body:
             # It waited for an earlier request of its own connection, not in the queue.
             self.shared.admission.enqueue(cycle.scope)
@@ -251,7 +304,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _check_deadlines(self) -> None:
         self._timer = self.loop.call_later(_INTERVAL, self._check_deadlines)
-        if self._is_half_closed:
+        if self._half_closed is not None:
+            self._half_closed += 1
             self._probe()
         if self.deadlines.is_write_overdue(self.transport.get_write_buffer_size()):
             self._abort("answer")
@@ -278,13 +332,18 @@ class HttpProtocol(HttpToolsProtocol):
     def _probe(self) -> None:
         """Find out whether a client that sends nothing more still reads.
 
-        Every client of HTTP/1.1 skips an interim response, and the system of one that is gone
-        refuses it, so that the next write fails, and the request stops.
+        The system of one that is gone refuses the first byte of the answer, so that the next one
+        fails, and the request stops. There are nine, so each wait is twice the one before.
         """
-        cycle = self._active_request
-        is_next = cycle is not None and cycle is self._started and not cycle.response_started
-        if is_next and cycle is not None and cycle.scope["http_version"] != "1.0":
-            self.transport.write(_INTERIM)
+        cycle, intervals = self._active_request, self._half_closed
+        assert intervals is not None  # noqa: S101 (only then it is called)
+        if cycle is None or cycle is not self._started or cycle.response_started:
+            return
+        if not intervals & (intervals - 1):
+            transport: Any = cycle.transport
+            if not isinstance(transport, _BegunTransport):
+                cycle.transport = transport = _BegunTransport(self.transport)  # type: ignore[assignment] # has what uvicorn calls
+            transport.probe()
 
     @property
     def _active_request(self) -> RequestResponseCycle | None:
