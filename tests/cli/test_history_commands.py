@@ -204,8 +204,11 @@ def test_two_stored_evaluations_are_compared(
         assert found["overall"]["accuracy"] == expected["comparison"]["overall"]["accuracy"]
         for wrong, said in (
             (("latest", "champion.csv"), "champion.csv names none"),
-            (("version=7", "latest"), "pets has no evaluation of version 7"),
-            (("alias=nobody", "latest"), "pets has no alias nobody"),
+            (("version=7", "latest"), "There is no evaluation of version `7` without a model"),
+            (
+                ("alias=nobody", "latest"),
+                "Project `pets` has no alias `nobody`. Known aliases: `champion`",
+            ),
         ):
             refused = rprime("compare", *wrong, *of_pets)
             assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr

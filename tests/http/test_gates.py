@@ -61,4 +61,4 @@ def test_every_member_of_a_gate_is_described(model: Any) -> None:
     assert not silent
 
 
-OF_BASELINES = ("StoredBaseline",)
+OF_BASELINES = ("StoredSide",)

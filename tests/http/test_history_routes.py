@@ -399,12 +399,11 @@ def test_two_kept_evaluations_are_compared(client: httpx.Client) -> None:
 
 def test_what_is_not_kept_cannot_be_compared(client: httpx.Client) -> None:
     old = keep(client, matrix(version="1"))["id"]
-    gone = "01k9d3hv5gw2zj4t8x6c7m1n0p"
     table = {"confusion_matrix": [[5, 1], [2, 7]]}
     for wrong, pointer in (
-        ({"candidate": {"evaluation": gone}, "baseline": table}, "/candidate/evaluation"),
         ({"candidate": {"evaluation": old, **table}, "baseline": table}, "/candidate"),
         ({"candidate": table, "baseline": {"version": "1"}}, "/baseline"),
+        ({"candidate": {"version": "1"}, "baseline": table}, "/candidate"),
     ):
         refused = client.post("/v1/compare", json=wrong)
         assert refused.status_code == 422, refused.text

@@ -241,7 +241,7 @@ def test_other_runs_of_the_candidate_are_skipped(store: Store) -> None:
     digest = store.get(again).input_digest
     for query in (BaselineQuery("branch", "main"), BaselineQuery("latest", "")):
 
-        def of(query: BaselineQuery = query, **run: str) -> Baseline:
+        def of(query: BaselineQuery = query, **run: Any) -> Baseline:
             return store.baseline(Candidate("animals", **run), query)
 
         found = of(commit="b" * 7)

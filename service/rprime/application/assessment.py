@@ -23,7 +23,7 @@ from rprime.evidence import Evidence
 from rprime.problems.problem import refuse
 from rprime.report.comparison import render_comparison, render_gate, since_document
 from rprime.report.population import shares_text
-from rprime.schemas.provenance import TestSet
+from rprime.schemas.provenance import ResolvedSide, TestSet
 
 MOST_COMPARED = 10_000
 """Classes of either side of a comparison, which names the differences of all of them."""
@@ -102,6 +102,7 @@ class Assessment:
     notes: tuple[Warning, ...] = ()
     slice: Slice = ()
     slice_indices: tuple[str, ...] = ()
+    named: ResolvedSide | None = None
 
     def __post_init__(self) -> None:
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]

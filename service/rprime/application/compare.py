@@ -23,6 +23,7 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
 from rprime.schemas.document import Document, parse
+from rprime.schemas.provenance import ResolvedSide
 from rprime.schemas.request import ComparisonRest
 from rprime.schemas.violations import validated
 from rprime.settings import Limits
@@ -81,6 +82,8 @@ def _refuse_large(assessment: Assessment) -> None:
 def render_assessment(assessment: Assessment) -> bytes:
     """Render a comparison as the JSON document of the contract."""
     members = {"engine_version": orjson.dumps(__version__)}
+    if assessment.named is not None:
+        members["candidate"] = orjson.dumps(assessment.named.model_dump())
     members["slice"] = orjson.dumps(dict(assessment.slice) or None)
     members["population"] = orjson.dumps(assessment.population_text)
     members |= assessment.members
@@ -95,6 +98,7 @@ class CandidateSide:
     side: Side
     evidence: Evidence | None = None
     stored: "StoredEvaluation | None" = None
+    resolved: ResolvedSide | None = None
 
 
 def assess(
@@ -133,6 +137,7 @@ def assess(
         gate=None if wanted.gates is None else request.gate_of(wanted.gates, options),
         notes=request.notes_of(candidate.evidence, other_side),
         slice_indices=of_slices,
+        named=candidate.resolved,
     )
     named = (request.reference_of(wanted.baseline), request.anchor_of(wanted.gates))
     for query, place in zip(named, ("/baseline", "/gates/anchor"), strict=True):
@@ -140,7 +145,7 @@ def assess(
             from rprime.application.stored_sides import with_side  # noqa: PLC0415 (see above)
 
             history, anchor = _opened(history), place != "/baseline"
-            sought_for = history.candidate_of(candidate.stored, query, place)
+            sought_for = history.sought_for(candidate.stored, query, place)
             assessment = with_side(assessment, history.open(), sought_for, query, anchor=anchor)
     if wanted.slice:
         assessment = _at_slice(assessment, wanted.slice)
@@ -201,19 +206,21 @@ def _at_slice(assessment: Assessment, one: Slice) -> Assessment:
 def _candidate(
     wanted: ComparisonRest, source: Document, limits: Limits, history: "VisibleHistory | None"
 ) -> CandidateSide:
-    identifier = wanted.candidate.evaluation
-    if identifier is None:
+    query = None
+    if request.is_reference(source):
+        query = request.reference_of(wanted.candidate)
+    if query is None:
         read = evidence.read(source, limits)
         return CandidateSide(side_of(read, wanted.candidate.test_set), evidence=read)
-    if len(source.names) > 1:
-        raise refuse("/candidate", "several_kinds", "A stored evaluation stands alone.")
     history = _opened(history)
-    stored = history.find(identifier)
-    if stored is None:
-        raise refuse("/candidate/evaluation", "unknown_evaluation", "There is no such one.")
+    stored, why = history.candidate(query)
     from rprime.application.stored_sides import side_of_stored  # noqa: PLC0415 (see above)
 
-    return CandidateSide(side_of_stored(stored, history.open()), stored=stored)
+    return CandidateSide(
+        side_of_stored(stored, history.open()),
+        stored=stored,
+        resolved=ResolvedSide(requested=query.requested, resolved=stored.id, why=why),
+    )
 
 
 def _other_side(

@@ -24,7 +24,7 @@ from rprime.report.subject import ReportSubject, baseline_name, read_comparison,
 from rprime.schemas.document import Document, parse
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import WAYS, Provenance, Reference, origin_of
-from rprime.schemas.request import BaselineRest, RequestOptions
+from rprime.schemas.request import RequestOptions, SideRest
 from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
@@ -190,10 +190,10 @@ def read_members(
 
 
 def is_reference(inner: Document) -> bool:
-    """Whether a baseline names a stored evaluation; 422 if it also has evidence."""
+    """Whether a side names a stored evaluation; 422 if it also has evidence."""
     named = any(way in inner.names for way in WAYS)
     if named and inner.arrays:
-        detail = "A baseline is evidence or names a stored evaluation, not both."
+        detail = "A side is evidence or names a stored evaluation, not both."
         raise refuse(inner.pointer, "several_kinds", detail)
     return named
 
@@ -227,12 +227,12 @@ def anchor_of(gates: Gates | None) -> "BaselineQuery | None":
 
 
 def reference_of(rest: Reference | None) -> "BaselineQuery | None":
-    """Return the stored baseline that a request names."""
+    """Return the stored evaluation that a side names; None of evidence."""
     if rest is None or not rest.ways:
         return None
     from rprime.store import BaselineQuery  # noqa: PLC0415 - only stored evaluations need a database
 
-    return BaselineQuery(*rest.ways[0], rest.model)
+    return BaselineQuery(*rest.ways[0], rest.model, rest.project)
 
 
 def _assessment(
@@ -254,7 +254,7 @@ def notes_of(*sides: Evidence | None) -> tuple[Warning, ...]:
     return tuple(dict.fromkeys(note for side in sides if side for note in side.warnings))
 
 
-def baseline_from_evidence(read: Evidence | None, rest: BaselineRest | None) -> BaselineSide | None:
+def baseline_from_evidence(read: Evidence | None, rest: SideRest | None) -> BaselineSide | None:
     """Return a baseline whose evidence is in the request; None without one."""
     if read is None or rest is None:
         return None

@@ -36,23 +36,46 @@ class VisibleHistory:
             return None
         return stored if stored is not None and self.may_use(stored.project) else None
 
-    def candidate_of(
+    def candidate(self, query: BaselineQuery) -> tuple[StoredEvaluation, str]:
+        """Return the evaluation that a candidate names, and why it is this one. Blocks."""
+        project = self._project(query, None, "/candidate", "candidate_not_found")
+        try:
+            found = self.open().baseline(Candidate(project, is_sought=True), query)
+        except BaselineNotFoundError as error:
+            raise _absent("/candidate", query.by, "candidate_not_found", str(error)) from None
+        if found.evaluation is None:
+            raise _absent("/candidate", query.by, "candidate_not_found", found.why)
+        return found.evaluation, found.why
+
+    def sought_for(
         self, stored: StoredEvaluation | None, query: BaselineQuery, place: str
     ) -> Candidate:
-        """Return what to look a query up for: its project is that of an id, or of a candidate."""
-        if query.by == "evaluation":
-            named = self.find(query.name)
-            if named is None:
-                # The same for an evaluation that the caller may not see.
-                detail = "You have no evaluation with this id."
-                violation = Violation(f"{place}/evaluation", "baseline_not_found", detail)
-                raise Problem("baseline_not_found", detail, errors=[violation])
-            return Candidate(named.project)
-        if stored is None:
-            detail = "A name is looked up in the project of a stored candidate; else give an id."
-            raise refuse(place, "needs_project", detail)
+        """Return what to look a baseline up for: in a project of its own, or the candidate's."""
+        own = None if stored is None else stored.project
+        project = self._project(query, own, place, "baseline_not_found")
+        if stored is None or query.by == "evaluation":
+            return Candidate(project)
         run = stored.id, stored.commit, stored.input_digest
         return Candidate(stored.project, stored.model, *run)
+
+    def _project(self, query: BaselineQuery, own: str | None, place: str, code: str) -> str:
+        """Return the project of a query; the same problem if it is absent or not to be seen."""
+        if query.project is not None:
+            if not self.may_use(query.project) or self.open().is_empty(query.project):
+                raise _absent(place, "project", code, "You have no such project.")
+            return query.project
+        if query.by == "evaluation":
+            if (named := self.find(query.name)) is None:
+                raise _absent(place, "evaluation", code, "You have no evaluation with this id.")
+            return named.project
+        if own is None:
+            detail = "A name is looked up in a project: name it in `project`."
+            raise refuse(place, "needs_project", detail)
+        return own
+
+
+def _absent(place: str, member: str, code: str, detail: str) -> Problem:
+    return Problem(code, detail, errors=[Violation(f"{place}/{member}", code, detail)])
 
 
 def with_side(

@@ -89,7 +89,7 @@ class SideFields(ModelFields, total=False):
 
     A baseline may be only `y_pred` or `y_score`: other predictions for the candidate's items. The
     columns of its `y_score` are named, or in the order of the `labels` of the candidate. Names
-    belong to the project of the candidate, which in `compare` has its id: `evaluation`.
+    belong to `project`, which for a baseline is that of the candidate where it is left out.
     """
 
     alias: str
@@ -98,6 +98,7 @@ class SideFields(ModelFields, total=False):
     latest: Literal[True]
     evaluation: str
     model: str
+    project: str
 
 
 class OriginFields(TypedDict, total=False):

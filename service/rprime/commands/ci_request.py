@@ -20,7 +20,9 @@ from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
 _SLICE = re.compile(r"(?:([^=(),]+)=)?\s*(?:cut\(([^(),]+),([^()]+)\)|([^=(),]+))")
-_REFERENCE = re.compile(r"(?:(alias|version|branch|evaluation)=(.+?)|(latest))(?:,model=([^,=]+))?")
+_REFERENCE = re.compile(
+    r"(?:(alias|version|branch|evaluation)=(.+?)|(latest))((?:,(?:model|project)=[^,=]+)*)"
+)
 
 
 class JsonRequest(NamedTuple):
@@ -139,12 +141,13 @@ def assemble(
 
 
 def reference_of(baseline: str | None) -> Json | None:
-    """Read the name of a stored evaluation, as `version=7,model=svc`; None for a file."""
+    """Read the name of a stored evaluation, as `version=7,model=svc,project=a`; None for a file."""
     found = _REFERENCE.fullmatch(baseline or "")
     if found is None:
         return None
-    by, name, _, model = found.groups()
-    return {by or "latest": name or True} | ({"model": model} if model else {})
+    by, name, _, beside = found.groups()
+    named = dict(pair.split("=", 1) for pair in beside.split(",")[1:])
+    return {by or "latest": name or True, **named}
 
 
 def _request(file: str, baseline: str | None, members: Json) -> JsonRequest | ColumnFileRequest:

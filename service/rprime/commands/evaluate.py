@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from rprime.commands import options
 from rprime.commands.exit_status import refuse
-from rprime.commands.history_source import DEFAULT_STORE, HistorySource, StoreUrl, absent, newest
+from rprime.commands.history_source import DEFAULT_STORE, HistorySource, StoreUrl
 from rprime.commands.options import ServiceOptions
 
 if TYPE_CHECKING:
@@ -163,12 +163,11 @@ def compare(
         from rprime.commands.mappings import read_gates, read_mapping
         from rprime.commands.renderings import conclude
 
-        new, old = reference_of(candidate), reference_of(baseline)
-        history = HistorySource(service, store)
+        new = reference_of(candidate := _in_project(candidate, project, needed=True))
+        # A baseline is looked up in the project of a stored candidate.
+        of_file = new is None and service is not None
+        old = reference_of(baseline := _in_project(baseline, project, needed=of_file))
         if new is None:
-            if old is not None and service is not None:
-                with history.client() as client:
-                    baseline = f"evaluation={_identified(client, project, old)}"
             chosen = chosen_members(columns, slice_, crossing, population)
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, chosen=chosen
@@ -179,8 +178,7 @@ def compare(
         elif columns or crossing or population:
             refuse("--columns, --crossing and --population are about files, not stored evaluations")
         else:
-            client = connections.enter_context(history.client())
-            new = {"evaluation": _identified(client, project, new)}
+            client = connections.enter_context(HistorySource(service, store).client())
             asked = {"candidate": new, "baseline": old, **slice_member(slice_)}
             if gates is not None:
                 asked["gates"] = read_gates(gates)
@@ -190,23 +188,18 @@ def compare(
         conclude(outcome, output, gates, strict=strict)
 
 
-def _identified(client: "Client", project: str | None, reference: Json) -> str:
-    """Return the id of a stored evaluation."""
-    from rprime.client.calls import Call, path_of
+def _in_project(side: str, project: str | None, *, needed: bool) -> str:
+    """Name the project of a stored evaluation, which an id does not need."""
+    from rprime.commands.ci_request import reference_of
 
-    (by, name), *_ = reference.items()
-    if by == "evaluation":
-        return str(name)
+    reference = reference_of(side)
+    if reference is None or not {"evaluation", "project"}.isdisjoint(reference):
+        return side
+    if project is None and not needed:
+        return side
     if project is None:
-        refuse(f"{by}={name} is looked up in a project: name it by --project")
-    if by == "alias":
-        path = path_of("projects", project, "aliases", name)
-        with absent(f"{project} has no alias {name}, or the key may not see it"):
-            return client.ask(
-                Call("GET", path, lambda content, _: str(orjson.loads(content)["evaluation"]))
-            )
-    names = {} if by == "latest" else {by: name}
-    return newest(client, project, names | {"model": reference.get("model")})
+        refuse(f"{side} is looked up in a project: name it by --project")
+    return f"{side},project={project}"
 
 
 def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome":
@@ -219,7 +212,10 @@ def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome"
 
     def subject() -> "ReportSubject":
         of: Any = {"slice": asked["slice"]} if "slice" in asked else {}
-        report = client.evaluation(asked["candidate"]["evaluation"], table=True, **of).model
+        candidate = answer.model.candidate
+        assert candidate is not None  # noqa: S101 (it is stored)
+        assert candidate.resolved is not None  # noqa: S101 (as above)
+        report = client.evaluation(candidate.resolved, table=True, **of).model
         if answer.model.population is None:
             report = report.model_copy(update={"population": None})
         # The warnings of the report are those of its own comparison and gate, too.

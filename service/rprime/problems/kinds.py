@@ -71,6 +71,14 @@ KINDS = {
         "Correct the name: the detail has the nearest ones.",
         "Project `digits` has no alias `champoin`. The nearest aliases: `champion`.",
     ),
+    "candidate_not_found": Kind(
+        404,
+        "The candidate does not exist",
+        "The request names a stored candidate by an id, a version, a model or an alias that "
+        "does not exist, or that the caller may not see.",
+        "Correct the name: the detail has the nearest ones.",
+        "Project `digits` has no alias `challenger`. Known aliases: `champion`.",
+    ),
     "method_not_allowed": Kind(
         405,
         "Method not allowed",

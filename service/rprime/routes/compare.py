@@ -31,12 +31,13 @@ router = APIRouter(tags=["Comparison"], default_response_class=Response)
 @router.post(
     "/v1/compare",
     summary="Compare a candidate with a baseline",
-    description="Each side is its own evidence or a stored evaluation, or the baseline is other "
+    description="Each side is its own evidence or names a stored evaluation, by its id, or in a "
+    "`project` by a version, an alias, a branch or as the latest; or the baseline is other "
     "predictions (`y_pred`) for the candidate's items. Paired if both sides carry the items of "
     "one test set, else unpaired. Every difference is candidate minus baseline. A stored "
     "evaluation needs a key with the scope `read`.",
     responses=route_responses("The comparison.", "CompareReport", *BODY_PROBLEMS, headers=VERDICT)
-    | responses("no_store", "baseline_not_found"),
+    | responses("no_store", "baseline_not_found", "candidate_not_found"),
     openapi_extra=json_body(
         "CompareRequest",
         example={"candidate": MNIST_BEFORE, "baseline": MNIST_AFTER, "gates": GATES},

@@ -135,12 +135,16 @@ class StoreCalls:
 
 
 def check_access(request: Request, stored: StoreRequest | None) -> None:
-    """Refuse a key that may not use the project, or not read an evaluation by its id: 403, 404."""
+    """Refuse a key that may not use a project, or not read an evaluation elsewhere: 403, 404."""
     if stored is None:
         return
     check_project(request, stored.project)
-    by_id = any(query and query.by == "evaluation" for query in (stored.reference, stored.anchor))
-    if by_id or stored.prevalence_of is not None:
+    queries = [query for query in (stored.reference, stored.anchor) if query is not None]
+    for query in queries:
+        if query.project is not None:
+            check_project(request, query.project)
+    elsewhere = any(query.by == "evaluation" or query.project is not None for query in queries)
+    if elsewhere or stored.prevalence_of is not None:
         check_scopes(request, "read")
 
 

@@ -6,7 +6,7 @@ from rprime.core.comparison.alignment import Comparability
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Delta, Pairing
 from rprime.schemas.missing_items import MissingItems
-from rprime.schemas.provenance import ResolvedBaseline
+from rprime.schemas.provenance import ResolvedSide
 
 
 class CommonItems(Answer):
@@ -124,7 +124,7 @@ class SliceChange(Answer):
 class Comparison(Answer):
     """A candidate against a baseline; every difference is candidate minus baseline."""
 
-    baseline: ResolvedBaseline = Field(description="What was asked for and found.")
+    baseline: ResolvedSide = Field(description="What was asked for and found.")
     comparability: Comparability = Field(description="How far both sides can be compared.")
     pairing: Pairing | None = Field(description="Whether items were compared one by one.")
     items: CommonItems | None = Field(description="If only the items of both are compared.")

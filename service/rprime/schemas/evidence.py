@@ -18,7 +18,7 @@ from rprime.schemas.fields import (
     Weight,
     optional,
 )
-from rprime.schemas.provenance import StoredBaseline, TestSet
+from rprime.schemas.provenance import StoredSide, TestSet
 
 _SILENT = "k counts: items of each true class without a prediction."
 Axis = Literal["rows_are_true", "rows_are_predicted"]
@@ -227,12 +227,6 @@ class PredictedScoresEvidence(LabelOptions):
     reject_below: RejectBelow = None
 
 
-class StoredSide(Request):
-    """A stored evaluation."""
-
-    evaluation: str = Field(min_length=1, max_length=64, description="Id of the evaluation.")
-
-
 def _as_one_of(schema: dict[str, Any]) -> None:
     schema["oneOf"] = schema.pop("anyOf")
 
@@ -241,5 +235,5 @@ def _as_one_of(schema: dict[str, Any]) -> None:
 _EXCLUSIVE = Field(json_schema_extra=_as_one_of)
 _Whole = MatrixEvidence | CellsEvidence | LabelsEvidence | ScoresEvidence
 _Other = PredictionsEvidence | PredictedScoresEvidence
-AnyBaseline = Annotated[_Whole | _Other | StoredBaseline, _EXCLUSIVE]
+AnyBaseline = Annotated[_Whole | _Other | StoredSide, _EXCLUSIVE]
 AnySide = Annotated[_Whole | StoredSide, _EXCLUSIVE]

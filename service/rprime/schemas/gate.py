@@ -28,7 +28,7 @@ from rprime.core.gates.kinds import (
 )
 from rprime.schemas.fields import Absent, Answer, AnyLabel, ClassName, IndexKey, Request, optional
 from rprime.schemas.missing_items import MissingItems
-from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
+from rprime.schemas.provenance import ResolvedSide, StoredSide
 
 Pairing = Literal["paired", "unpaired"]
 Identifier = Annotated[str, Field(min_length=1, max_length=128)]
@@ -245,7 +245,7 @@ class Gates(Request):
     accept_relabelled: bool = Field(
         default=False, description="With `item_id`: both sides are judged on the new true classes."
     )
-    anchor: StoredBaseline | None = optional(
+    anchor: StoredSide | None = optional(
         "A second, pinned baseline: rules about differences hold against it, too."
     )
     waivers: list[Waiver] = Field(
@@ -347,7 +347,7 @@ class Delta(Answer):
 class SinceAnchor(Answer):
     """The differences from the anchor of the gate, in the indices of its rules."""
 
-    baseline: ResolvedBaseline = Field(description="The anchor that was found.")
+    baseline: ResolvedSide = Field(description="The anchor that was found.")
     missing: MissingItems | Absent = optional(
         "If items of the anchor are missing, or the candidate has new ones, by `item_id`."
     )

@@ -25,6 +25,7 @@ Way = Literal["alias", "version", "branch", "latest", "evaluation"]
 WAYS: tuple[Way, ...] = get_args(Way)
 """The ways to name a stored baseline."""
 _OF_ONE_MODEL = {"version", "branch", "latest"}
+_BESIDE = {"model", "project"}
 
 
 class TestSet(Request):
@@ -94,16 +95,17 @@ class OriginWanted(NeverNull):
 
 
 class Reference(Request):
-    """A stored baseline of the project, named in one of five ways.
+    """A stored evaluation, named in one of five ways.
 
-    What does not exist is 404 `baseline_not_found`, and nothing is stored. A model without any
-    evaluation, and for `alias` without any alias, has no baseline yet: the gate says `no_baseline`.
+    A baseline that does not exist is 404 `baseline_not_found`, and nothing is stored. A model
+    without any evaluation, and for `alias` without any alias, has no baseline yet: the gate says
+    `no_baseline`. A candidate that does not exist is 404 `candidate_not_found`.
     """
 
     alias: PathName | None = optional("The evaluation that the alias points at, of whatever model.")
     version: Name | None = optional("The newest evaluation of this version of the model.")
     branch: BranchName | None = optional(
-        "The newest evaluation of the model on this branch, without those whose gate "
+        "The newest evaluation of the model on this branch; as a baseline without those whose gate "
         "failed, was waived or could not compare."
     )
     latest: Annotated[
@@ -111,8 +113,11 @@ class Reference(Request):
     ] = optional("The same on whatever branch, or without any.")
     evaluation: str | None = optional("Id of the evaluation.", min_length=1, max_length=64)
     model: Name | None = optional(
-        "Model of `version`, `branch` or `latest`; default: that of the candidate. A "
-        "candidate without a model is compared with evaluations without one."
+        "Model of `version`, `branch` or `latest`. Default of a baseline: that of the candidate, "
+        "or none if it has none; of a candidate: the one that has such evaluations."
+    )
+    project: PathName | None = optional(
+        "The project that it is stored in; default of a baseline: that of the candidate."
     )
 
     @property
@@ -123,13 +128,13 @@ class Reference(Request):
 
     @model_validator(mode="after")
     def _is_one(self) -> "Reference":
-        named = self.model_fields_set & {*WAYS, "model"}
+        named = self.model_fields_set & {*WAYS, *_BESIDE}
         others = self.model_fields_set - named
         if not named:
             return self
-        if len(self.ways) != 1 or len(named - {"model"}) != 1 or others:
+        if len(self.ways) != 1 or len(named - _BESIDE) != 1 or others:
             text = (
-                "A stored baseline is one of alias, version, branch, latest and evaluation, alone"
+                "A stored evaluation is one of alias, version, branch, latest and evaluation, alone"
             )
             raise PydanticCustomError("one_reference", text)
         if "model" in named and not named & _OF_ONE_MODEL:
@@ -138,8 +143,8 @@ class Reference(Request):
         return self
 
 
-class StoredBaseline(Reference):
-    """A stored baseline of the project: exactly one of these, and perhaps its model."""
+class StoredSide(Reference):
+    """A stored evaluation: exactly one of these, and perhaps its model and its project."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -152,14 +157,14 @@ class StoredBaseline(Reference):
     )
 
     @model_validator(mode="after")
-    def _names_one(self) -> "StoredBaseline":
+    def _names_one(self) -> "StoredSide":
         if not self.ways:
             raise PydanticCustomError("no_reference", "Name a stored evaluation")
         return self
 
 
-class ResolvedBaseline(Answer):
-    """The requested and the resolved baseline, with the reason."""
+class ResolvedSide(Answer):
+    """The requested and the resolved evaluation, with the reason."""
 
     requested: dict[str, Any] = Field(description="The reference, or the kind of evidence.")
     resolved: str | None = Field(description="Id of the stored evaluation; null for evidence.")

@@ -17,7 +17,7 @@ from rprime.schemas.comparison import Comparison
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Gate
 from rprime.schemas.population import Population
-from rprime.schemas.provenance import OriginShown
+from rprime.schemas.provenance import OriginShown, ResolvedSide
 from rprime.schemas.studies import Properties
 
 IntervalName = Annotated[str, Field(json_schema_extra={"enum": list(INTERVALS)})]
@@ -332,6 +332,7 @@ class CompareReport(Answer):
     """The answer of POST /v1/compare."""
 
     engine_version: str = Field(description="The version of the formulas.")
+    candidate: ResolvedSide | Absent = optional("If the candidate is a stored evaluation.")
     slice: dict[str, str] | None = Field(
         description="The slice that alone is compared, by the value of each of its columns."
     )

@@ -147,8 +147,8 @@ class EvidenceRest(LabelOptions):
     slice_cuts: Cuts | None = None
 
 
-class BaselineRest(EvidenceRest, Reference):
-    """A baseline without its arrays: options, or a reference."""
+class SideRest(EvidenceRest, Reference):
+    """One side of a comparison without its arrays: options, or a reference."""
 
 
 class MatrixOptions(EvaluateOptions):
@@ -195,24 +195,18 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, LabelOptions, Pro
 
     axis: Axis | None = None
     weighted: bool = False
-    baseline: BaselineRest | None = None
+    baseline: SideRest | None = None
     gates: Gates | None = None
     population: PopulationAsked | None = None
     slice_crossings: Crossings | None = None
     slice_cuts: Cuts | None = None
 
 
-class SideRest(EvidenceRest):
-    """One side of a comparison without its arrays."""
-
-    evaluation: Annotated[str | None, Field(max_length=64)] = None
-
-
 class ComparisonRest(Request):
     """A request to compare without its arrays."""
 
     candidate: SideRest
-    baseline: BaselineRest
+    baseline: SideRest
     options: MatrixOptions = MatrixOptions()
     gates: Gates | None = None
     slice: SliceNamed = ()

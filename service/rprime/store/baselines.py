@@ -28,20 +28,22 @@ _of = evaluations.c
 
 @dataclass(frozen=True)
 class BaselineQuery:
-    """A baseline as a request names it; the name of `latest` is not read.
+    """A stored evaluation as a request names it; the name of `latest` is not read.
 
-    It may also name the model for `version`, `branch` or `latest`.
+    It may also name the model for `version`, `branch` or `latest`, and the project.
     """
 
     by: Literal["alias", "version", "branch", "latest", "evaluation"]
     name: str
     model: str | None = None
+    project: str | None = None
 
     @property
     def requested(self) -> dict[str, str | bool]:
         """The reference as the request had it."""
-        named = {} if self.model is None else {"model": self.model}
-        return {self.by: self.by == "latest" or self.name, **named}
+        named = {"model": self.model, "project": self.project}
+        beside = {name: value for name, value in named.items() if value is not None}
+        return {self.by: self.by == "latest" or self.name, **beside}
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,8 @@ class Baseline:
 class Candidate:
     """What a baseline is sought for, and what its other runs share with it; None: unknown.
 
-    Without a model it is compared with evaluations without one.
+    Without a model it is compared with evaluations without one. `is_sought`: it is looked up,
+    whatever its gate said, and if no model is named, the model that has such evaluations.
     """
 
     project: str
@@ -68,6 +71,7 @@ class Candidate:
     id: str | None = None
     commit: str | None = None
     input_digest: str | None = None
+    is_sought: bool = False
 
 
 class BaselineNotFoundError(Exception):
@@ -135,11 +139,28 @@ def resolve(connection: Connection, candidate: Candidate, query: BaselineQuery) 
     `BaselineNotFoundError` if there is no such id, version, alias or model. An alias of a model
     that has no alias yet, and any evaluation of a model that has none yet, are no errors.
     """
-    project, own = candidate.project, candidate.model
-    model = own if query.model is None else query.model
-    sought_for = candidate if model == own else Candidate(project)
-    scope = _Scope(connection, project, model, is_own=model == own, candidate=sought_for)
+    project = query.project or candidate.project
+    model = query.model or candidate.model
+    if candidate.is_sought and query.model is None:
+        model = _only_model(connection, project, query)
+    is_own = (project, model) == (candidate.project, candidate.model)
+    sought_for = candidate if is_own or candidate.is_sought else Candidate(project)
+    scope = _Scope(connection, project, model, is_own=is_own, candidate=sought_for)
     return _RESOLVERS[query.by](scope, query.name)
+
+
+def _only_model(connection: Connection, project: str, query: BaselineQuery) -> str | None:
+    """Return the model of the evaluations that a query without a model fits; None: without one."""
+    if query.by not in _OF_A_MODEL:
+        return None
+    fits = [] if query.by == "latest" else [_of[query.by] == query.name]
+    models = connection.scalars(select(_of.model).distinct().where(_of.project == project, *fits))
+    several = list(models.fetchmany(_MOST_SEARCHED))
+    if len(several) > 1:
+        named = listed([f"`{model}`" for model in several if model is not None])
+        text = f"Several models of project `{project}` have such evaluations; `model` names one:"
+        raise BaselineNotFoundError(f"{text} {named}.")
+    return several[0] if several else None
 
 
 def _by_alias(scope: _Scope, name: str) -> Baseline:
@@ -148,7 +169,7 @@ def _by_alias(scope: _Scope, name: str) -> Baseline:
         return Baseline(get(scope.connection, pointed[name]), f"The alias `{name}` points at it.")
     own = select(_of.id).where(*scope.fits, _of.id.in_(pointed.values())).limit(1)
     names = list(pointed)
-    if scope.connection.scalar(own) is not None:
+    if scope.candidate.is_sought or scope.connection.scalar(own) is not None:
         text = f"Project `{scope.project}` has no alias `{name}`."
         raise BaselineNotFoundError(f"{text} {_nearest(name, names, 'aliases')}")
     others = f" Aliases of other models: {_listed(name, names)}." if names else ""
@@ -203,7 +224,7 @@ def _newest_not_skipped(scope: _Scope, where: str, *fits: ColumnElement[bool]) -
     while rows:
         for row in rows:
             check(row)
-            reason = _of_candidate(row, scope.candidate) or _skipped(row)
+            reason = None if scope.candidate.is_sought else _skipped(row, scope.candidate)
             if reason is None:
                 why = f"It is the newest evaluation {where} that is not skipped; "
                 why += f"skipped newer ones: {listed(skipped)}." if skipped else _NONE_SKIPPED
@@ -231,8 +252,10 @@ def _of_candidate(row: Row[Any], candidate: Candidate) -> str | None:
 
 
 @decoding()
-def _skipped(row: Row[Any]) -> str | None:
-    """Return why `branch` and `latest` skip an evaluation; None if they do not."""
+def _skipped(row: Row[Any], candidate: Candidate) -> str | None:
+    """Return why `branch` and `latest` skip a baseline; None if they do not."""
+    if (reason := _of_candidate(row, candidate)) is not None:
+        return reason
     if row.verdict == "fail":
         return "its gate failed"
     if row.waived:
@@ -257,6 +280,7 @@ def _by_id(scope: _Scope, name: str) -> Baseline:
     return Baseline(evaluation, "The request named its id.")
 
 
+_OF_A_MODEL = ("version", "branch", "latest")
 _NONE_SKIPPED = "no newer one was skipped."
 _RESOLVERS = {
     "alias": _by_alias,
