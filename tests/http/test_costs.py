@@ -18,9 +18,9 @@ from rprime.app import create_app
 from rprime.auth.access import requires, with_authentication
 from rprime.problems.problem import Problem
 from rprime.server.cost import UndeclaredCostError, cost_of
-from rprime.server.pools import Slots
+from rprime.server.pools import Slots, Threads, check_time
 from rprime.server.worker_limits import CPU_SECONDS
-from rprime.settings import Settings
+from rprime.settings import Limits, Settings
 from tests.services import Serve, ServeApp
 from tests.waiting import gauge, wait_until
 
@@ -136,6 +136,43 @@ def test_a_place_that_comes_when_its_request_gives_up_is_not_lost() -> None:
             assert slots.taken == 1
 
     asyncio.run(scenario())
+
+
+def test_a_thread_stops_when_its_work_has_taken_too_much_processor_time() -> None:
+    def endless() -> None:
+        while True:
+            check_time()
+
+    async def scenario() -> None:
+        threads = Threads(Slots(1, 8, what="Others"), "render", cpu_seconds=0.05)
+        with pytest.raises(Problem) as refused:
+            await threads.run(endless)
+        [error] = refused.value.errors
+        assert (refused.value.status, error.code) == (422, "too_much")
+        await threads.run(check_time)
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.slow
+def test_tables_that_are_in_memory_together_are_bounded(
+    quick: httpx.Client, processes: dict[int, int]
+) -> None:
+    """40 full tables of 1000 classes have 320 MB of counts."""
+    content = {"confusion_matrix": [[1] * 1000] * 1000, "project": "wide", "model": "m"}
+    for number in range(40):
+        stored = {**content, "version": str(number), "indices": ["accuracy"]}
+        assert quick.post("/v1/evaluate", json=stored).status_code == 201
+    process = processes[quick.base_url.port or 0]
+    before = resident(process)
+    page = quick.get("/ui/projects/wide/models/m?limit=40")
+    assert (page.status_code, "lower `limit`" in page.text) == (422, True)
+    asked = {"project": "wide", "indices": ["r_prime"], "limit": 40}
+    refused = quick.post("/v1/studies/agreement", json=asked)
+    assert refused.status_code in {413, 422}, refused.text
+    assert resident(process) - before < Limits().in_flight_bytes
+    trend = quick.get("/v1/projects/wide/trend?index=accuracy")
+    assert len(trend.json()["items"]) == 40
 
 
 def test_a_comparison_of_many_classes_is_bounded_and_says_what_to_change(

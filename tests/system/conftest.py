@@ -6,6 +6,23 @@ from typing import Any
 import pytest
 
 from tests.forked_command import Start
+from tests.store.conftest import (
+    make_database,
+    postgresql_server,
+    postgresql_url,
+    pytest_collection_modifyitems,
+    url,
+    used_databases,
+)
+
+__all__ = [
+    "make_database",
+    "postgresql_server",
+    "postgresql_url",
+    "pytest_collection_modifyitems",
+    "url",
+    "used_databases",
+]
 
 
 @pytest.fixture(scope="session")

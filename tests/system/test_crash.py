@@ -15,6 +15,7 @@ from threading import Event
 import httpx
 import pytest
 
+from rprime.store import open_store
 from tests.history_service import ServeApp, keep, keeping, labels, matrix
 from tests.services import RPRIME, environment
 from tests.waiting import wait_until
@@ -24,11 +25,11 @@ CYCLES = int(os.environ.get("RPRIME_TEST_CRASHES", "2"))
 
 
 @contextmanager
-def service(folder: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+def service(folder: Path, store: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     with subprocess.Popen(
         [RPRIME, "serve", "--port", "0"],
         cwd=folder,
-        env=environment(RPRIME_STORE=f"sqlite:///{folder}/rprime.db"),
+        env=environment(RPRIME_STORE=store),
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -54,10 +55,10 @@ def write(address: str, seed: int, stop: Event, acknowledged: list[str]) -> None
             acknowledged.append(answer.json()["id"])
 
 
-def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:
+def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path, url: str) -> None:
     acknowledged: list[str] = []
     for cycle in range(CYCLES):
-        with service(tmp_path) as (address, process), ThreadPoolExecutor(CLIENTS) as pool:
+        with service(tmp_path, url) as (address, process), ThreadPoolExecutor(CLIENTS) as pool:
             stop = Event()
             seeds = range(cycle * CLIENTS, (cycle + 1) * CLIENTS)
             writers = [pool.submit(write, address, seed, stop, acknowledged) for seed in seeds]
@@ -68,9 +69,11 @@ def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path)
             for writer in writers:
                 writer.result()
     assert len(acknowledged) > CYCLES * CLIENTS
-    with closing(sqlite3.connect(tmp_path / "rprime.db")) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        found = {row[0] for row in connection.execute("SELECT id FROM evaluations")}
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(tmp_path / "rprime.db")) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with closing(open_store(url)) as store:
+        found = {one.id for one in store.page("pets", limit=100_000).items}
     sys.stdout.write(f"{CYCLES} kills, {len(acknowledged)} acknowledged\n")
     assert set(acknowledged) <= found
 

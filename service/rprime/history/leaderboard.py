@@ -10,6 +10,7 @@ import orjson
 
 from rprime.application.stored_options import read_options, shaping_options
 from rprime.application.stored_sides import side_of_stored
+from rprime.application.work import RemoteStore
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
@@ -36,8 +37,17 @@ Json = dict[str, Any]
 _SHOWN = ("evaluation", "model", "version", "value", "interval")
 
 
-def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) -> bytes:
-    """Return the tiers of the versions that a query selects as JSON. Reads the store.
+@dataclass(frozen=True)
+class Versions:
+    """The versions that a query selects; `points` are the newest evaluation of each."""
+
+    measured: Measured
+    points: list[Point]
+    filters: Filters
+
+
+def versions_of(store: Store, project: str, query: LeaderboardQuery) -> Versions:
+    """Find the versions that a query selects. Reads the store.
 
     Problem 422 if no direction of the index is better, 404 if no evaluation has the class.
     """
@@ -53,11 +63,19 @@ def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) ->
         points = [point for point in points if point.test_set is None]
     # Without a version each evaluation stands for itself.
     newest = {(p.model, p.version or f"\n{p.evaluation}"): p for p in points}
-    ranking = TierRanking(store, measured, query.limit, query.slice, list(newest.values()))
+    return Versions(measured, list(newest.values()), filters)
+
+
+def leaderboard_in_worker(
+    _body: bytes, store: RemoteStore, *, query: LeaderboardQuery, versions: Versions
+) -> bytes:
+    """Return the tiers as JSON: to test many pairs of items takes time and memory."""
+    measured, filters = versions.measured, versions.filters
+    ranking = TierRanking(store.as_store, measured, query.limit, query.slice, versions.points)
     tiers: list[Json] = []
     for points, why in ranking.tiers():
-        versions = [{name: getattr(one, name) for name in _SHOWN} for one in points]
-        tiers.append({"tier": len(tiers) + 1, "versions": versions, "why": why})
+        shown = [{name: getattr(one, name) for name in _SHOWN} for one in points]
+        tiers.append({"tier": len(tiers) + 1, "versions": shown, "why": why})
     document = {
         "index": measured.index.key,
         "class": measured.label,

@@ -19,7 +19,7 @@ from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.core.suggestions import nearest_slices, unknown_index
 from rprime.core.table import ConfusionTable
-from rprime.history.stored_values import estimates_of, extras_of, kinds_of, numbered
+from rprime.history.stored_values import estimates_of, extras_of, kinds_of, numbered, timed
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store, ids
@@ -99,7 +99,7 @@ class Measured:
         """Compute the points as columns, one for each field. Reads the store."""
         stacks = store.tables(project, filters, newest=newest)
         known = self.label
-        parts = [self._of_stack(s) for s in stacks if known is None or known in s.labels]
+        parts = [self._of_stack(s) for s in timed(stacks) if known is None or known in s.labels]
         if len(parts) == 1:
             return parts[0]
         columns = tuple([*chain(*column)] for column in zip(*parts, strict=True))

@@ -11,7 +11,7 @@ from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.history.agreement import MOST_VALUES, WHOLE, Models, agreement_document
 from rprime.history.series import filters_of
-from rprime.history.stored_values import StoredValues
+from rprime.history.stored_values import StoredValues, gathered
 from rprime.problems.problem import NO_PROJECT, Problem, Violation, raise_violations, refuse
 from rprime.schemas.document import Document
 from rprime.schemas.studies import StoredAgreementRequest
@@ -40,7 +40,7 @@ def stored_models(document: Document, visible_history: VisibleHistory) -> Models
     store = visible_history.open()
     if not visible_history.may_use(asked.project):
         raise Problem("not_found", NO_PROJECT)
-    stacks = list(store.tables(asked.project, filters_of(asked), newest=asked.limit))
+    stacks = gathered(store, asked.project, filters_of(asked), newest=asked.limit)
     if sum(len(stack.ids) for stack in stacks) < 2:  # noqa: PLR2004 (a pair)
         if not store.page(asked.project, limit=1).items:
             raise Problem("not_found", NO_PROJECT)

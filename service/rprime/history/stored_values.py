@@ -1,6 +1,7 @@
 """Compute indices over the stored tables of a project, each at its population."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,10 +19,14 @@ from rprime.core.table import ConfusionTable
 from rprime.problems.problem import refuse
 from rprime.report.measures import finite
 from rprime.report.population import shares_text
+from rprime.server.pools import check_time
 from rprime.store import Filters, Stack, Store
 
 MOST_VALUES = 2_000_000
 """Most values over all classes and evaluations, for each index."""
+MOST_BYTES = 256 << 20
+"""Of the counts of tables that are in memory together."""
+_TOO_MANY = "Too many classes for so many evaluations: lower `limit`."
 TOGETHER = 1000
 """Tables in one part: larger parts leave the cache of the processor."""
 MOST_CELLS = 1 << 17
@@ -176,12 +181,30 @@ def values_of_classes(
     uniform: bool = False,
 ) -> StoredValues:
     """Compute per-class indices over the newest evaluations of a project. Reads the store."""
-    stacks = list(store.tables(project, filters, newest=newest))
+    stacks = gathered(store, project, filters, newest=newest)
     if sum(len(stack.ids) for stack in stacks) * len(_labels(stacks)) > MOST_VALUES:
-        detail = "Too many classes for so many evaluations: lower `limit`."
-        raise refuse("/query/limit", "too_much", detail)
+        raise refuse("/query/limit", "too_much", _TOO_MANY)
     selection = select(Options(indices=tuple(index.key for index in indices)))
     return StoredValues(stacks, selection, uniform=uniform)
+
+
+def gathered(store: Store, project: str, filters: Filters, *, newest: int) -> list[Stack]:
+    """Read tables that are in memory together; problem 422 if they take too much of it."""
+    stacks, size = list[Stack](), 0
+    with closing(timed(store.tables(project, filters, newest=newest))) as tables:
+        for stack in tables:
+            size += stack.table.cells.counts.nbytes
+            if size > MOST_BYTES:
+                raise refuse("/query/limit", "too_much", _TOO_MANY)
+            stacks.append(stack)
+    return stacks
+
+
+def timed(stacks: Iterable[Stack]) -> Generator[Stack]:
+    """Yield stacks, as long as the request has processor time left."""
+    for stack in stacks:
+        yield stack
+        check_time()
 
 
 def _labels(stacks: Iterable[Stack]) -> tuple[str, ...]:

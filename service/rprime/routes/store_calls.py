@@ -17,7 +17,7 @@ from rprime.problems.problem import Problem
 from rprime.report.formats import Format
 from rprime.routes.services import get_services, get_store
 from rprime.routes.store_lifespan import problem_of
-from rprime.store import KeyRunningError, Outcome, Packed, Replay, Stored
+from rprime.store import KeyRunningError, Outcome, Packed, Replay, Stack, Stored
 from rprime.store.dialects import Row
 from rprime.store.schema import metadata
 from rprime.store.use import changed, waiting
@@ -40,6 +40,8 @@ class StoreCalls:
         """What the store raised last."""
         self._request = request
         self._held = ExitStack()
+        self._sent = 0
+        """Bytes that were read for the last call, which the worker has when it calls again."""
         self._own: dict[str, Callable[..., Awaitable[object]]] = {
             "open": self._open,
             "put_many": self._put_many,
@@ -56,12 +58,20 @@ class StoreCalls:
     async def answer(self, content: bytes) -> bytes:
         """Answer a pickled call: its method and arguments."""
         name, args, kwargs = pickle.loads(content)  # noqa: S301 (from our own process)
+        self._count(-self._sent)
         try:
             result: object = await self._called(name, args, kwargs)
         except Exception as error:  # noqa: BLE001 (the worker gets it, and raises it again)
             self.failure = error
             result = Raised(_sendable(error))
-        return pickle.dumps(result, protocol=5)
+        content = pickle.dumps(result, protocol=5)
+        self._count(len(content))
+        return content
+
+    def _count(self, size: int) -> None:
+        """Count what is in memory for the worker; 503 where other requests leave no room for it."""
+        get_services(self._request).admission.hold(self._request.scope, size)
+        self._sent = max(0, self._sent + size)
 
     async def _called(self, name: str, args: Any, kwargs: Any) -> object:  # noqa: ANN401 (of any method)
         if name in self._own:
@@ -72,9 +82,15 @@ class StoreCalls:
 
         def read() -> object:
             found = method(*args, **kwargs)
-            return list(found) if isinstance(found, Iterator) else found
+            return list(self._counted(found)) if isinstance(found, Iterator) else found
 
         return await get_services(self._request).store_threads.run(read)
+
+    def _counted(self, tables: Iterator[Stack]) -> Iterator[Stack]:
+        for stack in tables:
+            # They are pickled, too, before the worker has them.
+            self._count(2 * stack.table.cells.counts.nbytes)
+            yield stack
 
     async def _open(self) -> None:
         """Check that the caller may read what is stored, and that there is a store."""

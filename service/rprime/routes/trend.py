@@ -1,9 +1,11 @@
 """Trend, leaderboard and badge of a project."""
 
+from functools import partial
+
 from fastapi import APIRouter, Request, Response
 
 from rprime.auth.access import requires
-from rprime.history.leaderboard import leaderboard_document
+from rprime.history.leaderboard import leaderboard_in_worker, versions_of
 from rprime.history.series import Measured, filters_of, trend_document
 from rprime.problems.problem import refuse
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
@@ -12,7 +14,8 @@ from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.descriptions import PROBLEMS, TEXT, route_responses
 from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.services import Parameters, get_services, get_store, in_store
+from rprime.routes.services import Parameters, get_services, get_store, in_render, in_store
+from rprime.routes.workers import in_worker_with_store
 from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
 from rprime.store import Filters
 
@@ -47,14 +50,15 @@ def get_trend(request: Request, project: str, query: Parameters[TrendQuery]) -> 
     "are stored, else unpaired, one-sided at 5 %, Holm-adjusted.",
     responses=route_responses("The tiers.", "Leaderboard", "not_found", *PROBLEMS),
 )
-@requires("read", cost="render")
-def get_leaderboard(
+@requires("read", cost="heavy")
+async def get_leaderboard(
     request: Request, project: str, query: Parameters[LeaderboardQuery]
 ) -> Response:
     """Return the tiers."""
-    require_some(request, project)
-    document = leaderboard_document(get_store(request), project, query)
-    return Response(document, media_type=JSON)
+    await in_store(request, require_some, request, project)
+    versions = await in_render(request, versions_of, get_store(request), project, query)
+    work = partial(leaderboard_in_worker, query=query, versions=versions)
+    return Response(await in_worker_with_store(request, work), media_type=JSON)
 
 
 def require_some(request: Request, project: str) -> None:

@@ -17,7 +17,7 @@ queue was full. The state, unlike the scope, is the same object in every copy of
 REJECTED = "rprime.rejected"
 """Key in the state of a request that the server has answered, since its body did not come."""
 _BYTES, _SPOOLED = "rprime.bytes", "rprime.spooled"
-_ALONE = "The body takes more memory than all requests together may take, `in_flight_bytes`"
+_ALONE = "The request takes more memory than all requests together may take, `in_flight_bytes`"
 
 
 def overloaded_problem() -> Problem:

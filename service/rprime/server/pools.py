@@ -4,18 +4,26 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import partial
 from math import inf
-from time import monotonic
+from time import monotonic, thread_time
 from typing import ParamSpec, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, refuse
 from rprime.server.cost import Cost, check_cost
 from rprime.server.request_record import current_request
+from rprime.server.worker_limits import CPU_SECONDS
 
 RETRY_SECONDS = 2
+_OUT_OF_TIME = (
+    f"The request took more than {CPU_SECONDS} s of processor time. Ask for fewer evaluations, by "
+    "`limit` or a filter."
+)
+_until = ContextVar("until", default=inf)
+"""When the work of a thread has taken too much processor time, by the clock of the thread."""
 Owner = str | None
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -116,15 +124,30 @@ class Threads:
     Only for routes that declare its cost.
     """
 
-    def __init__(self, slots: Slots, cost: Cost) -> None:
-        self.slots, self._cost = slots, cost
+    def __init__(self, slots: Slots, cost: Cost, cpu_seconds: float = CPU_SECONDS) -> None:
+        self.slots, self._cost, self._cpu_seconds = slots, cost, cpu_seconds
         self._limiter = CapacityLimiter(slots.most)
 
     async def run(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run in a thread when one is free; 503 where too many wait, or if it takes too long."""
         check_cost(self._cost)
         async with self.slots.place():
-            return await to_thread.run_sync(partial(work, *args, **kwargs), limiter=self._limiter)
+            timed = partial(_timed, partial(work, *args, **kwargs), self._cpu_seconds)
+            return await to_thread.run_sync(timed, limiter=self._limiter)
+
+
+def _timed(work: Callable[[], T], seconds: float) -> T:
+    _until.set(thread_time() + seconds)
+    return work()
+
+
+def check_time() -> None:
+    """Refuse to go on with work that has taken `worker_cpu_seconds` in a thread: 422.
+
+    A thread cannot be ended, so what is long asks at each step; in a worker the kernel counts.
+    """
+    if thread_time() > _until.get():
+        raise refuse("", "too_much", _OUT_OF_TIME)
 
 
 def overloaded(why: str) -> Problem:
