@@ -30,7 +30,7 @@ from rprime.report.verdicts import NOT_JUDGED, headline
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import find
 from rprime.routes.services import get_services, get_store, in_render, in_store
-from rprime.routes.workers import answer_columns, in_worker, in_worker_with_store
+from rprime.routes.workers import PAGE_SECONDS, answer_columns, in_worker, in_worker_with_store
 from rprime.server.body import media_type, read_chunks
 from rprime.server.cost import costs
 
@@ -91,7 +91,7 @@ async def evaluate(request: Request) -> Response:
         text = await read_chunks(request, min(MOST_PASTED, limits.json_body_bytes))
         options = request.query_params.get("request", "").encode()
         work = partial(render_pasted, options=options, limits=limits, query=query)
-        return part(await in_worker(request, work, text))
+        return part(await in_worker(request, work, text, wait_seconds=PAGE_SECONDS))
     kind = MEDIA_TYPES[media]
     reading = f"Read as predictions in {kind.upper()}, one row for each item."
     view = View("view", "the page", "text/html", "", query=query, reading=reading)
@@ -140,7 +140,7 @@ async def compare(request: Request) -> Response:
     get_store(request)
     may_use, limits = access_of(request).may_use, get_services(request).limits
     work = partial(comparison_in_worker, asked=query, limits=limits, may_use=may_use)
-    content = await in_worker_with_store(request, work)
+    content = await in_worker_with_store(request, work, wait_seconds=PAGE_SECONDS)
     sides = (content["candidate_entry"], content["baseline_entry"])
     title = " against ".join(side["version"] or side["id"] for side in sides)
     title = f"{title} · {fit(content['project'])}"

@@ -25,7 +25,7 @@ from rprime.routes.evaluations import find
 from rprime.routes.negotiation import PAGE_POLICY, etag_of, is_known
 from rprime.routes.services import Parameters, in_store
 from rprime.routes.trend import require_some
-from rprime.routes.workers import in_worker_with_store
+from rprime.routes.workers import PAGE_SECONDS, in_worker_with_store
 from rprime.schemas.history import FigureQuery, HistoryFigureQuery
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
@@ -97,10 +97,6 @@ def _sheet(
     if name not in known or form not in MEDIA_TYPES:
         raise Problem("not_found")
     return Canvas(form, query.width, query.scale)
-
-
-PAGE_SECONDS = 30
-"""How long a figure may wait for a worker: a page asks for several at once."""
 
 
 async def draw(request: Request, work: Callable[..., bytes], body: Iterable[bytes] = ()) -> bytes:

@@ -43,6 +43,9 @@ _ENVIRONMENT = {
     "MALLOC_TRIM_THRESHOLD_": str(32 << 20),
 }
 
+PAGE_SECONDS = 30
+"""How long the parts of a page may wait for a worker: a person waits, and a page has several."""
+
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
@@ -69,10 +72,18 @@ def _count_ended(metrics: Metrics, reason: str, *, body: str | None) -> None:
     log.warning("worker_ended", kind="large_requests", reason=reason, body=body)
 
 
-async def in_worker(request: Request, work: Callable[[bytes], T], body: list[bytes]) -> T:
+async def in_worker(
+    request: Request,
+    work: Callable[[bytes], T],
+    body: list[bytes],
+    *,
+    wait_seconds: float | None = None,
+) -> T:
     """Do work on a complete JSON body, whose pieces are freed as the worker reads them."""
     job = Work(work, get_services(request).limits)
-    return cast("T", await _answer(request, job, _handed_over(body), kind="json"))
+    pieces = _handed_over(body)
+    answer = _answer(request, job, pieces, kind="json", wait_seconds=wait_seconds)
+    return cast("T", await answer)
 
 
 async def in_worker_with_store(
