@@ -157,7 +157,7 @@ class GateFixture:
 
         subject = report.subject()
         self._item.add_report_section("call", "rprime", render_terminal(subject))
-        values = {one.index.key: one.value for one in Measures(subject).headlines}
+        values = {one.index.key: one.value for one in Measures(subject).overall.values()}
         found = {"rprime_verdict": report.verdict, **{f"rprime_{k}": v for k, v in values.items()}}
         self._item.user_properties += [(key, value) for key, value in found.items() if value]
 

@@ -497,10 +497,10 @@ class TestService:
         there = reported(rprime("evaluate", file, "--json", "--table-only", "--server", server))
         here = reported(rprime("evaluate", file, "--json"))
         # The weights of single items are lost, and with them both numbers of items.
-        assert here["counts"].pop("effective_items") < here["counts"]["total"]
+        assert here["counts"].pop("effective_items") < here["counts"]["items"]
         assert here["counts"].pop("items") == 120
         assert there["counts"] == here["counts"]
-        assert there["counts"]["weighted"]
+        assert there["counts"].get("weight")
         values = [{k: v["value"] for k, v in r["overall"].items()} for r in (there, here)]
         differ = {key for key in values[0] if values[0][key] != values[1][key]}
         assert {there["overall"][key]["reason"] for key in differ} == {"weighted"}
@@ -515,7 +515,7 @@ class TestService:
         codes = np.arange(MOST_ITEMS + 1, dtype=np.uint8) % 3
         np.savez_compressed(tmp_path / "many.npz", y_true=codes, y_pred=codes)
         done = rprime("evaluate", str(tmp_path / "many.npz"), "--json", "--server", server)
-        assert reported(done)["counts"]["total"] == MOST_ITEMS + 1
+        assert reported(done)["counts"]["items"] == MOST_ITEMS + 1
         assert "too many items to send" in done.stderr
 
     def test_a_table_is_sent_as_it_is(self, rprime: Run, write: Write) -> None:

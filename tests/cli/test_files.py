@@ -228,7 +228,7 @@ def test_texts_of_models_are_mapped_and_counted() -> None:
         aliases={"Cat. ": "cat", "Dog": "dog"},
         unknown_labels="unclassified",
     )
-    assert (found.counts.total, found.counts.unclassified) == (4, 2)
+    assert (found.counts.items, found.counts.unclassified) == (4, 2)
     assert found.overall["accuracy"].value == 0.5
     said = {warning.code: warning.detail for warning in found.warnings}
     assert said["aliased_labels"] == (

@@ -104,8 +104,7 @@ class TestColumns:
     def test_weights_and_groups_are_columns_too(self) -> None:
         for weights in ([1, 2, 0.5, 1], np.array([1, 2, 0.5, 1], dtype=np.float32)):
             report = rprime.evaluate(TRUE, PREDICTED, sample_weight=weights)
-            assert report.counts.weighted
-            assert report.counts.total == 4.5
+            assert report.counts.weight == 4.5
         grouped = rprime.evaluate(TRUE, PREDICTED, groups=np.array([1, 1, 2, 2]))
         assert grouped.content == rprime.evaluate(TRUE, PREDICTED, groups=[1, 1, 2, 2]).content
 
@@ -210,7 +209,7 @@ class TestTables:
         cost = np.array([[0, 1], [5, 0]])
         report = rprime.evaluate(confusion_matrix=self.COUNTS, cost=cost, kappa_weights="linear")
         assert report.overall["expected_cost"].value == pytest.approx(11 / 15)
-        assert report.options.kappa_weights == "linear"
+        assert report.options.kappa_weighting == "linear"
 
 
 class TestRequests:

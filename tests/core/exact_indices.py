@@ -170,6 +170,12 @@ CLASSIFIED = {
     *("class_quantity_disagreement", "class_allocation_disagreement", "yule_q"),
 }
 """Keys of the indices of the classified items."""
+WITHOUT_AVERAGES = {
+    *("true_positives", "false_positives", "false_negatives", "true_negatives"),
+    *("prevalence", "predicted_prevalence", "share_of_errors", "lift"),
+    *("positive_likelihood_ratio", "negative_likelihood_ratio", "diagnostic_odds_ratio"),
+    *("class_quantity_disagreement", "class_allocation_disagreement"),
+}
 NEVER_PREDICTED: dict[str, Callable[[OneClass], Number]] = {
     "precision": lambda _: Fraction(0),
     "false_discovery_rate": lambda _: Fraction(1),
@@ -237,6 +243,8 @@ class ExactTable:
         found: dict[str, Number] = {}
         support = self.support()
         for key, values in self.classes().items():
+            if key in WITHOUT_AVERAGES:
+                continue
             table = self.classified if key in CLASSIFIED else self
             parts: list[Number] = []
             for i, value in enumerate(values):

@@ -17,6 +17,7 @@ from rprime.core.gates.unchanged_model import SimulatedPredictions
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import table_side
+from tests.core.index_values import CORE
 
 TODAY = date(2026, 11, 22)
 
@@ -67,7 +68,7 @@ def judged(
     anchor: Side | None = None,
 ) -> GateResult:
     gate = Gate(rules=(gate,)) if isinstance(gate, Rule) else gate
-    options = options or Options()
+    options = options or CORE
     comparison = compared(candidate, baseline, gate, options)
     pinned = compared(candidate, anchor, gate, options)
     return run_gate(gate, candidate, comparison, options, today=today, look=look, anchor=pinned)

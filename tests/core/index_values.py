@@ -11,6 +11,9 @@ from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
 
+CORE = Options(families=("core",))
+"""What asks for more than the summary."""
+
 
 def values_of(table: ConfusionTable, **options: Any) -> Values:
     """Compute the catalog on a table, all families unless indices or families are named."""

@@ -37,7 +37,7 @@ from tests.core.comparison_sides import (
     table_side,
     unrolled,
 )
-from tests.core.index_values import at_every_cell, values_of
+from tests.core.index_values import CORE, at_every_cell, values_of
 
 REFERENCE_KEYS = {
     "acc": "accuracy",
@@ -51,7 +51,7 @@ SMALL = Options(indices=("accuracy", "recall", "precision", "r_prime", "f1", "ka
 
 
 def plain(candidate: Side, baseline: Side, options: Options | None = None) -> Comparison:
-    return compare(candidate, baseline, options or Options(), attributed=())
+    return compare(candidate, baseline, options or CORE, attributed=())
 
 
 def between(sides: Iterable[Side], options: Options | None = None) -> Comparison:
@@ -103,7 +103,7 @@ def guard_of(candidate: Side, baseline: Side, options: Options) -> tuple[Array, 
 
 def test_the_joint_table_gives_the_reference_differences_and_standard_errors() -> None:
     candidate, baseline = sides_of(JOINT["joint_truth_old_new"])
-    paired, options = plain(candidate, baseline), Options()
+    paired, options = plain(candidate, baseline), CORE
     guard, _ = guard_of(candidate, baseline, options)
     for name, key in REFERENCE_KEYS.items():
         expected, known = JOINT["indices"][name], paired.of_overall(key)
@@ -145,7 +145,7 @@ def test_paired_variances_are_those_of_the_items_one_by_one(
     true, old, new = random_items(3, k, n, missing=missing)
     groups = np.random.default_rng(5).integers(0, 40, n) if grouped else None
     candidate, baseline = side_of(true, new, k, groups), side_of(true, old, k, groups)
-    options = Options()
+    options = CORE
     comparison = plain(candidate, baseline, options)
     phi_overall, phi_class = np.zeros(()), np.zeros(())
     for sign, side, predicted in ((1, candidate, new), (-1, baseline, old)):
@@ -421,16 +421,14 @@ def test_a_candidate_that_stops_predicting_its_worst_class_does_not_gain() -> No
     old = np.array([[40, 5, 5], [5, 40, 5], [20, 20, 10]])
     new = np.array([[45, 5, 0], [5, 45, 0], [25, 25, 0]])
     comparison = between(
-        (table_side(ConfusionTable.dense(c), test_set="t") for c in (new, old)), Options()
+        (table_side(ConfusionTable.dense(c), test_set="t") for c in (new, old)), CORE
     )
     for key in ("macro_precision", "f1_of_macro_averages", "weighted_precision", "csi"):
         assert comparison.of_overall(key).value < -0.1, key
     precision = comparison.of_classes("precision")
     assert not precision.undefined.any()
     assert precision.candidate[2] == 0
-    swapped = between(
-        (table_side(ConfusionTable.dense(c), test_set="t") for c in (old, new)), Options()
-    )
+    swapped = between((table_side(ConfusionTable.dense(c), test_set="t") for c in (old, new)), CORE)
     assert swapped.of_classes("precision").value[2] == -precision.value[2]
 
 
@@ -600,7 +598,7 @@ def test_a_move_to_no_prediction_has_no_name() -> None:
 @pytest.mark.parametrize("name", ["table7_mnist", "table8_cifar10"])
 def test_the_papers_tables_give_the_printed_changes(name: str) -> None:
     before, after = f"{name}_before", f"{name}_after"
-    comparison = compare(paper_side(before), paper_side(after), Options())
+    comparison = compare(paper_side(before), paper_side(after), CORE)
     printed = [np.array(PAPER[side]["r_prime_per_class"]) for side in (before, after)]
     r_prime = comparison.of_classes("r_prime")
     np.testing.assert_allclose(np.round(r_prime.candidate, 4), printed[0], atol=1e-9)
@@ -612,7 +610,7 @@ def test_the_papers_tables_give_the_printed_changes(name: str) -> None:
         "table8_cifar10": ("cat", "deer", "dog", "horse"),
     }
     assert tuple(np.array(comparison.classes)[failed]) == expected[name]
-    back = compare(paper_side(after), paper_side(before), Options(), attributed=())
+    back = compare(paper_side(after), paper_side(before), CORE, attributed=())
     assert not (back.of_classes("r_prime").p(-0.05)[0] < 0.5).any()
     assert comparison.changes is not None
     assert (comparison.changes.change[0] < 0) == (
@@ -653,7 +651,7 @@ def test_whatever_does_not_exist_is_never_evidence(cells: list[int], paired: boo
     candidate, baseline = sides_of(np.array(cells).reshape(3, 4, 4))
     if not paired:
         candidate, baseline = (replace(s, items=None) for s in (candidate, baseline))
-    comparison = compare(candidate, baseline, Options())
+    comparison = compare(candidate, baseline, CORE)
     for part in (comparison.overall, comparison.per_class):
         lower, upper = part.limits(0.05)
         missing = np.isnan(part.value)

@@ -16,12 +16,13 @@ from rprime.core.populations.population import Population
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import side_of, table_side
 from tests.core.gate_cases import drop, gate_of, judged, tabled
+from tests.core.index_values import CORE
 
 
 def paired(true: ArrayLike, old: ArrayLike, new: ArrayLike, k: int) -> Comparison:
     codes = (np.asarray(part) for part in (true, old, new))
     truth, before, after = codes
-    return compare(side_of(truth, after, k), side_of(truth, before, k), Options())
+    return compare(side_of(truth, after, k), side_of(truth, before, k), CORE)
 
 
 @pytest.mark.parametrize("test_set", [None, "t"])
@@ -43,9 +44,9 @@ def test_other_shares_of_the_classes_are_another_test_set() -> None:
     at_one = Options(population=Population.uniform(easy.table))
     assert judged(rule, easy, hard, options=at_one).verdict == "fail"
     alike = tabled([[4940, 60], [1010, 3990]])
-    assert compare(alike, hard, Options()).comparability == "unknown"
+    assert compare(alike, hard, CORE).comparability == "unknown"
     small, other = tabled([[18, 2], [1, 9]]), tabled([[9, 1], [2, 18]])
-    assert compare(small, other, Options()).comparability == "unknown"
+    assert compare(small, other, CORE).comparability == "unknown"
 
 
 def test_one_item_does_not_fail_a_gate() -> None:
@@ -80,7 +81,7 @@ def test_a_class_of_the_list_without_items_fails_nothing() -> None:
 def test_averages_of_other_test_sets_are_compared_over_common_classes() -> None:
     old = ConfusionTable.dense(np.array([[40.0, 5, 5], [5, 40, 5], [0, 0, 0]]))
     new = ConfusionTable.dense(np.array([[45.0, 5, 0], [5, 45, 0], [9, 0, 1]]))
-    found = compare(table_side(new), table_side(old), Options())
+    found = compare(table_side(new), table_side(old), CORE)
     assert found.without_items == ("2",)
     assert found.of_overall("macro_recall").value == pytest.approx(0.1)
     assert found.of_overall("weighted_recall").value == pytest.approx(0.1)
@@ -137,7 +138,7 @@ def test_limits_stay_within_the_possible() -> None:
     tables = compare(
         table_side(ConfusionTable.dense(np.array([[0.0, 10], [10, 0]]))),
         table_side(ConfusionTable.dense(np.diag([10.0, 10]))),
-        Options(),
+        CORE,
     )
     for known in (comparison.overall, comparison.per_class, tables.overall, tables.per_class):
         lower, upper = known.limits(0.05)

@@ -66,7 +66,7 @@ def both(k: int = 3) -> tuple[Scores, Scores]:
 
 
 def comparison(new: Side, old: Side, **options: Any) -> Comparison:
-    return compare(new, old, Options(**options))
+    return compare(new, old, Options(**{"families": ("core",)} | options))
 
 
 def span(parts: tuple[Any, Any]) -> float:

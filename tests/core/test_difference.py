@@ -13,6 +13,7 @@ from rprime.core.comparison.paired_proportions import tango_interval
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import JOINT, PAIRED, bracket, p_fail, p_pass, sides_of, table_side
+from tests.core.index_values import CORE
 
 KEYS = ("accuracy", "recall", "precision", "kappa", "macro_recall")
 
@@ -136,8 +137,8 @@ def test_selecting_takes_from_every_array() -> None:
 def test_swapping_the_sides_mirrors_everything(cells: list[int]) -> None:
     joint = np.array(cells).reshape(3, 3, 3)
     candidate, baseline = sides_of(joint)
-    there = compare(candidate, baseline, Options(), attributed=())
-    back = compare(baseline, candidate, Options(), attributed=())
+    there = compare(candidate, baseline, CORE, attributed=())
+    back = compare(baseline, candidate, CORE, attributed=())
     for one, other in ((there.overall, back.overall), (there.per_class, back.per_class)):
         np.testing.assert_allclose(one.value, -other.value, rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(one.methods, other.methods)
@@ -158,7 +159,7 @@ def test_identical_sides_are_never_different(cells: list[int]) -> None:
     candidate, baseline = sides_of(joint)
     new, old = (table_side(side.table, "t") for side in (candidate, baseline))
     for one, other in ((candidate, baseline), (new, old)):
-        comparison = compare(one, other, Options(), attributed=())
+        comparison = compare(one, other, CORE, attributed=())
         for known in (comparison.overall, comparison.per_class):
             assert (np.isnan(known.value) | (known.value == 0)).all()
             for p in (known.p(0.0)[0], known.p(0.0)[1]):

@@ -1,12 +1,14 @@
-"""A report has the family `core`, and other families on request."""
+"""A report has the family `summary`, or the families and indices that a request names."""
 
 from typing import get_args
 
+import numpy as np
 import pytest
 
 import rprime
 from rprime.application.stored_options import read_options, write_options
 from rprime.core.catalog import FAMILY_OF, INDICES
+from rprime.core.families.averages import AVERAGES
 from rprime.core.index import Family
 from rprime.core.options import Options
 from rprime.core.selection import select
@@ -25,14 +27,71 @@ def test_a_key_has_one_family_and_every_family_has_indices() -> None:
 
 
 @pytest.mark.parametrize("family", get_args(Family))
-def test_a_report_has_the_families_that_are_named_besides_the_core(family: Family) -> None:
-    assert families_of(Options()) == {"core"}
-    assert families_of(Options(families=(family,)), scored=True) == {"core", family}
+def test_a_report_has_the_families_that_are_named_and_no_others(family: Family) -> None:
+    assert families_of(Options(families=(family,)), scored=True) == {family}
     assert families_of(Options(indices=("accuracy",), families=(family,)), scored=True) == {
         "core",
         family,
     }
     assert families_of(Options(families=("all",)), scored=True) == set(get_args(Family))
+
+
+def keys_of(options: Options, **evidence: bool) -> tuple[list[str], list[str]]:
+    chosen = select(options, **evidence)
+    overall, per_class = ([e.key for e in part] for part in (chosen.overall, chosen.per_class))
+    return overall, per_class
+
+
+OVERALL = [
+    *("accuracy", "r_prime", "balanced_accuracy", "macro_precision", "macro_recall", "macro_f1"),
+    *("weighted_f1", "kappa", "mcc"),
+]
+OF_SCORES = [
+    *("macro_roc_auc", "macro_average_precision"),
+    *("log_loss", "brier_score", "expected_calibration_error"),
+]
+PER_CLASS = ["r_prime", "recall", "precision", "f1", "informedness", "share_of_errors"]
+
+
+def test_without_any_name_a_report_is_the_summary_in_its_order() -> None:
+    assert keys_of(Options()) == (OVERALL, PER_CLASS)
+    assert keys_of(Options(), omits=True) == ([*OVERALL, "coverage"], PER_CLASS)
+    assert keys_of(Options(), scored=True) == (OVERALL + OF_SCORES, PER_CLASS)
+    assert keys_of(Options(families=("summary",))) == (OVERALL, PER_CLASS)
+
+
+def test_an_option_adds_its_index_to_the_summary() -> None:
+    weighted = keys_of(Options(kappa_weights="linear", cost=np.eye(2)))[0]
+    assert weighted[len(OVERALL) :] == [
+        *("weighted_kappa", "expected_cost", "normalized_expected_cost")
+    ]
+    overall, per_class = keys_of(Options(beta=2.0))
+    assert set(overall[len(OVERALL) :]) == {f"{kind}_f_beta" for kind in AVERAGES}
+    assert per_class == [*PER_CLASS, "f_beta"]
+
+
+def test_named_indices_are_all_that_a_report_has() -> None:
+    options = Options(indices=("kappa", "specificity"), beta=2.0)
+    assert keys_of(options, scored=True, omits=True) == (["kappa"], ["specificity"])
+
+
+def test_f_beta_is_in_the_core_only_with_its_option() -> None:
+    plain, given = (keys_of(Options(families=("core",), beta=beta)) for beta in (1.0, 2.0))
+    assert "f_beta" not in plain[1]
+    assert "f_beta" in given[1]
+    assert {"macro_f_beta"} == set(given[0]) - set(plain[0]) - {"weighted_f_beta", "micro_f_beta"}
+    assert "f_beta" in keys_of(Options(families=("all",)))[1]
+
+
+def test_counts_and_shares_of_one_whole_have_no_averages() -> None:
+    single = {entry.key for entry in INDICES if entry.scope == "class" and not entry.averaged}
+    assert single == {
+        *("true_positives", "false_positives", "false_negatives", "true_negatives"),
+        *("prevalence", "predicted_prevalence", "share_of_errors", "lift", "gt_index"),
+        *("positive_likelihood_ratio", "negative_likelihood_ratio", "diagnostic_odds_ratio"),
+        *("class_quantity_disagreement", "class_allocation_disagreement"),
+    }
+    assert not {f"{kind}_{key}" for kind in AVERAGES for key in single} & set(FAMILY_OF)
 
 
 def test_without_scores_families_have_no_indices_of_scores() -> None:

@@ -251,7 +251,7 @@ def test_p_is_the_smallest_level_at_which_a_floor_fails(
     index: str, classes: Literal["all"] | None, *, exact: bool
 ) -> None:
     table = tabled([[45, 6, 4], [5, 36, 9], [8, 7, 50]])
-    options = Options(exact=exact)
+    options = Options(exact=exact, families=("core",))
     for level in (0.2, 0.05, 0.003):
         rule = Rule(index=index, classes=classes, kind="min_value", limit=0.5)
         at_level = judged(Gate(rules=(rule,), alpha=level), table, None, options)

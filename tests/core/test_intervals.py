@@ -25,7 +25,7 @@ from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.report.document import render
-from tests.core.index_values import dense, values_of
+from tests.core.index_values import CORE, dense, values_of
 
 REFERENCE = json.loads(
     (Path(__file__).parents[1] / "reference/statistics_visible.json").read_text(encoding="utf-8")
@@ -127,7 +127,7 @@ def test_every_entry_names_its_method() -> None:
     assert per_class["class_mcc"] == per_class["f_beta"] == "wilson_effective"
     assert per_class["positive_likelihood_ratio"] == "mover_r"
     assert per_class["lift"] == per_class["diagnostic_odds_ratio"] == "delta_log"
-    for key in ("chi2", "kappa_max", "no_information_rate", "macro_gt_index", "macro_lift"):
+    for key in ("chi2", "kappa_max", "no_information_rate"):
         assert overall[key] == "", key
     exact = Found(dense(GOOD), exact=True).intervals
     assert exact.overall_methods[0] == "clopper_pearson"
@@ -275,11 +275,11 @@ def test_agreement_below_minus_one_has_no_interval() -> None:
     assert np.isfinite(found.overall("kappa")).all()
 
 
-def test_prevalences_and_unbounded_ratios_have_no_average_with_an_interval() -> None:
+def test_biased_and_unbounded_averages_have_no_interval() -> None:
     found = Found(dense(GOOD))
-    for kind in ("macro", "weighted"):
-        for key in ("prevalence", "predicted_prevalence", "lift", "positive_likelihood_ratio"):
-            assert found.reason(f"{kind}_{key}") == "no_interval", (kind, key)
+    powers = [f"{kind}_discriminant_power" for kind in ("macro", "weighted")]
+    for key in ("weighted_detection_rate", *powers):
+        assert found.reason(key) == "no_interval", key
 
 
 GIVEN_UP = [[50, 5, 0], [10, 60, 0], [12, 13, 0]]
@@ -815,7 +815,7 @@ def test_grouped_items_have_no_p_value_of_independent_items() -> None:
     true, predicted = items_of(OMITTING)
     table = dense(OMITTING[:, :3], OMITTING[:, 3])
     for groups in (None, np.arange(len(true)) // 5):
-        found = evaluate(table, ("a", "b", "c"), Options(), Items(true, predicted, groups))
+        found = evaluate(table, ("a", "b", "c"), CORE, Items(true, predicted, groups))
         p = found.values.p_values["no_information_rate"]
         assert np.isnan(p) == (groups is not None)
         rendered = json.loads(render(found, engine_version="1", input_digest="x"))

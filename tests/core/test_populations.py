@@ -11,6 +11,7 @@ from rprime.core.options import Options
 from rprime.core.populations.population import Population
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
+from tests.core.index_values import CORE
 
 # Values of plain reference code for samples stratified by the predicted class: [value, standard
 # error, lower limit, upper limit]. Rows of the tables are predicted classes. The values and
@@ -70,7 +71,8 @@ REFERENCE = [
 
 
 def estimates(table: object, population: Population, **options: Any) -> Estimates:
-    wanted = Options(population=population, **options)
+    families: Any = {} if "indices" in options else {"families": ("core",)}
+    wanted = Options(population=population, **families | options)
     found = table if isinstance(table, ConfusionTable) else ConfusionTable.dense(np.array(table))
     return Estimates.of(found, wanted, select(wanted))
 
@@ -113,7 +115,7 @@ def test_strata_of_predicted_classes_agree_with_the_reference(
 def test_a_prevalence_that_the_sample_has_changes_no_value() -> None:
     table = ConfusionTable.dense(np.array([[40.0, 5, 5], [10, 80, 10], [3, 7, 40]]))
     same = Population("true", table.support / table.total)
-    plain = Estimates.of(table, Options(), select(Options())).values
+    plain = Estimates.of(table, CORE, select(CORE)).values
     found = estimates(table, same).values
     assert found.overall == pytest.approx(plain.overall, rel=1e-12, nan_ok=True)
     assert found.per_class == pytest.approx(plain.per_class, rel=1e-12, nan_ok=True)
@@ -121,7 +123,7 @@ def test_a_prevalence_that_the_sample_has_changes_no_value() -> None:
 
 def test_the_design_fixes_prevalences_and_keeps_the_intervals_of_recall() -> None:
     table = ConfusionTable.dense(np.array([[40.0, 5, 5], [10, 80, 10], [3, 7, 40]]))
-    plain = Estimates.of(table, Options(), select(Options()))
+    plain = Estimates.of(table, CORE, select(CORE))
     found = estimates(table, Population("true", np.array([0.7, 0.2, 0.1])))
     place = found.values.selection.place
     for bound in ("per_class_low", "per_class_high"):

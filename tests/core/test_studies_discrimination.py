@@ -125,7 +125,6 @@ def test_where_one_series_is_always_preferred_there_is_no_line(
         ("no_information_rate", None, "indifferent"),
         ("gt_index", 1, "undefined"),
         ("positive_likelihood_ratio", 1, "undefined"),
-        ("macro_gt_index", None, "undefined"),
     ],
 )
 def test_where_there_is_nothing_to_prefer_it_says_why(

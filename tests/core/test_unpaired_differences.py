@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rprime.core.comparison.compare import compare
-from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import table_side
+from tests.core.index_values import CORE
 
 FILE = Path(__file__).parents[1] / "reference/unpaired_differences.json"
 CASES: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["cases"]
@@ -20,7 +20,7 @@ CASES: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["case
 def test_limits_and_p_values_are_those_of_the_reference(case: dict[str, Any]) -> None:
     tables = (ConfusionTable.dense(np.array(case[side])) for side in ("candidate", "baseline"))
     candidate, baseline = (table_side(table) for table in tables)
-    comparison = compare(candidate, baseline, Options(), attributed=())
+    comparison = compare(candidate, baseline, CORE, attributed=())
     for index, label, low, high, p in case["differences"]:
         if label is None:
             known = comparison.of_overall(index)[np.newaxis]

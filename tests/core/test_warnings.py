@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from rprime.core.evaluate import evaluate, evaluate_stack
+from rprime.core.items import Items, table_of
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
 from rprime.core.table import ConfusionTable
-from rprime.core.warnings import CHECKS, MOST_OF_ONE_CODE, Warning  # noqa: A004 (its name)
+from rprime.core.warnings import CHECKS, MOST_NAMED, Warning  # noqa: A004 (its name)
 from tests.core.index_values import dense
 
 OF_OMISSIONS = {"omission_inflates_r_prime", "low_coverage"}
@@ -78,13 +79,26 @@ TRIGGERS: dict[str, Any] = {
     "association_ignores_labels": [[5, 95], [95, 5]],
     "non_integer_counts": [[90.5, 6], [8, 85]],
     "looks_like_shares": [[0.9, 0.1], [0.2, 0.8]],
-    "low_interval_reliability": [[90, 3], [2, 5]],
 }
 
 
 @pytest.mark.parametrize("code", TRIGGERS)
 def test_a_table_that_misleads_is_warned_about(code: str) -> None:
-    assert code in codes(TRIGGERS[code])
+    table = dense(TRIGGERS[code])
+    found = evaluate(table, tuple("abc"[: table.k]), Options(families=("core",))).warnings
+    assert code in {warning.code for warning in found}
+
+
+def test_the_summary_warns_of_all_but_indices_that_it_lacks() -> None:
+    absent = {code for code, counts in TRIGGERS.items() if code not in codes(counts)}
+    assert absent == {"association_ignores_labels"}
+
+
+def test_an_interval_of_few_items_is_warned_about_with_the_class() -> None:
+    pairs = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [40, 5, 5, 40], axis=0)
+    items = Items(pairs[:, 0], pairs[:, 1], np.arange(90) // 18)
+    found = evaluate(table_of(items, 2), ("a", "b"), Options(), items).warnings
+    assert [w.classes for w in found if w.code == "few_items"] == [("a", "b")]
 
 
 def test_omissions_that_inflate_r_prime_are_warned_about() -> None:
@@ -168,7 +182,7 @@ def test_no_warning_is_about_what_is_not_reported(code: str, keys: tuple[str, ..
         match warning.pointer.split("/")[1:]:
             case ["overall", key]:
                 assert key in overall
-            case ["per_class", _, key]:
+            case ["per_class", _, "indices", key]:
                 assert key in per_class
             case place:
                 assert place[0] in {"counts", "per_class"}
@@ -202,10 +216,17 @@ def test_a_warning_points_at_what_it_is_about() -> None:
 
 
 def test_many_classes_do_not_flood_the_report() -> None:
-    k = MOST_OF_ONE_CODE + 50
-    few = [w for w in warnings_of(np.eye(k)) if w.code == "few_items"]
-    assert len(few) == MOST_OF_ONE_CODE + 1
-    assert "50 more classes" in few[-1].detail
+    k = MOST_NAMED + 50
+    found = warnings_of(np.eye(k))
+    few = next(w for w in found if w.code == "few_items")
+    assert few.classes == tuple(f"class {i}" for i in range(MOST_NAMED))
+    assert few.more == 50
+    assert few.detail.startswith(
+        "Classes `class 0`, `class 1`, `class 2`, `class 3`, `class 4` and 65"
+    )
+    assert few.pointer == "/per_class"
+    assert len(found) <= 10
+    assert len({w.code for w in found}) == len(found)
 
 
 def test_a_table_without_items_is_not_called_unequal() -> None:

@@ -122,7 +122,7 @@ def test_a_slice_is_shown_alone(history: httpx.Client) -> None:
     alone = next(one for one in report["slices"] if one["slice"] == {"region": "EU"})
     assert "<bdi>svc v14, region=EU</bdi>" in page
     assert f"<dd><bdi>{alone['items']:,.0f}</bdi></dd>" in page
-    recall = alone["per_class"]["7"]["recall"]["value"]
+    recall = alone["per_class"]["7"]["indices"]["recall"]["value"]
     assert f'<td class="n">{recall:.4f}' in page
     assert 'id="slices"' not in page
     crossing = {"slice": orjson.dumps({"region": "EU", "device": "ios"}).decode()}

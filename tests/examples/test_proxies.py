@@ -177,7 +177,7 @@ def setup(
 def test_a_request_gets_its_report(setup: Setup) -> None:
     answer = setup.client.post("/evaluate", json=TABLE)
     assert answer.status_code == 200
-    assert answer.json()["counts"]["total"] == 100
+    assert answer.json()["counts"]["items"] == 100
     assert answer.headers["strict-transport-security"] == "max-age=31536000"
 
 
@@ -205,7 +205,7 @@ def test_a_large_body_goes_through_in_pieces(setup: Setup) -> None:
         "/evaluate", content=iter([body[:1000], body[1000:]]), headers=headers
     )
     assert answer.status_code == 200, answer.text
-    assert answer.json()["counts"]["total"] == 4_000_000
+    assert answer.json()["counts"]["items"] == 4_000_000
 
 
 def test_the_limit_of_the_service_is_told_by_the_service(setup: Setup) -> None:

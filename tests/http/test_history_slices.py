@@ -146,7 +146,7 @@ def test_a_slice_has_its_trend(store: httpx.Client) -> None:
             accuracy = own["overall"]["accuracy"]
             assert item["value"] == accuracy["value"]
             assert item["interval"] == accuracy["interval"]
-            assert recall["value"] == own["per_class"]["1"]["recall"]["value"]
+            assert recall["value"] == own["per_class"]["1"]["indices"]["recall"]["value"]
     whole = series(store, "accuracy")
     assert (whole["slice"], len(whole["items"])) == (None, 4)
     listed = store.get("/v1/projects/pets/evaluations?slice=region=EU&version=2").json()["items"]

@@ -112,7 +112,7 @@ def test_a_process_gives_the_report_of_a_thread(
     with serve(RPRIME_STORE="none") as client:
         first = client.post("/evaluate", content=large, headers=JSON)
         (worker,) = workers(client)
-        assert first.json()["counts"]["total"] == ITEMS
+        assert first.json()["counts"]["items"] == ITEMS
         assert client.post("/evaluate", content=arrow, headers=ARROW).content == first.content
     assert not _command_of(worker).exists()
 

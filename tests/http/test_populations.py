@@ -44,11 +44,11 @@ def test_a_map_has_estimated_prevalences(client: httpx.Client) -> None:
     assert next(iter(report)) == "population"
     assert report["population"]["shares"] == SHARES
     assert report["overall"]["accuracy"]["standard_error"] == pytest.approx(0.0158715998)
-    found = report["per_class"]["a"]["estimated_prevalence"]
+    found = report["per_class"]["a"]["indices"]["estimated_prevalence"]
     assert "prevalence" not in report["per_class"]["a"]
     assert found["value"] == pytest.approx(0.0596666667)
     assert found["interval"] == pytest.approx([0.0472068336, 0.0791084995])
-    assert report["counts"]["total"] == 300
+    assert report["counts"]["items"] == 300
     assert report["per_class"]["a"]["support"] == 50
 
 
@@ -280,7 +280,7 @@ def test_a_gate_counts_the_items_that_were_sent(client: httpx.Client) -> None:
     result = report["gate"]["results"][0]
     assert result["n"] == 50
     assert result["verdict"] == "pass"
-    assert result["observed"] == report["per_class"]["a"]["recall"]["value"]
+    assert result["observed"] == report["per_class"]["a"]["indices"]["recall"]["value"]
 
 
 def test_a_warning_about_few_items_counts_the_items_that_were_sent(client: httpx.Client) -> None:

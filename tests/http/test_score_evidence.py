@@ -209,7 +209,7 @@ def test_asked_for_without_scores_an_index_is_null(client: httpx.Client) -> None
     report = client.post("/evaluate", json=body).json()
     nothing = {"value": None, "interval": None, "reason": "no_scores"}
     assert report["overall"] == {"log_loss": nothing}
-    assert report["per_class"]["0"]["roc_auc"] == nothing
+    assert report["per_class"]["0"]["indices"]["roc_auc"] == nothing
 
 
 def many(rng: np.random.Generator, n: int, sharp: float, true: list[int]) -> list[list[float]]:

@@ -87,7 +87,8 @@ def test_indices_of_classes_alone_order_no_slices(client: httpx.Client) -> None:
     assert (whole["weakest"], whole["weakest_by"]) == ([], None)
     for one, other in zip(whole["slices"], everything["slices"], strict=True):
         for label, values in one["per_class"].items():
-            assert values["precision"] == other["per_class"][label]["precision"]
+            expected = other["per_class"][label]["indices"]["precision"]
+            assert values["indices"] == {"precision": expected}
 
 
 @pytest.mark.parametrize("kind", MEDIA_TYPES)

@@ -299,8 +299,8 @@ class TestAnchor:
         assert [item["evaluation"] for item in items] == [first["id"], *(b["id"] for b in builds)]
         assert "since_anchor" not in items[0]
         for item, report in zip(items[1:], builds, strict=True):
-            recall = report["per_class"]["cat"]["recall"]["value"]
-            before = first["per_class"]["cat"]["recall"]["value"]
+            recall = report["per_class"]["cat"]["indices"]["recall"]["value"]
+            before = first["per_class"]["cat"]["indices"]["recall"]["value"]
             assert item["since_anchor"] == pytest.approx(recall - before)
         released = "/v1/projects/pets/aliases/release"
         client.delete(released, headers={"If-Match": "*"})

@@ -48,7 +48,7 @@ def test_the_example_of_the_scikit_learn_section_runs() -> None:
     exec(example, names)  # noqa: S102 (the text of the page is what is tested)
     low, high = names["cross_validated"](names["logistic"], names["bayes"])["r_prime"].interval
     assert 0 < low < high < 1
-    assert names["report"].counts.total == 897
+    assert names["report"].counts.items == 897
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from rprime.core.evaluate import evaluate
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.rules import Gate, Rule, Waiver
 from rprime.core.options import Options
+from rprime.core.selection import requested_keys
 from rprime.core.table import ConfusionTable
 from rprime.report.comparison import render_comparison, render_gate
 from rprime.report.subject import ReportSubject, read_comparison, read_gate
@@ -96,14 +97,18 @@ def judged(
     candidate: Side, baseline: Side, gate: Gate = GATE, options: Options | None = None
 ) -> ReportSubject:
     options = options or Options()
-    comparison = compare(candidate, baseline, options)
-    verdict = run_gate(gate, candidate, comparison, options, today=TODAY)
+    # A gate may judge more than the report shows.
+    compared = options if options.indices else Options(families=("core",))
+    comparison = compare(candidate, baseline, compared)
+    verdict = run_gate(gate, candidate, comparison, compared, today=TODAY)
     evaluation = evaluate(candidate.table, candidate.labels, options)
     warnings = evaluation.warnings + comparison.warnings + verdict.warnings
     source = {"requested": {"version": "1.9.3"}, "resolved": "ev_122", "why": "As named."}
     return ReportSubject(
         evaluation=replace(evaluation, warnings=warnings),
-        comparison=read_comparison(render_comparison(comparison, source)),
+        comparison=read_comparison(
+            render_comparison(comparison, source, reported=requested_keys(options))
+        ),
         gate=read_gate(render_gate(verdict, {})),
         engine_version="0.1.0",
         baseline="main (1.9.3)",
@@ -193,7 +198,7 @@ def partial(labels: tuple[str, ...] = HOSTILE[:4], keys: tuple[str, ...] = ()) -
 def undecided() -> ReportSubject:
     """A gate that can neither pass nor fail, some of whose rules find nothing to compare."""
     side = paper_side("table4_mnist_lenet5")
-    options = Options()
+    options = Options(families=("core",))
     rules = (
         Rule(index="accuracy", kind="max_drop", limit=0.01),
         Rule(index="recall", kind="min_value", limit=0.97, classes="all"),

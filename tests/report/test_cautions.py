@@ -8,8 +8,9 @@ import pytest
 from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
+from rprime.core.warnings import MOST_NAMED
 from rprime.report.decimals import decimal, fixed, signed
-from rprime.report.grouped_warnings import MOST_NAMED, grouped_warnings
+from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.html import render_html
 from rprime.report.markdown import render_markdown
 from rprime.report.marks import Axis
@@ -30,25 +31,25 @@ def with_absent_classes(labels: tuple[str, ...]) -> ReportSubject:
 def test_classes_share_one_warning_and_all_are_counted() -> None:
     found = {c.code: c for c in grouped_warnings(with_absent_classes(tuple(map(str, range(150)))))}
     absent, never = found["class_absent"], found["class_never_predicted"]
-    assert (absent.label, len(absent.others)) == ("2", MOST_NAMED)
-    assert absent.unnamed == 148 - 1 - MOST_NAMED
-    assert (never.before, never.label, never.others) == ("Class ", "1", ())
+    assert (absent.lead, absent.labels[0], len(absent.labels)) == ("Classes", "2", MOST_NAMED)
+    assert absent.unnamed == 148 - MOST_NAMED
+    assert (never.lead, never.labels, never.unnamed) == ("Class", ("1",), 0)
 
 
 @pytest.mark.parametrize("render", [render_markdown, render_html, render_terminal])
 def test_a_rendering_names_some_and_counts_the_others(render: object) -> None:
     assert callable(render)
     text = render(with_absent_classes(tuple(f"class-{i}" for i in range(150))))
-    assert "and 135 more" in text
+    assert "and 128 more" in text
     assert "never predicted" in text
 
 
 def test_names_are_taken_out_of_their_sentences_whatever_they_are() -> None:
     labels = ("first", "s", *HOSTILE, SURROGATE)
     found = {c.code: c for c in grouped_warnings(with_absent_classes(labels))}
-    assert found["class_never_predicted"].label == "s"
-    assert found["class_absent"].label == HOSTILE[0]
-    assert set(found["class_absent"].others) <= {*HOSTILE, SURROGATE}
+    assert found["class_never_predicted"].labels == ("s",)
+    assert found["class_absent"].labels[0] == HOSTILE[0]
+    assert set(found["class_absent"].labels) <= {*HOSTILE, SURROGATE}
 
 
 def test_numbers_are_written_for_people() -> None:

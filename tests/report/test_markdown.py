@@ -93,7 +93,7 @@ def test_no_name_breaks_out_of_its_cell() -> None:
     for _, items, *values in classes[1:]:
         assert re.fullmatch(r"\d+", items)
         assert all(re.match(r"[\d.]{6} \(", value) for value in values)
-        assert len(values) == 5
+        assert len(values) == 6
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, SURROGATE])

@@ -35,7 +35,7 @@ def test_the_console_marks_the_value_and_explains_the_mark() -> None:
     lines = {line[2:34].strip(): line for line in text.splitlines()}
     assert "†" in lines["Cohen's kappa"]
     assert "†" not in lines["Accuracy"]
-    assert "‡ Macro recall, Macro precision, Macro F1: mean without fox" in text
+    assert "‡ Balanced accuracy, Macro precision, Macro recall, Macro F1: mean without fox" in text
     assert "‡" in lines["Macro F1"]
 
 
@@ -49,7 +49,8 @@ def test_markdown_marks_the_value_and_names_the_class_as_code() -> None:
     text = render_markdown(subject())
     (kappa,) = (line for line in text.splitlines() if line.startswith("| Cohen's kappa"))
     assert kappa.split(" | ")[1].endswith("**†")
-    assert "‡ Macro recall, Macro precision, Macro F1: mean without `fox`" in text
+    averages = "Balanced accuracy, Macro precision, Macro recall, Macro F1"
+    assert f"‡ {averages}: mean without `fox`" in text
     assert "without <code>" in render_markdown(partial())
 
 

@@ -72,7 +72,9 @@ def test_every_evaluation_is_read_as_it_was(old: str) -> None:
         assert {k: now["counts"][k] for k in then["counts"]} == then["counts"]
         values = {key: now["overall"][key]["value"] for key in then["overall"]}
         assert_close(values, then["overall"])
-        recalls = {label: now["per_class"][label]["recall"]["value"] for label in then["recall"]}
+        recalls = {
+            label: now["per_class"][label]["indices"]["recall"]["value"] for label in then["recall"]
+        }
         assert_close(recalls, then["recall"])
     store.check()
     store.close()

@@ -14,7 +14,7 @@ from rprime.core.gates.gate import run_gate
 from rprime.core.gates.results import GateResult
 from rprime.core.gates.rules import Gate
 from rprime.core.options import Options
-from rprime.core.selection import DEFAULT_KEYS, default_keys
+from rprime.core.selection import requested_keys
 from rprime.core.slices.changes import slice_changes
 from rprime.core.slices.evaluation import asked_indices
 from rprime.core.slices.slices import Slice
@@ -85,6 +85,8 @@ class Assessment:
         The same for the anchor of the gate, its second baseline.
     notes
         How the evidence of both sides was read.
+    every_result
+        Whether the answer has all results of the gate, however many.
     slice
         That all sides are; empty: all items.
     slice_indices
@@ -100,6 +102,7 @@ class Assessment:
     anchor_side: BaselineSide | None = None
     missing_anchor: str | None = None
     notes: tuple[Warning, ...] = ()
+    every_result: bool = False
     slice: Slice = ()
     slice_indices: tuple[str, ...] = ()
     named: ResolvedSide | None = None
@@ -136,18 +139,24 @@ class Assessment:
         """Whether the gate has to know how often the test set was used."""
         return self.gate is not None and (self.gate.max_looks is not None or self.gate.spend)
 
-    @property
+    @cached_property
+    def reported(self) -> frozenset[str]:
+        """The keys of the indices of the report, which the comparison shows, too."""
+        sides = [self.candidate]
+        sides += [] if self.baseline_side is None else [self.baseline_side.side]
+        return requested_keys(
+            self.options,
+            scored=any(side.scores is not None for side in sides),
+            omits=any(side.table.unclassified is not None for side in sides),
+        )
+
+    @cached_property
     def compared(self) -> Options:
         """The options, with the indices that the gate needs."""
-        asked = self.options.indices
-        if self.gate is None:
+        if self.gate is None or self.reported.issuperset(self.gate.indices):
             return self.options
-        if asked is None:
-            # An index of scores that were not sent, or of another family, comes only if asked for.
-            if DEFAULT_KEYS.issuperset(self.gate.indices):
-                return self.options
-            asked = default_keys(scored=self.candidate.scores is not None)
-        return replace(self.options, indices=tuple(dict.fromkeys(asked + self.gate.indices)))
+        keys = sorted(self.reported.union(self.gate.indices))
+        return replace(self.options, indices=tuple(keys), families=())
 
     @property
     def estimates(self) -> Estimates:
@@ -213,7 +222,9 @@ class Assessment:
         if self.comparison is not None and self.baseline_side is not None:
             keys = self.slice_indices or asked_indices(self.options)
             source, changes = self.baseline_side.source, slice_changes(self.comparison, keys)
-            found["comparison"] = render_comparison(self.comparison, source, changes)
+            found["comparison"] = render_comparison(
+                self.comparison, source, changes, reported=self.reported
+            )
         if self.gate is not None and self.verdict is not None:
             since: dict[str, Any] = {"since_anchor": None} if self.gate.anchor_requested else {}
             if since and self.anchor is not None and self.anchor_side is not None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import orjson
 
 from rprime import __version__, evidence
@@ -22,6 +23,8 @@ from rprime.core.suggestions import nearest_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
+from rprime.report.comparison import comparison_excerpt, gate_excerpt
+from rprime.report.document import REPORT_VERSION, warnings_member
 from rprime.schemas.document import Document, parse
 from rprime.schemas.provenance import ResolvedSide
 from rprime.schemas.request import ComparisonRest
@@ -81,14 +84,34 @@ def _refuse_large(assessment: Assessment) -> None:
 
 def render_assessment(assessment: Assessment) -> bytes:
     """Render a comparison as the JSON document of the contract."""
-    members = {"engine_version": orjson.dumps(__version__)}
-    if assessment.named is not None:
-        members["candidate"] = orjson.dumps(assessment.named.model_dump())
-    members["slice"] = orjson.dumps(dict(assessment.slice) or None)
-    members["population"] = orjson.dumps(assessment.population_text)
-    members |= assessment.members
-    members["warnings"] = orjson.dumps(assessment.warnings)
-    return b"{%b}" % b",".join(b'"%b":%b' % (k.encode(), v) for k, v in members.items())
+    members = {
+        "report_version": REPORT_VERSION,
+        "gate": b"",
+        "candidate": _named(assessment),
+        **_excerpts(assessment),
+        "warnings": warnings_member(assessment.warnings),
+        "slice": orjson.dumps(dict(assessment.slice) or None),
+        "population": orjson.dumps(assessment.population_text),
+        "engine_version": orjson.dumps(__version__),
+    }
+    return b"{%b}" % b",".join(b'"%b":%b' % (k.encode(), v) for k, v in members.items() if v)
+
+
+def _named(assessment: Assessment) -> bytes:
+    named = assessment.named
+    return b"" if named is None else orjson.dumps(named.model_dump())
+
+
+def _excerpts(assessment: Assessment) -> dict[str, bytes]:
+    """Return the comparison and the verdict as far as an answer shows them unasked."""
+    members, candidate = dict(assessment.members), assessment.candidate
+    if assessment.comparison is not None:
+        order = np.argsort(-candidate.table.support, kind="stable").tolist()
+        labels = [candidate.labels[place] for place in order]
+        members["comparison"] = comparison_excerpt(members["comparison"], labels, paged=False)
+    if "gate" in members and not assessment.every_result:
+        members["gate"] = gate_excerpt(members["gate"])
+    return members
 
 
 @dataclass(frozen=True)
@@ -136,6 +159,7 @@ def assess(
         options=options,
         gate=None if wanted.gates is None else request.gate_of(wanted.gates, options),
         notes=request.notes_of(candidate.evidence, other_side),
+        every_result=wanted.gates is not None and wanted.gates.results == "all",
         slice_indices=of_slices,
         named=candidate.resolved,
     )

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from rprime.application.request import EvaluationRequest, read_request
+from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.evaluate import Evaluation
-from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report.slices import named
 from rprime.report.subject import ReportSubject, baseline_name
 from rprime.schemas.provenance import origin_of
@@ -46,13 +46,22 @@ def request_of_report(report: Report) -> EvaluationRequest:
     body: dict[str, Any] = {"labels": report.labels}
     body |= report.table.model_dump(exclude_none=True)
     body |= report.options.model_dump(include=_KEPT)
+    body |= {"indices": _of_table(report)}
     if population is not None:
         mapped: dict[str, Any] = {"strata": "predicted", "shares": population.shares}
         known = {"prevalence": population.shares}
         body["population"] = mapped if population.strata == "predicted" else known
     # Of counts that carry weights there were no intervals.
-    body |= {"intervals": False} if report.counts.weighted else {}
+    body |= {"intervals": False} if report.counts.weight is not None else {}
     return read_request(orjson.dumps(body), Limits())
+
+
+def _of_table(report: Report) -> list[str] | None:
+    """Return the keys of a report that follow from its table alone; None if it has no others."""
+    of_classes = next(iter(report.per_class.values()), None)
+    keys = dict.fromkeys([*report.overall.root, *(of_classes.indices.root if of_classes else ())])
+    entries = [OVERALL_INDICES.get(key) or CLASS_INDICES.get(key) for key in keys]
+    return [e.key for e in entries if e and not e.scored and e.needs is None] or None
 
 
 def evaluated(given: EvaluationRequest, indices: Sequence[str] | None = None) -> Evaluation:
@@ -65,7 +74,7 @@ def evaluated(given: EvaluationRequest, indices: Sequence[str] | None = None) ->
 
 def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:
     """Return what a rendering shows of a report, whose evaluation was computed again."""
-    warnings = tuple(Warning(**warning.model_dump()) for warning in report.warnings)
+    warnings = tuple(warning.core() for warning in report.warnings)
     return ReportSubject(
         evaluation=replace(evaluation, warnings=warnings),
         engine_version=report.engine_version,

@@ -86,6 +86,7 @@ class EvaluationRequest:
             members={**(members or {}), **(assessment.members if assessment else {})},
             warnings=(assessment or self.evidence).warnings,
             with_table=with_table,
+            every_result=assessment is not None and assessment.every_result,
         )
 
     def subject(self, evaluation: Evaluation) -> ReportSubject:
@@ -246,6 +247,7 @@ def _assessment(
         options=options,
         gate=None if wanted.gates is None else gate_of(wanted.gates, options),
         notes=notes_of(read, baseline),
+        every_result=wanted.gates is not None and wanted.gates.results == "all",
     )
 
 

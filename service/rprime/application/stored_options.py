@@ -10,7 +10,6 @@ import orjson
 from rprime.core.index import Index
 from rprime.core.options import SCORE_OPTIONS, Options
 from rprime.core.populations.population import Population
-from rprime.core.selection import default_keys
 from rprime.core.slices.evaluation import asked_indices
 from rprime.evidence.tables import MATRICES
 from rprime.schemas.gate import Gates
@@ -100,16 +99,21 @@ def read_options(asked: bytes, top_confusions: int) -> Options:
     return Options(**found | matrices | others)
 
 
+def asks_every_result(asked: bytes) -> bool:
+    """Whether the gates that were written ask for all results."""
+    gates: dict[str, Any] = orjson.loads(asked).get("gates") or {}
+    return gates.get("results") == "all"
+
+
 def comparison_options(asked: bytes, top_confusions: int) -> tuple[Options, tuple[str, ...]]:
     """Return the options that a stored candidate is compared by, and the indices of its slices.
 
     They are those of its report, so that a comparison finds in the slices what the report does;
-    but all default indices are compared, and the population is chosen apart.
+    but the summary is compared besides, and the population is chosen apart.
     """
-    given = read_options(asked, top_confusions)
-    of_slices = asked_indices(given)
-    indices = tuple(dict.fromkeys((*default_keys(scored=False), *of_slices)))
-    return replace(given, indices=indices, population=None), of_slices
+    options = read_options(asked, top_confusions)
+    families = tuple(dict.fromkeys(("summary", *options.families)))
+    return replace(options, families=families, population=None), asked_indices(options)
 
 
 def stored_prevalence_of(asked: bytes) -> Population | None:

@@ -146,6 +146,7 @@ class Report(Judged[schema.Report]):
     """A report: `report.overall["r_prime"].value`, `report.per_class["cat"].recall.interval`."""
 
     kind = schema.Report
+    report_version: int
     engine_version: str
     input_digest: str
     labels: list[str]
@@ -210,8 +211,9 @@ class Report(Judged[schema.Report]):
     def __repr__(self) -> str:
         classes = plural(len(self.labels), "class")
         verdict = f", {self.verdict}" if self.verdict else ""
-        items = self.counts.total if self.counts.items is None else self.counts.items
-        return f"<Report: {classes}, {plural(items, 'item')}{verdict}>"
+        items = self.counts.items
+        size = f"weight {self.counts.weight}" if items is None else plural(items, "item")
+        return f"<Report: {classes}, {size}{verdict}>"
 
     def plot(
         self,

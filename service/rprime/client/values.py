@@ -88,7 +88,7 @@ class ClassValues(Values[Value]):
     """The values of one class, and its counts: items, predictions, and correct predictions."""
 
     def __init__(self, found: ClassReport) -> None:
-        super().__init__(found.model_extra or {})
+        super().__init__(found.indices.root)
         self.support = found.support
         self.predicted = found.predicted
         self.correct = found.correct

@@ -199,7 +199,7 @@ def answered(
     notes: tuple[Warning, ...] = (),
 ) -> ReportSubject:
     """Return what the renderings are of, with the comparison and the verdict of a service."""
-    warnings = tuple(Warning(**warning.model_dump()) for warning in answer.warnings)
+    warnings = tuple(warning.core() for warning in answer.warnings)
     if not isinstance(answer, Report):
         # The answer to a comparison has none about the values.
         warnings = evaluation.warnings + warnings

@@ -100,7 +100,7 @@ def _outputs(outcome: EvaluationOutcome) -> bytes:
     """Return the outputs for later steps of a job: verdict, id and first figures."""
     found: dict[str, object] = {"verdict": outcome.verdict, "evaluation": outcome.subject.id}
     found["undecided"] = outcome.undecided if outcome.verdict else None
-    found |= {one.index.key: one.value for one in Measures(outcome.subject).headlines}
+    found |= {one.index.key: one.value for one in Measures(outcome.subject).overall.values()}
     known = {name: str(value) for name, value in found.items() if value is not None}
     # None of them may bring a line of its own.
     return "".join(f"{name}={''.join(known[name].split())}\n" for name in known).encode()

@@ -54,7 +54,8 @@ class Estimates:
         cls, tables: list[ConfusionTable], options: Options, *, apart: bool = False
     ) -> "list[Estimates]":
         """Compute the values of single dense tables together, and return those of each."""
-        whole = cls.of(ConfusionTable.stack(tables), options, select(options))
+        stack = ConfusionTable.stack(tables)
+        whole = cls.of(stack, options, select(options, omits=stack.unclassified is not None))
         parts = [whole.values.part(i) for i in range(len(tables))]
         return [cls(part, None, whole, i, apart) for i, part in enumerate(parts)]
 

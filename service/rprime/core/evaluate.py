@@ -45,7 +45,7 @@ class Evaluation:
 
     @property
     def selection(self) -> Selection:
-        """The indices of the evaluation, reported in the order of the catalog."""
+        """The indices of the evaluation, reported in their order."""
         return self.values.selection
 
     @cached_property
@@ -137,7 +137,8 @@ def evaluate(
     KeyError
         If the catalog lacks a requested index.
     """
-    selection = select(options, scored=scores is not None)
+    omits = table.unclassified is not None
+    selection = select(options, scored=scores is not None, omits=omits)
     return evaluation_of(Estimates.of(table, options, selection, items, scores), labels)
 
 
@@ -145,7 +146,8 @@ def evaluate_stack(
     table: ConfusionTable, labels: Sequence[Labels], options: Options
 ) -> list[Evaluation]:
     """Evaluate a stack of shape (n,) at once; each table as `evaluate` does it alone."""
-    return Evaluation.each(Estimates.of(table, options, select(options)), labels)
+    selection = select(options, omits=table.unclassified is not None)
+    return Evaluation.each(Estimates.of(table, options, selection), labels)
 
 
 def evaluation_of(estimates: Estimates, labels: Labels) -> Evaluation:

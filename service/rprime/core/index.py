@@ -14,7 +14,9 @@ from rprime.core.table import ConfusionTable, Universe
 
 IndexScope = Literal["class", "overall"]
 Family = Literal["core", "agreement", "association", "information", "ranking", "classic"]
-"""Groups of indices: a report has those of `core`, and those of other families on request."""
+"""Groups of indices: every index belongs to one; a request may name several."""
+Families = Family | Literal["summary", "all"]
+"""What a request may name: a group; the indices that are read most; the whole catalog."""
 Average = Literal["macro", "weighted", "micro"]
 Reads = Literal["ratio", "counts", "moments", "association", "table", "means", "scores", Average]
 """The argument of a formula.
@@ -119,6 +121,9 @@ class Index:
         For a mean over the items, the function of each item; a sum if not `scale_invariant`.
     resampled
         Whether it has a bootstrap interval on request; on the classified items.
+    averaged
+        Whether a per-class index has averages; a mean of counts or of shares of one whole says
+        nothing about a classifier.
     family
         Set by the catalog.
     never_predicted
@@ -155,6 +160,7 @@ class Index:
     takes: Literal["top_k"] | None = None
     of_items: Callable[..., Array] | None = None
     resampled: bool = False
+    averaged: bool = True
     family: Family = "core"
     never_predicted: Callable[[Counts], Any] | None = None
 

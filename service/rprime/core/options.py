@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rprime.core.arrays import Array
-from rprime.core.index import Family
+from rprime.core.index import Families
 from rprime.core.page import Paging
 from rprime.core.populations.population import Population
 
@@ -18,9 +18,9 @@ class Options:
     Parameters
     ----------
     indices
-        None for the family `core`. A key in both scopes selects both.
+        Keys to report. A key in both scopes selects both.
     families
-        Families to report besides; "all" for the whole catalog.
+        Families to report; with neither of the two, the family `summary`.
     beta
         Weight of recall relative to precision in `f_beta`, >= 0.
     undefined
@@ -56,7 +56,7 @@ class Options:
     """
 
     indices: tuple[str, ...] | None = None
-    families: tuple[Family | Literal["all"], ...] = ()
+    families: tuple[Families, ...] = ()
     beta: float = 1.0
     undefined: Literal["null", "zero", "one"] = "null"
     cost: Array | None = None

@@ -1,8 +1,10 @@
 """The indices that an evaluation computes, and their order."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +13,26 @@ from rprime.core.catalog import CLASS_INDICES, FAMILY_OF, KEYS, OVERALL_INDICES,
 from rprime.core.families.averages import AVERAGES
 from rprime.core.index import Index
 from rprime.core.options import Options
+
+SUMMARY = (
+    *("accuracy", "r_prime", "balanced_accuracy", "macro_precision", "macro_recall", "macro_f1"),
+    *("weighted_f1", "kappa", "mcc", "coverage"),
+    *("macro_roc_auc", "macro_average_precision"),
+    *("log_loss", "brier_score", "expected_calibration_error"),
+    *("recall", "precision", "f1", "informedness", "share_of_errors"),
+)
+"""The family `summary`: the indices that every answer, page and list shows first, in this order.
+
+It has `coverage` where items have no prediction, and indices of scores where there are scores.
+"""
+BY_OPTION = {
+    "beta": ("f_beta", "macro_f_beta", "weighted_f_beta", "micro_f_beta"),
+    "cost": ("expected_cost", "normalized_expected_cost"),
+    "kappa_weights": ("weighted_kappa",),
+    "top_k": ("top_k_accuracy",),
+}
+"""The indices that an option adds to the summary."""
+_RANK = {key: rank for rank, key in enumerate(SUMMARY)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,38 +98,82 @@ class Selection:
         return self.place[index.of[0]]
 
 
-def select(options: Options, *, scored: bool = False) -> Selection:
-    """Select the indices that the options request; a KeyError if the catalog lacks one."""
-    needs = {"cost": options.cost is not None, "kappa_weights": options.kappa_weights is not None}
-    given = frozenset(name for name, present in needs.items() if present)
-    return _select(options.indices, options.families, given, scored)
+def select(options: Options, *, scored: bool = False, omits: bool = False) -> Selection:
+    """Select the indices that the options request; a KeyError if the catalog lacks one.
+
+    Parameters
+    ----------
+    scored, omits
+        Whether the evidence has scores, and whether items may have no prediction.
+    """
+    return _select(
+        _Request(options.indices, options.families, _set_options(options), scored, omits)
+    )
 
 
-def default_keys(families: Collection[str] = ("core",), *, scored: bool) -> tuple[str, ...]:
-    """Return the keys of families that evidence with or without scores allows."""
-    chosen = (key for key in KEYS if "all" in families or FAMILY_OF[key] in families)
-    return tuple(key for key in chosen if scored or key not in SCORE_KEYS)
+def requested_keys(
+    options: Options, *, scored: bool = False, omits: bool = False
+) -> frozenset[str]:
+    """Return the keys that the options request, by name or by family."""
+    return _keys(_Request(options.indices, options.families, _set_options(options), scored, omits))
 
 
-DEFAULT_KEYS = frozenset(default_keys(scored=False))
-"""Keys of a report without scores whose request names none."""
+class _Request(NamedTuple):
+    """All that a selection depends on."""
+
+    indices: tuple[str, ...] | None
+    families: tuple[str, ...]
+    options: tuple[str, ...]
+    scored: bool
+    omits: bool
+
+
+def _set_options(options: Options) -> tuple[str, ...]:
+    """Return which of the options that add indices are set."""
+    is_set = (
+        options.beta != 1,
+        options.cost is not None,
+        options.kappa_weights is not None,
+        options.top_k is not None,
+    )
+    return tuple(compress(BY_OPTION, is_set))
 
 
 @lru_cache(maxsize=256)
-def _select(
-    indices: tuple[str, ...] | None,
-    families: tuple[str, ...],
-    given: frozenset[str],
-    scored: bool,  # noqa: FBT001 (a key of the cache)
-) -> Selection:
-    wanted = {*(default_keys(scored=scored) if indices is None else indices)}
-    wanted.update(default_keys(families, scored=scored))
-    if unknown := wanted - set(KEYS):
+def _keys(request: _Request) -> frozenset[str]:
+    families = request.families or (("summary",) if request.indices is None else ())
+    of_families = (key for family in families for key in _keys_of(family, request))
+    return frozenset(request.indices or ()).union(of_families)
+
+
+def _keys_of(family: str, request: _Request) -> Iterator[str]:
+    """Yield the keys of a family that the evidence and the options allow."""
+    if family == "summary":
+        by_option = (key for option in request.options for key in BY_OPTION[option])
+        summary = (key for key in SUMMARY if request.omits or key != "coverage")
+        keys = (*summary, *by_option)
+    elif family == "all":
+        keys = KEYS
+    else:
+        repeats = () if "beta" in request.options else BY_OPTION["beta"]
+        keys = tuple(k for k in KEYS if FAMILY_OF[k] == family and k not in repeats)
+    return (key for key in keys if request.scored or key not in SCORE_KEYS)
+
+
+@lru_cache(maxsize=256)
+def _select(request: _Request) -> Selection:
+    keys = _keys(request)
+    if unknown := keys - set(KEYS):
         raise KeyError(min(unknown))
-    computable = (e for e in OVERALL_INDICES.values() if e.needs is None or e.needs in given)
-    overall = [entry for entry in computable if entry.key in wanted]
-    reported = [entry for key, entry in CLASS_INDICES.items() if key in wanted]
-    return arranged((*reported, *_needed_besides(overall, wanted)), len(reported), overall)
+    overall, reported = (
+        sorted(
+            (entry for key, entry in entries.items() if key in keys),
+            key=lambda entry: _RANK.get(entry.key, len(_RANK)),
+        )
+        for entries in (OVERALL_INDICES, CLASS_INDICES)
+    )
+    overall = [entry for entry in overall if entry.needs is None or entry.needs in request.options]
+    return arranged((*reported, *_needed_besides(overall, keys)), len(reported), overall)
 
 
 def arranged(computed: tuple[Index, ...], reported: int, overall: Sequence[Index]) -> Selection:
@@ -135,13 +201,13 @@ def _ranges(entries: Sequence[Index]) -> Array:
     return np.array([entry.range for entry in entries], dtype=np.float64).reshape(-1, 2).T
 
 
-def _needed_besides(overall: list[Index], wanted: set[str]) -> list[Index]:
+def _needed_besides(overall: list[Index], keys: frozenset[str]) -> list[Index]:
     """Return the per-class indices that averages need but the report omits."""
     averaged = [key for entry in overall for key in entry.of]
     # The interval of informedness: a warning about R' depends on it, and another interval.
-    if wanted & {"r_prime", "peirce_skill_score"}:
+    if keys & {"r_prime", "peirce_skill_score"}:
         averaged.append("informedness")
-    return [CLASS_INDICES[key] for key in dict.fromkeys(averaged) if key not in wanted]
+    return [CLASS_INDICES[key] for key in dict.fromkeys(averaged) if key not in keys]
 
 
 def _averages(kind: str, overall: Sequence[Index], place: dict[str, int]) -> tuple[Array, Array]:

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
 
 from rprime.core.aliases import ALIASES, canonical
-from rprime.core.catalog import KEYS
+from rprime.core.catalog import CLASS_INDICES, KEYS
+from rprime.core.families.averages import AVERAGES
 
 MOST_NAMED = 5
 """Most names in a sentence."""
@@ -69,7 +70,10 @@ def nearest_keys(name: str) -> tuple[str, ...]:
         plain = _PREFIX.sub("", plain)
     rest, _, average = plain.rpartition("_")
     averaged = f"{average}_{canonical(rest)}"
-    if plain in _KNOWN or averaged in KEYS:
+    kind, _, single = plain.partition("_")
+    if kind in AVERAGES and canonical(single) in CLASS_INDICES and plain not in _KNOWN:
+        near = [single]
+    elif plain in _KNOWN or averaged in KEYS:
         near = [plain if plain in _KNOWN else averaged]
     else:
         near = get_close_matches(plain, _LONG, cutoff=_NEAR)

@@ -217,6 +217,11 @@ class Values:
         selection = self.selection
         places = selection.place if scope == "class" else selection.overall_place
         if key not in places:
+            entry = OVERALL_INDICES.get(key) if scope == "overall" else None
+            if entry and entry.reads not in AVERAGE and selection.place.keys() >= {*entry.of}:
+                with np.errstate(all="ignore"):
+                    value = np.asarray(self.formula(entry))
+                return within(value[None], np.array([entry.range]).T)[0]
             options = replace(self.options, indices=(key,), cell_weights=None, population=None)
             found = compute(self.table, options, select(options), self.scores)
             return found.lookup(scope, key)

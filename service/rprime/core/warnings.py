@@ -1,6 +1,6 @@
 """The conditions under which an index misleads, checked for every report."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -16,8 +16,11 @@ from rprime.core.table import ConfusionTable
 from rprime.core.thresholds import exceeds, falls_short, reaches
 from rprime.core.values import Values
 
-MOST_OF_ONE_CODE = 100
-"""Most classes that a report names for one warning; the rest are only counted."""
+MOST_NAMED = 20
+"""Most classes that a warning lists; the others are counted."""
+MOST_IN_SENTENCE = 5
+EXPLAINED = "docs/indices.md#warnings"
+"""The table of conditions, with their publications."""
 
 ASSOCIATION = tuple(entry.key for entry in OVERALL_INDICES.values() if entry.association)
 CLASSIFIED = tuple(
@@ -36,12 +39,33 @@ WEIGHTED = tuple(key for key in OVERALL_INDICES if key.startswith("weighted_"))
 
 @dataclass(frozen=True, slots=True)
 class Warning:  # noqa: A001 (the contract's name)
-    """One warning of a report: the stable name of a condition, its place and its publication."""
+    """One warning of a report: a sentence on all that it concerns.
+
+    Parameters
+    ----------
+    code
+        The stable name of the condition.
+    docs
+        Where it is explained.
+    classes, more
+        The first classes that it concerns, and how many more there are; none if it is about
+        everything.
+    """
 
     code: str
     pointer: str
     detail: str
-    source: str
+    docs: str
+    classes: tuple[str, ...] = ()
+    more: int = 0
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The object of the contract, without what does not apply."""
+        members = {name: getattr(self, name) for name in ("code", "detail", "pointer")}
+        members |= {"classes": self.classes} if self.classes else {}
+        members |= {"more": self.more} if self.more else {}
+        return members | {"docs": self.docs}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +114,8 @@ class Check:
         Whether it is about the table or about one of its classes.
     holds
         The condition, shape (...) or (..., k).
+    text
+        The sentence; of classes, what follows their names.
     at
         The place in the report; default: the first index of `about`, else the class.
     about
@@ -100,7 +126,7 @@ class Check:
     scope: IndexScope
     holds: Callable[[WarningInputs], Any]
     text: str
-    source: str
+    docs: str
     at: str
     about: tuple[str, ...]
 
@@ -113,7 +139,7 @@ class Check:
         if self.at or not self.about:
             return self.at if found or not self.about else None
         if self.scope == "class" or found is None:
-            return found and f"/{found}"
+            return found and f"/indices/{found}"
         return f"/overall/{found}" if found in overall else "/per_class"
 
 
@@ -124,7 +150,7 @@ SCORE_CHECKS: list[Check] = []
 
 def check(
     scope: IndexScope,
-    source: str,
+    docs: str,
     *,
     at: str = "",
     about: tuple[str, ...] = (),
@@ -134,7 +160,9 @@ def check(
 
     def declare(holds: Callable[[WarningInputs], Any]) -> Check:
         text = " ".join((holds.__doc__ or "").split())
-        entry = Check(holds.__name__, scope, holds, text, source, at, about)
+        if scope == "class":
+            text = f"{text[0].lower()}{text[1:]}"
+        entry = Check(holds.__name__, scope, holds, text, docs, at, about)
         among.append(entry)
         return entry
 
@@ -143,20 +171,20 @@ def check(
 
 @check("class", "docs/indices.md#undefined-values")
 def class_absent(f: WarningInputs) -> Array:
-    """Class {label} has no items, so nothing can be said about it."""
+    """No items, so nothing can be said."""
     return f.values.sampled.support == 0
 
 
 @check("class", "docs/populations.md")
 def class_without_share(f: WarningInputs) -> Array:
-    """Class {label} has items and a share of 0 in the population: its items count nothing."""
+    """A share of 0 in the population, so their items count nothing."""
     return (f.table.support == 0) & (f.values.sampled.support > 0)
 
 
 @check("class", "docs/indices.md#fact-3")
 def class_never_predicted(f: WarningInputs) -> Array:
-    """Class {label} is never predicted: its precision is undefined, and its R' equals the
-    prevalence, which says nothing about quality.
+    """Never predicted, so precision is undefined, and R' equals the prevalence, which says nothing
+    about quality.
     """
     return (f.table.predicted == 0) & (f.table.support > 0)
 
@@ -171,8 +199,8 @@ def single_true_class(f: WarningInputs) -> Array:
 
 @check("class", "docs/indices.md#fact-3", about=("r_prime",))
 def r_prime_at_chance(f: WarningInputs) -> Array:
-    """Class {label}: the interval of its informedness contains 0, so its R' is not clearly
-    different from that of predictions that ignore the item.
+    """The interval of the informedness contains 0, so R' is not clearly different from that of
+    predictions that ignore the item.
     """
     if f.intervals is None:
         return np.zeros(f.table.support.shape, dtype=bool)
@@ -183,8 +211,8 @@ def r_prime_at_chance(f: WarningInputs) -> Array:
 
 @check("class", "docs/indices.md#fact-3", about=("r_prime",))
 def r_prime_flooded(f: WarningInputs) -> Array:
-    """Class {label} is predicted at least twice as often as it occurs and most of these
-    predictions are wrong, yet its R' is high: look at its precision.
+    """Predicted at least twice as often as there are items, most of it wrong, yet R' is high: look
+    at the precision.
     """
     often = (f.table.support > 0) & reaches(f.table.predicted / f.table.support, 2)
     if not np.count_nonzero(often):
@@ -217,15 +245,20 @@ def low_coverage(f: WarningInputs) -> Array:
     return f.omits
 
 
-@check("class", "Brown, Cai, DasGupta 2001")
+@check("class", EXPLAINED)
 def few_items(f: WarningInputs) -> Array:
-    """Class {label} has fewer than 30 items: its values are uncertain, read the intervals."""
+    """Fewer than 30 items, or an interval that rests on too few of them: the values are uncertain,
+    read the intervals.
+    """
     table = f.values.sampled
-    there = (table.support > 0) & (table.class_items < 30)
-    return there if table.is_numbered else np.zeros_like(there)
+    few = (table.class_items < 30) & table.is_numbered
+    if f.intervals is not None:
+        reported = f.values.selection.reported
+        few = few | f.intervals.per_class_few_items[:reported].any(0)
+    return np.asarray(few & (table.support > 0))
 
 
-@check("overall", "He, Garcia 2009", about=("accuracy", "r_prime", *WEIGHTED))
+@check("overall", EXPLAINED, about=("accuracy", "r_prime", *WEIGHTED))
 def imbalance(f: WarningInputs) -> Array:
     """The class sizes are very unequal: accuracy, R' and weighted averages mostly describe the
     frequent classes.
@@ -233,7 +266,7 @@ def imbalance(f: WarningInputs) -> Array:
     return reaches(f.largest / f.table.total, 0.8) | exceeds(f.largest / f.smallest, 20)
 
 
-@check("overall", "Kuhn 2008", about=("accuracy", "no_information_rate"))
+@check("overall", EXPLAINED, about=("accuracy", "no_information_rate"))
 def accuracy_not_above_no_information_rate(f: WarningInputs) -> Array:
     """Accuracy is not significantly above that of always predicting the most frequent class
     (exact one-sided p-value above 0.05).
@@ -241,7 +274,7 @@ def accuracy_not_above_no_information_rate(f: WarningInputs) -> Array:
     return exceeds(f.values.p_values["no_information_rate"], 0.05)
 
 
-@check("overall", "Feinstein, Cicchetti 1990", about=("kappa",))
+@check("overall", EXPLAINED, about=("kappa",))
 def kappa_paradox(f: WarningInputs) -> Array:
     """Accuracy is high and kappa low because chance agreement is large: the prevalence makes
     kappa look worse than the classifier.
@@ -251,7 +284,7 @@ def kappa_paradox(f: WarningInputs) -> Array:
     return reaches(accuracy, 0.8) & falls_short(kappa, 0.6) & exceeds(chance, 0.6)
 
 
-@check("overall", "Byrt, Bishop, Carlin 1993", about=("kappa",))
+@check("overall", EXPLAINED, about=("kappa",))
 def kappa_marginal_bias(f: WarningInputs) -> Array:
     """The proportions of the predicted classes differ from those of the true ones (by more
     than a tenth of the classified items), which raises kappa at equal accuracy.
@@ -261,7 +294,7 @@ def kappa_marginal_bias(f: WarningInputs) -> Array:
     return exceeds(bias / (2 * table.total), 0.1)
 
 
-@check("overall", "Opitz, Burst 2019", about=("macro_f1", "f1_of_macro_averages"))
+@check("overall", EXPLAINED, about=("macro_f1", "f1_of_macro_averages"))
 def two_macro_f1(f: WarningInputs) -> Array:
     """The mean of the classes' F1 and the F1 of macro precision and macro recall differ by more
     than 0.02; both are called macro F1 in the literature.
@@ -269,7 +302,7 @@ def two_macro_f1(f: WarningInputs) -> Array:
     return exceeds(np.abs(f.overall("macro_f1") - f.overall("f1_of_macro_averages")), 0.02)
 
 
-@check("overall", "Goodman, Kruskal 1954", about=("cramers_v", *ASSOCIATION))
+@check("overall", EXPLAINED, about=("cramers_v", *ASSOCIATION))
 def association_ignores_labels(f: WarningInputs) -> Array:
     """Association is much stronger than agreement: predictions depend on the truth, but many
     items get another class's name, as when classes are swapped or merged.
@@ -305,18 +338,6 @@ def looks_like_shares(f: WarningInputs) -> Array:
         return np.zeros(f.table.total.shape, dtype=bool)
     sums = (table.support, table.predicted, table.total[..., None])
     return table.fractional & np.logical_or.reduce([_is_share(part) for part in sums])
-
-
-@check("class", "Newcombe 1998")
-def low_interval_reliability(f: WarningInputs) -> Array:
-    """Class {label}: at least one interval rests on fewer than 10 items or groups, or is of an area
-    or average precision with fewer than 20 items in the class or outside of it.
-    """
-    if f.intervals is None:
-        return np.zeros(f.table.support.shape, dtype=bool)
-    reported = f.values.selection.reported
-    few = np.asarray(f.intervals.per_class_few_items[:reported].any(0))
-    return few & (f.values.sampled.support > 0)
 
 
 @check("overall", "docs/indices.md#indices-from-scores", about=PROBABILITIES, among=SCORE_CHECKS)
@@ -367,14 +388,28 @@ def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> 
     """Yield the warnings of one table, at () or (i,) in the stack."""
     for entry, place, whole in masks:
         found = np.flatnonzero(whole[position])
-        if entry.scope == "overall":
-            if found.size:
-                yield Warning(entry.code, place, entry.text, entry.source)
+        if not found.size:
             continue
-        for label in (labels[i] for i in found[:MOST_OF_ONE_CODE]):
-            token = label.replace("~", "~0").replace("/", "~1")  # of a JSON pointer, RFC 6901
-            text = entry.text.format(label=label)
-            yield Warning(entry.code, f"/per_class/{token}{place}", text, entry.source)
-        if (more := len(found) - MOST_OF_ONE_CODE) > 0:
-            text = f"The same holds for {more} more classes, not named here."
-            yield Warning(entry.code, "/per_class", text, entry.source)
+        if entry.scope == "overall":
+            yield Warning(entry.code, place, entry.text, entry.docs)
+            continue
+        classes = tuple(labels[i] for i in found[:MOST_NAMED])
+        more, at = len(found) - len(classes), "/per_class"
+        if len(found) == 1:
+            token = classes[0].replace("~", "~0").replace("/", "~1")  # of a JSON pointer, RFC 6901
+            at = f"/per_class/{token}{place}"
+        detail = f"{named_classes(classes, more)}: {entry.text}"
+        yield Warning(entry.code, at, detail, entry.docs, classes, more)
+
+
+def named_classes(classes: Sequence[str], more: int = 0) -> str:
+    """Name the first of some classes, and say how many more there are."""
+    others = max(len(classes) - MOST_IN_SENTENCE, 0) + more
+    names = ", ".join(f"`{name}`" for name in classes[:MOST_IN_SENTENCE])
+    end = f" and {others} more" if others else ""
+    return f"{lead(len(classes) + more)} {names}{end}"
+
+
+def lead(number: int) -> str:
+    """Return what stands before the names of so many classes."""
+    return "Class" if number == 1 else "Classes"

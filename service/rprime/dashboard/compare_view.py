@@ -25,7 +25,7 @@ from rprime.report.decimals import MINUS, PLACES, bound, count, decimal, signed
 from rprime.report.gate_results import compares, threshold
 from rprime.report.heat_map import LEVELS, Cell, shaded_table
 from rprime.report.marks import Axis, Mark
-from rprime.report.measures import CLASS_HEADLINES, Change, class_changes
+from rprime.report.measures import Change, class_changes
 from rprime.report.names import shown
 from rprime.report.reasons import explained
 from rprime.report.slices import named
@@ -143,7 +143,7 @@ def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -
     classes did not change (`same`), and whether rules have `limits`.
     """
     compared = next(iter(comparison.per_class.values()), {})
-    keys = [key for key in CLASS_HEADLINES if key in compared]
+    keys = list(compared)
     limits = {} if gate is None else _limits(gate)
     ruled = {key for key, label in limits if label is not None}
     selection = asked.selection

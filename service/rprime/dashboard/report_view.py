@@ -63,7 +63,7 @@ def _charts(subject: ReportSubject, shown_first: Sequence[str], by: str) -> dict
     """
     measures, evaluation = Measures(subject), subject.evaluation
     chart = ConfusionChart.of(evaluation)
-    indices = measures.class_headlines
+    indices = measures.class_indices
     radar = default_indices("radar", compared=measures.compared)
     around = tuple(index for index in indices if index.key in radar) or indices
     return {

@@ -230,7 +230,7 @@ class PendingEvaluation:
         options = self.evaluation_request.options
         extras: dict[str, Any] = {}
         if warnings := (assessment or evidence).warnings:
-            extras["warnings"] = warnings
+            extras["warnings"] = [warning.document for warning in warnings]
         if evidence.items is not None and evidence.items.groups is not None:
             extras["grouped"] = True
         if evidence.table.items is not None:  # numbers that no later reader sees in the weights

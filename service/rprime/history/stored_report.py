@@ -8,7 +8,7 @@ import orjson
 
 from rprime import __version__
 from rprime.application.population import refuse_evidence, stands_for_population
-from rprime.application.stored_options import read_options, with_options
+from rprime.application.stored_options import asks_every_result, read_options, with_options
 from rprime.application.stored_sides import extras_of, table_of_stored
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation, evaluate
@@ -85,7 +85,7 @@ class StoredReport:
     @property
     def warnings(self) -> tuple[Warning, ...]:
         """What weakened its comparison or its verdict."""
-        given = tuple(Warning(**one) for one in self._extras.get("warnings", ()))
+        given = tuple(map(_read_warning, self._extras.get("warnings", ())))
         gone = (ITEMS_GONE,) if self._lacks_items else ()
         return (*given, *gone, *(() if self.already is None else (self.already,)))
 
@@ -126,6 +126,7 @@ class StoredReport:
             input_digest=stored.input_digest,
             members=metadata_members(stored) | judged,
             with_table=with_table,
+            every_result=asks_every_result(stored.options),
         )
 
     @property
@@ -153,6 +154,12 @@ class StoredReport:
     @cached_property
     def _extras(self) -> dict[str, Any]:
         return extras_of(self.stored)
+
+
+def _read_warning(document: dict[str, Any]) -> Warning:
+    """Read a stored warning; before version 3 its `docs` were its `source`."""
+    members = {"docs" if name == "source" else name: value for name, value in document.items()}
+    return Warning(**members | {"classes": tuple(members.get("classes", ()))})
 
 
 def stored_report(

@@ -87,10 +87,10 @@ def ordered_classes(measures: Measures, selection: ClassSelection) -> tuple[list
     if selection.by == "support":
         found = selection.sorted(lines, lambda line: line.support, lowest_first=False)
         return found, f"{'fewest' if selection.reversed else 'most'} items first"
-    keys = [index.key for index in measures.class_headlines]
+    keys = [index.key for index in measures.class_indices]
     if selection.by in keys:
         at = keys.index(selection.by)
-        index = measures.class_headlines[at]
+        index = measures.class_indices[at]
         falling = index.higher_is_better is not False
         found = selection.sorted(lines, lambda line: line.measures[at].value, lowest_first=falling)
         first = "lowest" if falling != selection.reversed else "highest"
@@ -105,7 +105,7 @@ def _worst_first(measures: Measures) -> tuple[list[ClassLine], str]:
 
     Worse is what has the worse F1, which sees both kinds of error, else a worse headline.
     """
-    lines, indices = list(measures.classes), measures.class_headlines
+    lines, indices = list(measures.classes), measures.class_indices
     by = [i for i in indices if i.key == "f1"] or [i for i in indices if i.higher_is_better]
     if not by:
         return sorted(lines, key=lambda line: not line.failing), measures.own_order

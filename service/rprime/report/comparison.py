@@ -1,6 +1,7 @@
 """The JSON of comparisons and of the verdicts of gates."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any
@@ -21,18 +22,71 @@ Json = dict[str, Any]
 
 
 def render_comparison(
-    comparison: Comparison, baseline: Json, changes: SliceChanges | None = None
+    comparison: Comparison,
+    baseline: Json,
+    changes: SliceChanges | None = None,
+    *,
+    reported: Collection[str] | None = None,
 ) -> bytes:
     """Render a comparison as the JSON document of the contract, with its changes by slice, if any.
 
-    `baseline` is what was asked for and what it came to: `requested`, `resolved`, `why`.
+    `baseline` is what was asked for and what it came to: `requested`, `resolved`, `why`; `reported`
+    are the keys of the report; None: all that were compared.
     """
     slices = {} if changes is None else {"slices": slices_document(changes)}
-    return orjson.dumps(comparison_document(comparison, baseline) | slices)
+    return orjson.dumps(comparison_document(comparison, baseline, reported) | slices)
 
 
-def comparison_document(comparison: Comparison, baseline: Json) -> Json:
-    """Return a comparison as the object of the contract."""
+MOST_BYTES = 800_000
+"""Of a comparison whose request does not page the classes."""
+MOST_RESULTS = 100
+"""Of a gate whose answer has all of its results, whether they decide or not."""
+
+
+def comparison_excerpt(document: bytes, labels: Sequence[str], *, paged: bool) -> bytes:
+    """Keep of a comparison the differences of the classes that a report shows.
+
+    `labels` are these classes or, if not `paged`, all of them, of which those are kept that fit.
+    """
+    if not paged and len(document) <= MOST_BYTES:
+        return document
+    content: Json = orjson.loads(document)
+    parts: list[Json] = [content, *([content["flips"]] if content["flips"] else [])]
+    compared: Json = content["per_class"]
+    shown = [label for label in labels if label in compared]
+    if not paged:
+        size = sum(len(orjson.dumps(part["per_class"])) for part in parts)
+        room = max(MOST_BYTES - (len(document) - size), 0)
+        shown = shown[: int(len(shown) * room / size)]
+    for part in parts:
+        of_classes = part["per_class"]
+        part["per_class"] = {label: of_classes[label] for label in shown if label in of_classes}
+    if len(shown) < len(compared):
+        content["classes"]["left_out"] = len(compared) - len(shown)
+    return orjson.dumps(content)
+
+
+def gate_excerpt(document: bytes) -> bytes:
+    """Keep of a verdict on many results those that decide: that fail or else that warn.
+
+    An average decides, too. The others are counted by their effects.
+    """
+    content: Json = orjson.loads(document)
+    results: list[Json] = content["results"]
+    if len(results) <= MOST_RESULTS:
+        return document
+    decisive = "fail" if content["verdict"] == "fail" else "warn"
+    kept = [r for r in results if r["effect"] == decisive or r.get("average_of") is not None]
+    others = Counter(result["effect"] for result in results)
+    others.subtract(result["effect"] for result in kept)
+    content["results"] = kept
+    return orjson.dumps(content | {"other_results": +others})
+
+
+def comparison_document(
+    comparison: Comparison, baseline: Json, reported: Collection[str] | None = None
+) -> Json:
+    """Return a comparison as the object of the contract, without what is not `reported`."""
     c = comparison
     level = (1 - c.confidence) / 2
     of_classes = c.per_class.flat
@@ -40,6 +94,10 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
     rows, overall = every[: of_classes.value.size], every[of_classes.value.size :]
     count, keys = len(c.classes), [entry.key for entry in c.aligned.selection.per_class]
     columns = (rows[i::count] for i in range(count))
+
+    def shown(deltas: Iterable[tuple[str, Json]]) -> Json:
+        return {key: delta for key, delta in deltas if reported is None or key in reported}
+
     return {
         "baseline": baseline,
         "comparability": c.comparability,
@@ -48,9 +106,9 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
         **missing_document(c.missing),
         "confidence": c.confidence,
         "classes": {name: getattr(c, name) for name in _CLASSES},
-        "overall": dict(zip(c.aligned.selection.overall_place, overall, strict=True)),
+        "overall": shown(zip(c.aligned.selection.overall_place, overall, strict=True)),
         "per_class": {
-            label: dict(zip(keys, column, strict=True))
+            label: shown(zip(keys, column, strict=True))
             for label, column in zip(c.classes, columns, strict=True)
         },
         "flips": c.flips and flips_document(c.flips),

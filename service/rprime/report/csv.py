@@ -73,7 +73,7 @@ def _left_out(remarks: Remarks) -> tuple[str, str, str]:
 
 def _classes(measures: Measures) -> Iterator[str]:
     """Write the classes one after the other, each with its counts and every index."""
-    columns = measures.columns(measures.subject.evaluation.selection.per_class)
+    columns = measures.columns(measures.class_indices)
     counts = [
         [f"{name},{value:.4f},,,,,,,,,all,," for value in margin.tolist()]
         for name, margin in zip(("support", "predicted", "correct"), measures.margins, strict=True)

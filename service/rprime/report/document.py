@@ -14,9 +14,12 @@ from rprime.core.page import ClassPage
 from rprime.core.slices.evaluation import SliceEvaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
+from rprime.report.comparison import comparison_excerpt, gate_excerpt
 from rprime.report.layout import Layout, layout_of
 from rprime.report.population import population_member
 
+REPORT_VERSION = b"1"
+"""Of the form of the answer: another one would break readers of this one."""
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 LARGEST_SLICE_VALUES = 20_000
 """Values of classes in all slices together; with more the slices have overall values alone."""
@@ -30,11 +33,13 @@ def render(
     members: Mapping[str, bytes] | None = None,
     warnings: tuple[Warning, ...] = (),
     with_table: bool = False,
+    every_result: bool = False,
 ) -> bytes:
     """Render an evaluation of one table as the JSON document of the contract, in UTF-8.
 
     Numbers have full round-trip precision; what is undefined is null. Further `members` are
-    already JSON, further `warnings` stand after those of the evaluation.
+    already JSON, further `warnings` stand after those of the evaluation. A gate with `every_result`
+    keeps all of them.
     """
     labels = [orjson.dumps(label) for label in evaluation.labels]
     known = evaluation.intervals
@@ -42,26 +47,47 @@ def render(
     layout = layout_of(evaluation.selection, *methods)
     population = evaluation.options.population
     parts = {
-        **({} if population is None else population_member(population, evaluation)),
-        "engine_version": orjson.dumps(engine_version),
-        "input_digest": orjson.dumps(input_digest),
-        "labels": b"[" + b",".join(labels) + b"]",
+        "report_version": REPORT_VERSION,
+        "gate": b"",
         "counts": counts(evaluation),
-        "options": options(evaluation),
         "overall": overall(evaluation, labels, layout)[0],
-        **({} if evaluation.page is None else {"classes": page(evaluation.page)}),
         "per_class": per_class(evaluation, labels, layout)[0],
         "top_confusions": top_confusions(evaluation, labels),
-        **({} if evaluation.slices is None else slices(evaluation, evaluation.slices, labels)),
-        **(members or {}),
-        "warnings": orjson.dumps(evaluation.warnings + warnings),
+        "comparison": b"",
+        "warnings": warnings_member(evaluation.warnings + warnings),
         "notes": layout.notes[evaluation.values.table.has_omissions],
+        "labels": b"[" + b",".join(labels) + b"]",
+        **({} if evaluation.page is None else {"classes": page(evaluation.page)}),
+        **({} if population is None else population_member(population, evaluation)),
+        **({} if evaluation.slices is None else slices(evaluation, evaluation.slices, labels)),
+        "options": options(evaluation),
+        "engine_version": orjson.dumps(engine_version),
+        "input_digest": orjson.dumps(input_digest),
+        **(members or {}),
     }
+    if parts["comparison"] not in (b"", b"null"):
+        parts["comparison"] = _shown_comparison(parts["comparison"], evaluation)
+    if parts["gate"] and not every_result:
+        parts["gate"] = gate_excerpt(parts["gate"])
     if with_table:
         parts["table"] = table(evaluation)
     if evaluation.values.scores is not None:
         parts |= scores.members(evaluation)
-    return b"{" + b",".join(b'"%b":%b' % (k.encode(), v) for k, v in parts.items()) + b"}"
+    return b"{" + b",".join(b'"%b":%b' % (k.encode(), v) for k, v in parts.items() if v) + b"}"
+
+
+def _shown_comparison(document: bytes, evaluation: Evaluation) -> bytes:
+    page = evaluation.page
+    places = (
+        np.argsort(-evaluation.table.support, kind="stable") if page is None else page.positions
+    )
+    labels = [evaluation.labels[place] for place in places]
+    return comparison_excerpt(document, labels, paged=page is not None)
+
+
+def warnings_member(warnings: tuple[Warning, ...]) -> bytes:
+    """Render warnings as the JSON of the contract."""
+    return orjson.dumps([warning.document for warning in warnings])
 
 
 def numbers(values: Array, *, counts: bool = False) -> list[bytes]:
@@ -76,20 +102,25 @@ def numbers(values: Array, *, counts: bool = False) -> list[bytes]:
 def counts(evaluation: Evaluation) -> bytes:
     """Render how many items there are of which kind."""
     table = evaluation.table
-    given = [
-        table.total,
+    kinds = [
         np.add.reduce(table.answered),
         0.0 if table.unclassified is None else np.add.reduce(table.unclassified),
         0.0 if table.spurious is None else np.add.reduce(table.spurious),
     ]
     kish = None if evaluation.intervals is None else evaluation.intervals.kish
-    return b'{"total":%b,"classified":%b,"unclassified":%b,"spurious":%b,"weighted":%b%b%b%b}' % (
-        *numbers(np.array(given), counts=True),
-        b"true" if table.weighted else b"false",
-        b',"items":%b' % numbers(table.number, counts=True)[0] if table.is_numbered else b"",
-        b',"weight":%b' % numbers(table.total)[0] if table.weighted else b"",
+    return (_WEIGHTS if table.weighted else _COUNTS) % (
+        numbers(table.number, counts=True)[0] if table.is_numbered else b"null",
+        *(numbers(table.total) if table.weighted else ()),
+        *numbers(np.array(kinds), counts=True),
         b"" if kish is None else b',"effective_items":%b' % orjson.dumps(kish),
     )
+
+
+_COUNTS = b'{"items":%b,"classified":%b,"unclassified":%b,"spurious":%b%b}'
+_WEIGHTS = (
+    b'{"items":%b,"weight":%b,"classified_weight":%b,"unclassified_weight":%b,'
+    b'"spurious_weight":%b%b}'
+)
 
 
 def options(evaluation: Evaluation) -> bytes:
@@ -101,9 +132,9 @@ def options(evaluation: Evaluation) -> bytes:
         {
             "beta": o.beta,
             "undefined": o.undefined,
-            "cost": o.cost is not None,
-            "cell_weights": o.cell_weights is not None,
-            "kappa_weights": kappa if isinstance(kappa, str | None) else "matrix",
+            "has_cost": o.cost is not None,
+            "has_cell_weights": o.cell_weights is not None,
+            "kappa_weighting": kappa if isinstance(kappa, str | None) else "matrix",
             "intervals": "all" if o.intervals == "all" else evaluation.intervals is not None,
             "confidence": o.confidence,
             "exact": o.exact,
@@ -212,7 +243,7 @@ def page(found: ClassPage) -> bytes:
     return orjson.dumps({"total": found.total, "left_out": found.left_out, **asdict(found.paging)})
 
 
-_HEAD = b'%b:{"support":%%b,"predicted":%%b,"correct":%%b'
+_HEAD = b'%b:{"support":%%b,"predicted":%%b,"correct":%%b,"indices":{'
 
 
 def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:
@@ -229,7 +260,7 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> li
     *stack, classes, width = found[0].shape
     tables = prod(stack)
     if not found[0].size:
-        opened, size = b",".join(head + b"}" for head in heads), 3 * classes
+        opened, size = b",".join(head + b"}}" for head in heads), 3 * classes
         rounds = (tuple(counts[i * size :][:size]) for i in range(tables))
         return [b"{" + opened % own + b"}" for own in rounds]
     codes = evaluation.values.class_reasons
@@ -246,14 +277,14 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> li
         for i in range(place, len(formats), width):
             formats[i] = formats[i].replace(b'"prevalence"', b'"estimated_prevalence"')
     formats[::width] = [
-        b"}}," + head + opening[1:]
+        b"}}}," + head + opening[2:]
         for head, opening in zip(heads * tables, formats[::width], strict=True)
     ]
     if known and known.per_class_items is not None:
         add_numbers(formats, "effective_items", rows(known.per_class_items))
     if known and known.per_class_errors is not None:
         add_numbers(formats, "standard_error", rows(known.per_class_errors))
-    return [b"{" + part[3:] + b"}}}" for part in _filled(formats, found, tables, counts)]
+    return [b"{" + part[4:] + b"}}}}" for part in _filled(formats, found, tables, counts)]
 
 
 REASON_MEMBERS = [b',"reason":"%b"' % reason.encode() for reason in REASONS]

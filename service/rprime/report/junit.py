@@ -53,9 +53,9 @@ def render_junit(subject: ReportSubject) -> bytes:
         suite.set("timestamp", subject.created_at.isoformat(timespec="seconds"))
     suite.append(_properties(subject))
     suite.extend(cases)
-    known = [warning for warning in grouped_warnings(subject) if warning.label is None]
+    known = [warning for warning in grouped_warnings(subject) if not warning.labels]
     if known:
-        said = (f"Warning: {warning.before} [{warning.code}]" for warning in known)
+        said = (f"Warning: {warning.text} [{warning.code}]" for warning in known)
         ET.SubElement(suite, "system-out").text = "\n".join(said)
     ET.indent(root)
     document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)

@@ -27,7 +27,8 @@ MOST_OF_RULES = 12_000
 """Of those that fail, and again of those that warn."""
 MOST_OPEN = 5
 """Of the checks that warn: more are folded."""
-MOST_OF_CLASSES = 20_000
+MOST_OF_OVERALL = 8_000
+MOST_OF_CLASSES = 16_000
 MOST_OF_LIST = 3_000
 MOST_OF_CAUTIONS = 5_000
 MARKER = "rprime:report"
@@ -148,7 +149,7 @@ def _headlines(measures: Measures) -> str:
     if measures.compared:
         head = (*head, "Baseline", "Change", f"{confidence} interval of the change", "")
     rows = []
-    for measure in measures.headlines:
+    for measure in measures.overall.values():
         value, change = f"**{decimal(measure.value)}**{measure.marks}", measure.change
         value = explained(measure.reason) if measure.value is None else value
         row = [measure.index.name, value, span(measure.low, measure.high)]
@@ -158,7 +159,7 @@ def _headlines(measures: Measures) -> str:
         elif measures.compared:
             row += [ABSENT, ABSENT, ABSENT, ""]
         rows.append(tuple(row))
-    table = draw_table(head, "lrrrrrl", rows, MOST_OF_LIST, "index")
+    table = draw_table(head, "lrrrrrl", rows, MOST_OF_OVERALL, "index")
     return "\n\n".join(["### Overall", table, *measures.legend(code)])
 
 
@@ -226,11 +227,9 @@ def _cautions(subject: ReportSubject) -> str:
 
 
 def _caution(found: GroupedWarning) -> str:
-    named = "" if found.label is None else f"{code(found.label)}{prose(found.after)}"
-    others = ", ".join(map(code, found.others))
     more = f" and {found.unnamed:,} more" if found.unnamed else ""
-    same = f" The same holds for {others}{more}." if others or more else ""
-    return f"* {prose(found.before)}{named}{same} <sub>`{found.code}`</sub>"
+    named = f"{found.lead} {', '.join(map(code, found.labels))}{more}: " if found.labels else ""
+    return f"* {named}{prose(found.text)} <sub>`{found.code}`</sub>"
 
 
 def _origin(subject: ReportSubject) -> str:

@@ -17,10 +17,6 @@ from rprime.report.subject import ReportSubject
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Delta
 
-HEADLINES = ("r_prime", "accuracy", "macro_recall", "macro_precision", "macro_f1", "kappa", "mcc")
-CLASS_HEADLINES = ("r_prime", "recall", "precision", "f1", "informedness")
-MOST_INSTEAD = 6
-"""Indices shown where a request left out every headline."""
 Judged = Literal[
     "better", "worse", "higher", "lower", "no clear difference", "no interval", "not compared"
 ]
@@ -92,7 +88,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class ClassLine:
-    """One class with its headline values; `failing` where a rule about it fails the gate."""
+    """One class with its values; `failing` where a rule about it fails the gate."""
 
     label: str
     support: float
@@ -125,7 +121,7 @@ class Measures:
 
     @cached_property
     def overall(self) -> dict[str, Measure]:
-        """Every overall value by its key, in the order of the catalog."""
+        """Every overall value by its key, in the order of the report."""
         e, comparison = self.subject.evaluation, self.subject.comparison
         deltas = {} if comparison is None else comparison.overall
         columns = zip(*(part.tolist() for part in measured(e, "overall")), strict=True)
@@ -137,36 +133,23 @@ class Measures:
             found[entry.key] = _measure(entry, numbers, change, told(entry))
         return found
 
-    @cached_property
-    def headlines(self) -> tuple[Measure, ...]:
-        """The overall values to show first."""
-        everything = self.overall
-        wanted = list(HEADLINES)
-        if self.subject.evaluation.table.has_omissions:
-            wanted.insert(2, "coverage")
-        chosen = [everything[key] for key in wanted if key in everything]
-        return tuple(chosen or list(everything.values())[:MOST_INSTEAD])
-
-    @cached_property
-    def class_headlines(self) -> tuple[Index, ...]:
-        """The per-class indices to show first."""
-        entries = self.subject.evaluation.selection.per_class
-        chosen = [entry for entry in entries if entry.key in CLASS_HEADLINES]
-        chosen.sort(key=lambda entry: CLASS_HEADLINES.index(entry.key))
-        return tuple(chosen or entries[:MOST_INSTEAD])
+    @property
+    def class_indices(self) -> tuple[Index, ...]:
+        """The per-class indices, in the order of the report."""
+        return self.subject.evaluation.selection.per_class
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """The names of `class_headlines` with the marks of their remarks."""
+        """The names of `class_indices` with the marks of their remarks."""
         told = remarks_of(self.subject.evaluation)
-        return tuple(f"{entry.name}{marks(told(entry))}" for entry in self.class_headlines)
+        return tuple(f"{entry.name}{marks(told(entry))}" for entry in self.class_indices)
 
     def legend(self, write: Callable[[str], str]) -> list[str]:
-        """Explain the marks of `headlines` and `class_headlines`, a line for each."""
+        """Explain the marks of `overall` and `class_indices`, a line for each."""
         told = remarks_of(self.subject.evaluation)
-        shown = [m.index for m in self.headlines if m.value is not None]
+        shown = [m.index for m in self.overall.values() if m.value is not None]
         found: dict[Remark, list[str]] = {}
-        for entry in (*shown, *self.class_headlines):
+        for entry in (*shown, *self.class_indices):
             for remark in told(entry):
                 found.setdefault(remark, []).append(entry.name)
         return [f"{r.mark} {', '.join(names)}: {r.text(write)}" for r, names in found.items()]
@@ -212,7 +195,7 @@ class Measures:
     @cached_property
     def classes(self) -> tuple[ClassLine, ...]:
         """Every class that is shown, in the order of the labels or of the page."""
-        columns = self.columns(self.class_headlines)
+        columns = self.columns(self.class_indices)
         comparison = self.subject.comparison
         own = [class_changes(comparison, entry.key) for entry in columns.indices]
         parts = (columns.values, columns.low, columns.high, columns.reasons)

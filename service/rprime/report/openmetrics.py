@@ -10,7 +10,7 @@ from rprime.report.names import shown
 from rprime.report.subject import ReportSubject
 
 MOST_OF_CLASSES = 10_000
-"""Values of classes: a thousand classes with every index would be 32 000 series a version."""
+"""Values of classes: a thousand classes with the family `core` would be 32 000 series a version."""
 PREFIX = "rprime_"
 VERDICTS: tuple[GateVerdict, ...] = get_args(GateVerdict)
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
@@ -23,7 +23,7 @@ Family = tuple[str, str, str, Iterable[Sample]]
 
 
 def render_openmetrics(subject: ReportSubject) -> str:
-    """Render the values that exist; at most 10 000 of classes, headline indices first."""
+    """Render the values that exist; at most 10 000 of classes."""
     measures = Measures(subject)
     # Not the commit or the branch, which would begin a series anew at each run.
     labels = ("project", "model", "version", "slice")
@@ -100,9 +100,7 @@ def _overall(measures: Measures) -> Iterator[Family]:
 def _classes(measures: Measures) -> Iterator[Family]:
     labels = [_labelled({"class": label}) for label in measures.labels]
     fitting = MOST_OF_CLASSES // max(len(labels), 1)
-    first = measures.class_headlines
-    others = (e for e in measures.subject.evaluation.selection.per_class if e not in first)
-    entries = (*first, *others)
+    entries = measures.class_indices
     columns = measures.columns(entries[:fitting])
     yield "class", "gauge", "Value of an index of a class.", _values(columns, labels)
     left_out = max(len(entries) - fitting, 0) * len(labels) + len(entries) * measures.left_out

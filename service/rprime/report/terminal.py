@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import StringIO
+from itertools import pairwise
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
 from rich.table import Table
 from rich.text import Text
@@ -16,7 +18,7 @@ from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import bound, count, decimal, percent, signed, span
 from rprime.report.gate_results import SIGNS
 from rprime.report.grouped_warnings import grouped_warnings
-from rprime.report.measures import Change, Measure, Measures
+from rprime.report.measures import Change, ClassLine, Measure, Measures
 from rprime.report.names import JOINER, clipped, isolated, shown
 from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS
@@ -31,8 +33,12 @@ WIDTH = 120
 """Of plain text."""
 WIDE = 115
 """From here on the table of overall values has all its columns."""
-WIDTH_OF_NAMES = 44
-"""Of the columns before the values of the classes."""
+MOST_OF_A_NAME = 34
+"""Characters of a column of names; longer ones are cut."""
+GAP = 3
+"""Between two columns."""
+WIDTH_OF_ITEMS = 18
+"""Of the sign and the number of items beside the name of a class, with the edges of the table."""
 STYLES: dict[Tone, str] = {
     "good": "bold green",
     "bad": "bold red",
@@ -95,7 +101,7 @@ def _table(*columns: str, left: int = 1) -> Table:
     for place, name in enumerate(columns):
         # Where there is little room names give way, never a digit of a number.
         if place < left:
-            table.add_column(name, overflow="ellipsis", max_width=34)
+            table.add_column(name, overflow="ellipsis", max_width=MOST_OF_A_NAME)
         else:
             table.add_column(name, overflow="ellipsis", justify="right", no_wrap=True)
     return table
@@ -118,13 +124,13 @@ def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     """Show the overall values; where there is little room, without what the change repeats."""
     compared, wide = measures.compared, width >= WIDE
     confidence = percent(measures.subject.evaluation.options.confidence)
-    marked = any(measure.marks for measure in measures.headlines)
+    marked = any(measure.marks for measure in measures.overall.values())
     columns = ["Index", "Value", *([""] if marked else [])]
     columns += [f"{confidence} interval"] if wide or not compared else []
     columns += ["Baseline"] if wide and compared else []
     columns += ["Change", f"{confidence} interval", ""] if compared else []
     table = _table(*columns)
-    for measure in measures.headlines:
+    for measure in measures.overall.values():
         value = explained(measure.reason) if measure.value is None else decimal(measure.value)
         row: list[str | Text] = [measure.index.name, value, *([measure.marks] if marked else [])]
         row += [span(measure.low, measure.high)] if wide or not compared else []
@@ -145,19 +151,35 @@ def _style(change: Change) -> str:
 
 
 def _classes(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
-    """Show the classes: all in their order where they fit, else the worst ones."""
+    """Show the classes: all in their order where they fit, else the worst ones.
+
+    Indices that do not fit beside each other stand in further tables.
+    """
     lines, order = ordered_classes(measures, ClassSelection(size=MOST_CLASSES))
-    fitting = max(1, (width - WIDTH_OF_NAMES) // (18 if measures.compared else 13))
-    names = measures.class_names[:fitting]
-    table = _table("Class", "Items", *names)
-    for line in lines[:MOST_CLASSES]:
-        name = _text(line.label, STYLES["bad"] if line.failing else "")
-        sign = Text("✗ " if line.failing else "  ", style=STYLES["bad"])
-        cells = map(_cell, line.measures[:fitting])
-        table.add_row(sign.append_text(name), count(line.support), *cells)
     yield Text(f"Classes, {order}", style="bold")
-    yield table
+    for part in _fitting(measures, lines[:MOST_CLASSES], width):
+        table = _table("Class", "Items", *measures.class_names[part])
+        for line in lines[:MOST_CLASSES]:
+            name = _text(line.label, STYLES["bad"] if line.failing else "")
+            sign = Text("✗ " if line.failing else "  ", style=STYLES["bad"])
+            cells = map(_cell, line.measures[part])
+            table.add_row(sign.append_text(name), count(line.support), *cells)
+        yield table
     yield from _more(max(len(lines) - MOST_CLASSES, 0) + measures.left_out)
+
+
+def _fitting(measures: Measures, lines: list[ClassLine], width: int) -> list[slice]:
+    """Divide the per-class indices into groups that fit beside the names of the classes."""
+    values = 15 if measures.compared else 6
+    labels = max((cell_len(line.label) for line in lines), default=0)
+    room = width - min(labels, MOST_OF_A_NAME) - WIDTH_OF_ITEMS
+    starts, used = [0], 0
+    for place, name in enumerate(measures.class_names):
+        used += max(cell_len(name), values) + GAP
+        if used > room and place > starts[-1]:
+            starts.append(place)
+            used = max(cell_len(name), values) + GAP
+    return [slice(*ends) for ends in pairwise([*starts, len(measures.class_names)])]
 
 
 def _more(number: int) -> Iterator[Text]:
@@ -204,12 +226,10 @@ def _cautions(subject: ReportSubject) -> Iterator[Text]:
     if found:
         yield Text(f"\n{SECTIONS['warnings']}", style="bold")
     for one in found:
-        text = Text("", style="not bold default").append_text(_text(one.before))
-        if one.label is not None:
-            text.append_text(_text(one.label)).append_text(_text(one.after))
-        if one.others:
-            named = Text(", ").join(map(_text, one.others))
-            text.append(" The same holds for ").append_text(named)
-            text.append(f" and {one.unnamed:,} more." if one.unnamed else ".")
+        text = Text("", style="not bold default")
+        if one.labels:
+            text.append(f"{one.lead} ").append_text(Text(", ").join(map(_text, one.labels)))
+            text.append(f" and {one.unnamed:,} more: " if one.unnamed else ": ")
+        text.append_text(_text(one.text))
         line = Text("! ", style=STYLES["open"]).append_text(text)
         yield line.append(f"  [{one.code}]", style="dim")

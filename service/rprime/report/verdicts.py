@@ -92,12 +92,13 @@ def _drift(since: SinceAnchor | None) -> str:
 
 def tally(gate: Gate) -> str:
     """Count the results by their effects."""
-    if not gate.results:
+    if gate.verdict == "no_rules":
         return "The gate has no rules."
     effects = Counter(result.effect for result in gate.results)
+    effects.update(gate.other_results or {})
     found = zip(EFFECT_ORDER, ("failed", "gave a warning", "passed"), strict=True)
     first, *others = ((effects[effect], word) for effect, word in found if effects[effect])
-    parts = [f"{first[0]:,} of {plural(len(gate.results), 'check')} {first[1]}"]
+    parts = [f"{first[0]:,} of {plural(effects.total(), 'check')} {first[1]}"]
     parts += [f"{number:,} {word}" for number, word in others]
     look, planned = "", f" of {gate.max_looks} planned" if gate.max_looks else ""
     if gate.look is None and gate.max_looks:

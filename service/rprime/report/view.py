@@ -31,6 +31,8 @@ from rprime.schemas.comparison import Attribution
 
 MOST_CELLS = 6
 """Of an attribution."""
+MOST_TILES = 15
+"""Overall values with a tile each: the summary with scores. With more there is a table, too."""
 OPTIONAL_SECTIONS = {
     "gate": "results",
     "changes": "changed",
@@ -38,6 +40,7 @@ OPTIONAL_SECTIONS = {
     "causes": "attributions",
     "slices": "slices",
     "scores": "plots",
+    "all": "everything",
 }
 """The member that a section shows; without any content there is no section."""
 WHOLE = ClassSelection()
@@ -46,13 +49,14 @@ WHOLE = ClassSelection()
 def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[str, Any]:
     """Return the content of a page; templates must escape every foreign text."""
     measures = Measures(subject)
-    shown_first = (*(measure.index for measure in measures.headlines), *measures.class_headlines)
+    tiles = list(measures.overall.values())[:MOST_TILES]
+    explained_here = (*(measure.index for measure in tiles), *measures.class_indices)
     attributed = {} if subject.comparison is None else subject.comparison.attribution
     # The request asked for curves, now or when it was stored.
     curves = subject.evaluation.options.curves or subject.kept_scores is not None
     content = {
         **_opening(subject),
-        **_overall(measures),
+        **_overall(measures, tiles),
         **_classes(measures, selection),
         "heat": heat_map(subject.evaluation),
         "confusions": [
@@ -65,7 +69,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         "slices": slice_plot(slice_table(subject.evaluation)),
         "plots": plots(subject) if curves else {},
         "warnings": grouped_warnings(subject),
-        "terms": [term(index) for index in shown_first],
+        "terms": [term(index) for index in explained_here],
     }
     empty = {name for name, member in OPTIONAL_SECTIONS.items() if not content[member]}
     sections = [(name, title) for name, title in SECTIONS.items() if name not in empty]
@@ -135,10 +139,10 @@ def _isolated(label: str) -> str:
     return isolated(shown(label))
 
 
-def _overall(measures: Measures) -> dict[str, Any]:
-    headlines = _merged(measures.headlines)
+def _overall(measures: Measures, tiles: Sequence[Measure]) -> dict[str, Any]:
+    headlines = _merged(tiles)
     axis = axis_of(headlines)
-    every = measures.overall.values()
+    every = measures.overall.values() if len(measures.overall) > len(tiles) else ()
     return {
         "headlines": [{"term": term(m.index), **_figure(m, axis)} for m in headlines],
         "headline_axis": axis.ends,
@@ -163,7 +167,7 @@ def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
     selected = selection.of(everything, lambda line: line.label)
     lines = selected.lines
     left_out = selected.found - len(lines) + measures.left_out
-    entries = measures.class_headlines
+    entries = measures.class_indices
     axes = [axis_of(line.measures[i] for line in lines) for i in range(len(entries))]
     everywhere = "the JSON report and the CSV have them all"
     rest = "a request pages through them by its option classes" if measures.left_out else everywhere

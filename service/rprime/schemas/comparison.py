@@ -26,6 +26,9 @@ class OtherClasses(Answer):
     without_items: list[str] = Field(
         description="Declared by both, without items on at least one side: averages leave them out."
     )
+    left_out: int | Absent = optional(
+        "How many compared classes `per_class` does not show: the request pages them by `classes`."
+    )
 
 
 class ClassFlips(Answer):

@@ -251,6 +251,10 @@ class Gates(Request):
     waivers: list[Waiver] = Field(
         default=[], max_length=200, description="Known failures that are accepted for a while."
     )
+    results: Literal["all"] | None = optional(
+        "`all`: the answer has every result, however many there are; without it, of more than 100 "
+        "those that decide."
+    )
 
     def core(self) -> core_rules.Gate:
         """Return the gate of the core; `core.gates.rules.mistakes` checks its meaning."""
@@ -387,7 +391,11 @@ class Gate(Answer):
         "ignored."
     )
     results: list[Result] = Field(
-        description="In the order of the rules, of baseline and anchor, and of the classes."
+        description="In the order of the rules, of baseline and anchor, and of the classes. Of "
+        "more than 100 those that decide, unless the gate has `results: all`."
+    )
+    other_results: dict[Effect, int] | Absent = optional(
+        "How many further results there are, by their effect."
     )
     since_anchor: SinceAnchor | None = optional(
         "If the gate has an anchor; null if it does not exist yet, with a warning."

@@ -13,6 +13,7 @@ from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
 from rprime.core.index import REASONS, Family, Index
 from rprime.core.intervals.methods import INTERVALS
 from rprime.core.studies.properties import properties_of
+from rprime.core.warnings import Warning as CoreWarning
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Gate
@@ -70,8 +71,8 @@ class Value(Answer):
     bins: list[dict[str, float]] | Absent = optional("The bins of a reliability diagram.")
 
 
-def _list(schema: dict[str, Any], entries: Iterable[Index]) -> dict[str, Any]:
-    """Describe each index, and allow no others; return the schema of a value."""
+def _list(schema: dict[str, Any], entries: Iterable[Index]) -> None:
+    """Describe each index of today; further ones may come."""
     value: dict[str, Any] = schema.pop("additionalProperties")
     for entry in entries:
         low, high = entry.range
@@ -84,8 +85,7 @@ def _list(schema: dict[str, Any], entries: Iterable[Index]) -> dict[str, Any]:
             "description": entry.description,
             "properties": {"value": described},
         }
-    schema["additionalProperties"] = False
-    return value
+    schema["additionalProperties"] = value
 
 
 def _list_overall(schema: dict[str, Any]) -> None:
@@ -93,8 +93,9 @@ def _list_overall(schema: dict[str, Any]) -> None:
 
 
 def _list_per_class(schema: dict[str, Any]) -> None:
+    _list(schema, CLASS_INDICES.values())
     schema["properties"]["estimated_prevalence"] = {
-        "allOf": [_list(schema, CLASS_INDICES.values())],
+        "allOf": [schema["additionalProperties"]],
         "description": "Instead of `prevalence` where the strata of a population have shares.",
     }
 
@@ -105,30 +106,40 @@ class Overall(RootModel[dict[str, Value]]):
     model_config = ConfigDict(json_schema_extra=_list_overall)
 
 
+class ClassIndices(RootModel[dict[str, Value]]):
+    """The indices of one class by key."""
+
+    model_config = ConfigDict(json_schema_extra=_list_per_class)
+
+
 class ClassReport(Answer):
     """The counts and the indices of one class."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra=_list_per_class)
-    __pydantic_extra__: dict[str, Value] = Field(init=False)
-
-    support: float = Field(ge=0, description="Items of the class.")
-    predicted: float = Field(ge=0, description="Predictions of the class.")
-    correct: float = Field(ge=0, description="Items of the class that were predicted correctly.")
+    support: float = Field(ge=0, description="Items of the class, or the sum of their weights.")
+    predicted: float = Field(ge=0, description="Predictions of the class, counted likewise.")
+    correct: float = Field(ge=0, description="Items of it that were predicted correctly, likewise.")
+    indices: ClassIndices
 
 
 class Counts(Answer):
-    """How many items there were."""
+    """How many items there were; where these have weights, also what they weigh."""
 
-    total: float = Field(ge=0, description="Real items.")
-    classified: float = Field(ge=0, description="Real items with a prediction.")
-    unclassified: float = Field(ge=0, description="Real items without a prediction.")
-    spurious: float = Field(ge=0, description="Predictions on items without a true class.")
-    weighted: bool = Field(description="Whether weights other than 1 went in.")
-    items: float | Absent = optional(
-        "Number of real items, whatever they weigh; missing where only the sums of their weights "
-        "are known."
+    items: float | None = Field(
+        ge=0,
+        description="Real items, whatever they weigh; null where only the sums of their weights "
+        "are known.",
     )
-    weight: float | Absent = optional("Sum of the weights of the items, where they have any.")
+    classified: float | Absent = optional("Real items with a prediction; without weights.", ge=0)
+    unclassified: float | Absent = optional("Real items without one; without weights.", ge=0)
+    spurious: float | Absent = optional(
+        "Predictions on items without a true class; without weights.", ge=0
+    )
+    weight: float | Absent = optional("Sum of the weights of the real items.", ge=0)
+    classified_weight: float | Absent = optional("That of those with a prediction.", ge=0)
+    unclassified_weight: float | Absent = optional("That of those without a prediction.", ge=0)
+    spurious_weight: float | Absent = optional(
+        "That of predictions on items without a true class.", ge=0
+    )
     effective_items: float | Absent = optional(
         "Kish's effective number of items, where the items have weights."
     )
@@ -141,9 +152,9 @@ class OptionsUsed(Answer):
     undefined: Literal["null", "zero", "one"] = Field(
         description="What stands for undefined per-class values in averages."
     )
-    cost: bool = Field(description="Whether costs were sent.")
-    cell_weights: bool = Field(description="Whether weights of cells were sent.")
-    kappa_weights: Literal["linear", "quadratic", "matrix"] | None = Field(
+    has_cost: bool = Field(description="Whether `cost` was sent.")
+    has_cell_weights: bool = Field(description="Whether `cell_weights` were sent.")
+    kappa_weighting: Literal["linear", "quadratic", "matrix"] | None = Field(
         description="The weights of `weighted_kappa`; null if there were none."
     )
     intervals: Literal["all"] | bool = Field(
@@ -202,12 +213,21 @@ class Warning(Answer):  # noqa: A001 (the name in the API)
     """A machine-checked condition under which an index misleads."""
 
     code: str = Field(description="The condition: a stable name for programs.")
-    pointer: str = Field(description="JSON pointer into the report.")
     detail: str = Field(description="The condition and what to do, in a sentence.")
-    source: str = Field(
-        description="The literature, or a page of the documentation, such as "
-        "`docs/indices.md#fact-3`: a path of the service and of the repository."
+    pointer: str = Field(description="JSON pointer into the report.")
+    classes: list[str] | Absent = optional(
+        "The classes that it is about, at most the first 20; absent if it is about everything."
     )
+    more: int | Absent = optional("How many more classes it is about.")
+    docs: str = Field(
+        description="A page of the documentation, such as `docs/indices.md#fact-3`: a path of the "
+        "service and of the repository."
+    )
+
+    def core(self) -> CoreWarning:
+        """Return it as the core has it."""
+        members = self.model_dump(exclude_none=True)
+        return CoreWarning(**members | {"classes": tuple(self.classes or ())})
 
 
 class Note(Answer):
@@ -279,6 +299,18 @@ class Slice(Answer):
 class Report(OriginShown):
     """An evaluation: every index overall and for each class, with warnings."""
 
+    report_version: Literal[1] = Field(description="The version of this form of the answer.")
+    gate: Gate | Absent = optional("If the request has `gates`.")
+    counts: Counts = Field(description="How many items there were, by kind.")
+    overall: Overall = Field(description="The overall indices by key.")
+    per_class: dict[str, ClassReport] = Field(
+        description="By class, in the order of `labels`, or of `classes` if present."
+    )
+    top_confusions: list[Confusion] = Field(description="The largest errors, largest first.")
+    comparison: Comparison | None = optional(
+        "If the request has a `baseline`; null if no such evaluation is stored, with a warning."
+    )
+    warnings: list[Warning] = Field(description="Where values mislead; often empty.")
     engine_version: str = Field(description="The version of the formulas.")
     input_digest: str = Field(
         pattern="^sha256:[0-9a-f]{64}$",
@@ -288,16 +320,10 @@ class Report(OriginShown):
     population: Population | Absent = optional(
         "With `population`: what all numbers but counts are about."
     )
-    counts: Counts = Field(description="How many items there were, by kind.")
     options: OptionsUsed = Field(description="The options that were in force.")
-    overall: Overall = Field(description="The overall indices by key.")
     classes: ClassesShown | Absent = optional(
         "If the request selects a page of the classes, or there are many."
     )
-    per_class: dict[str, ClassReport] = Field(
-        description="By class, in the order of `labels`, or of `classes` if present."
-    )
-    top_confusions: list[Confusion] = Field(description="The largest errors, largest first.")
     slices: list[Slice] | Absent = optional("If the request has `slices`.")
     weakest: list[int] | Absent = optional(
         "Positions in `slices`, worst first, by the shrunken values."
@@ -312,11 +338,6 @@ class Report(OriginShown):
     tags: list[str] | Absent = optional("Labels for filters, as sent.")
     test_set: KeptTestSet | Absent = optional("Its name and fingerprint, as sent.")
     source: str | Absent = optional("The address of the run, as sent.")
-    comparison: Comparison | None = optional(
-        "If the request has a `baseline`; null if no such evaluation is stored, with a warning."
-    )
-    gate: Gate | Absent = optional("If the request has `gates`.")
-    warnings: list[Warning] = Field(description="Where values mislead; often empty.")
     notes: list[Note] = Field(description="How to read some values; often empty.")
     table: Table | Absent = optional("With `include=table`.")
     curves: Curves | Absent = optional("With `curves`.")
@@ -331,6 +352,7 @@ class Report(OriginShown):
 class CompareReport(Answer):
     """The answer of POST /v1/compare."""
 
+    report_version: Literal[1] = Field(description="The version of this form of the answer.")
     engine_version: str = Field(description="The version of the formulas.")
     candidate: ResolvedSide | Absent = optional("If the candidate is a stored evaluation.")
     slice: dict[str, str] | None = Field(

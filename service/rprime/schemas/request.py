@@ -1,13 +1,13 @@
 """Models of requests: options and evidence of POST /evaluate."""
 
 from collections.abc import Collection, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
-from rprime.core.index import Family
+from rprime.core.index import Families, Family
 from rprime.core.options import Options, SliceAdjust
 from rprime.core.page import Paging
 from rprime.schemas.evidence import (
@@ -45,10 +45,13 @@ class EvaluateOptions(Request):
     """The options without arrays, for every kind of evidence."""
 
     indices: Annotated[list[IndexKey], Field(min_length=1, max_length=len(KEYS))] | None = optional(
-        "Keys of the indices to report, overall and per class; default: those of the family `core`."
+        "Keys of the indices to report, overall and per class; default: those of `families`."
     )
-    families: list[Family | Literal["all"]] = Field(
-        default=[], max_length=6, description="Families of indices to report besides; `all`: all."
+    families: list[Families] = Field(
+        default=[],
+        max_length=len(get_args(Family)) + 2,
+        description="Families of indices to report, with those of `indices`; default without "
+        "`indices`: `summary`. `all`: every index.",
     )
     beta: float = Field(
         default=1.0,

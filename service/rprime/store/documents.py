@@ -164,14 +164,30 @@ _POLICIES_3 = {"all_must_pass": "each"}
 """The others are the default of today, an average."""
 
 
-def _options_to_3(options: Json) -> Json:
-    """Write gates with the names of today, so that a page can judge by them again.
+_UNAVERAGED_3 = (
+    *("true_positives", "true_negatives", "false_positives", "false_negatives"),
+    *("prevalence", "predicted_prevalence", "lift", "gt_index"),
+    *("positive_likelihood_ratio", "negative_likelihood_ratio", "diagnostic_odds_ratio"),
+    *("class_quantity_disagreement", "class_allocation_disagreement"),
+)
+_REMOVED_3 = {f"{kind}_{key}" for kind in ("macro", "weighted") for key in _UNAVERAGED_3}
+"""Averages that are no longer computed."""
 
-    The verdict that was given under them stays as it is.
+
+def _options_to_3(options: Json) -> Json:
+    """Write options and gates with the names of today, so that a page can judge by them again.
+
+    The verdict that was given under them stays as it is. A rule on an average that is gone is left
+    out with its waivers.
     """
+    options = options | {"options": _indices_to_3(options.get("options", {}))}
     gates = options.get("gates")
     if gates is None:
         return options
+    gone = {_name_3(rule) for rule in gates["rules"] if rule.get("index") in _REMOVED_3}
+    gates["rules"] = [rule for rule in gates["rules"] if _name_3(rule) not in gone]
+    if "waivers" in gates:
+        gates["waivers"] = [one for one in gates["waivers"] if one["rule"] not in gone]
     effects = {
         "undecided" if name == "inconclusive" else name: effect
         for name, effect in gates.pop("on", {}).items()
@@ -186,6 +202,26 @@ def _options_to_3(options: Json) -> Json:
         elif policy == "suspects_fail":
             effects["suspect"] = "fail"
     return options | {"gates": gates | ({"effects": effects} if effects else {})}
+
+
+def _indices_to_3(options: Json) -> Json:
+    """Name families alone, which came besides the family `core`, and no average that is gone."""
+    changed = dict(options)
+    if "families" in options and "indices" not in options:
+        changed["families"] = list(dict.fromkeys(["core", *options["families"]]))
+    kept = [key for key in changed.pop("indices", ()) if key not in _REMOVED_3]
+    return changed | ({"indices": kept} if kept else {})
+
+
+_KINDS_3 = ("min_value", "max_value", "max_drop", "max_gain", "min_gain", "max_gap")
+
+
+def _name_3(rule: Json) -> str:
+    """Return the name of a rule, which it has from its index and kind by default."""
+    kinds = [name for name in _KINDS_3 if name in rule]
+    columns = rule.get("slices", [])
+    columns = [columns] if isinstance(columns, str) else columns
+    return rule.get("id") or ".".join([str(rule.get("index")), *kinds, *columns])
 
 
 def _gate_to_3(gate: Json) -> Json:

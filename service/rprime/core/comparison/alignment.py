@@ -45,12 +45,19 @@ class Side:
     scores: Scores | None = None
     slices: Slices | None = None
 
-    def estimates(self, options: Options, *, scored: bool = False) -> Estimates:
+    def estimates(
+        self, options: Options, *, scored: bool = False, omits: bool = False
+    ) -> Estimates:
         """Return the values that options request, computed once for each `options`.
 
-        Those of scores are among them if this side has scores, or else if `scored`.
+        Those of scores are among them if this side has scores, or else if `scored`; the coverage if
+        it leaves items without a prediction, or else if `omits`.
         """
-        selection = select(options, scored=scored or self.scores is not None)
+        selection = select(
+            options,
+            scored=scored or self.scores is not None,
+            omits=omits or self.table.unclassified is not None,
+        )
         known = self.known.get(options)
         if known is None or known.values.selection is not selection:
             known = Estimates.of(self.table, options, selection, self.items, self.scores)

@@ -15,7 +15,7 @@ from rprime.core.table import ConfusionTable, coordinates
 from rprime.core.values import Values, compute
 
 HEADLINES = ("accuracy", "r_prime", "macro_recall", "macro_f1", "kappa", "mcc")
-"""Indices attributed by default, if the request includes them."""
+"""The first of these that a request includes is attributed by default."""
 MOST_CLASSES = 300
 """Most classes for attribution by default, which evaluates gradients along a path."""
 MOST_DENSE = 100

@@ -236,6 +236,7 @@ def _align_values(
     """Compute the values of both sides over the union of their classes, and over their own."""
     united = _extend_matrices(options, aligned)
     scored = any(side.scores is not None for side in (ours, theirs))
+    omits = any(side.table.unclassified is not None for side in (ours, theirs))
     pairs: PairedPredictions | None = None
     if relation in PAIRED:
         pairs = _pairs(ours, theirs, united.population)
@@ -244,7 +245,7 @@ def _align_values(
     both = here & there
 
     def compared(side: Side, declared: Side, options: Options) -> ComparedSide:
-        estimates = side.estimates(united, scored=scored)
+        estimates = side.estimates(united, scored=scored, omits=omits)
         selection, common, own = estimates.values.selection, None, None
         if (here != there).any():
             common = Estimates(compute(rows_of(side.table, both), united, selection))
@@ -340,7 +341,7 @@ def _attributions(
     places = values.selection.overall_place
     if attributed is None:
         few = values.candidate.values.table.k <= MOST_CLASSES
-        attributed = tuple((key, None) for key in HEADLINES if few and key in places)
+        attributed = tuple((key, None) for key in HEADLINES if few and key in places)[:1]
     there = [
         (key, label)
         for key, label in attributed

@@ -297,6 +297,7 @@ def mcc(t: Moments) -> Array:
     range=AT_MOST_ONE,
     universe="classified",
     undefined=("no_true_samples", "not_identifiable", "did_not_converge"),
+    averaged=False,
 )
 def gt_index(c: Counts) -> Array:
     """Recall beyond the rate at which the class attracts errors by chance.

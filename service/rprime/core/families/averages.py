@@ -10,11 +10,12 @@ from rprime.core.index import CODE, Average, Index
 
 
 def averages_of(index: Index) -> tuple[Index, ...]:
-    """Derive the averages of a per-class index.
+    """Derive the averages of a per-class index, if it has any.
 
     Micro averages pool the counts; only ratios of counts have one.
     """
-    return tuple(_derive(index, kind) for kind in AVERAGES if kind != "micro" or index.micro)
+    kinds = AVERAGES if index.averaged else ()
+    return tuple(_derive(index, kind) for kind in kinds if kind != "micro" or index.micro)
 
 
 AVERAGES: dict[Average, tuple[str, str, tuple[str, ...]]] = {
@@ -75,13 +76,11 @@ STRATIFIED = ("parts",)
 def _interval(index: Index, kind: Average) -> str | None:
     """Return the interval of an average of a per-class index.
 
-    Averages of shares of all items have none: those of the prevalences rest on the margins alone,
-    and weighted by the prevalence they are biased. The plain mean of correct shares is accuracy
-    divided by the number of classes. Those of unbounded ratios rest on the one class with the
-    largest value.
+    Shares of all items, weighted by the prevalence, are biased; averages of unbounded indices rest
+    on the one class with the largest value.
     """
     shares = index.reads == "ratio" and index.rows[1] == CountRow.total
-    biased = shares and (kind == "weighted" or index.rows[0] != CountRow.tp)
+    biased = shares and kind == "weighted"
     if index.interval is None or not np.isfinite(index.range[1]) or biased:
         return None
     of_negatives = index.rows[1] in {CountRow.negatives, CountRow.predicted_negatives}

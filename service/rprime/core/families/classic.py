@@ -18,6 +18,7 @@ def count(symbol: str, name: str, best: float | None = None) -> Declaration:
         range=NON_NEGATIVE,
         best=best,
         scale_invariant=False,
+        averaged=False,
     )
 
 
@@ -49,18 +50,6 @@ def true_negatives(c: Counts) -> Array:
 def detection_rate(row: type[CountRow]) -> RatioRows:
     """Share of all items that belong to the class and are predicted as it."""
     return row.tp, row.total
-
-
-@per_class(
-    symbol="share of errors",
-    tex=r"\frac{m_i - a_i}{\sum_j (m_j - a_j)}",
-    source="the weights of the recalls in accuracy, Zhang, Su, Dou 2021, eq. 1",
-    best=None,
-    undefined=("no_samples", "no_errors"),
-)
-def share_of_errors(c: Counts) -> Array:
-    """Share of all errors that are items of the class: what it takes from accuracy."""
-    return c.fn / np.add.reduce(c.fn, axis=-1)[..., None]
 
 
 ONE_VS_REST = {"source": "Labatut, Cherifi 2011, section 7.1", "interval": "score"}

@@ -16,11 +16,25 @@ DISAGREEMENT = {
 
 
 @per_class(
+    symbol="share of errors",
+    tex=r"\frac{m_i - a_i}{\sum_j (m_j - a_j)}",
+    source="the weights of the recalls in accuracy, Zhang, Su, Dou 2021, eq. 1",
+    best=None,
+    undefined=("no_samples", "no_errors"),
+    averaged=False,
+)
+def share_of_errors(c: Counts) -> Array:
+    """Share of all errors that are items of the class: what it takes from accuracy."""
+    return c.fn / np.add.reduce(c.fn, axis=-1)[..., None]
+
+
+@per_class(
     symbol="|m_i - s_i| / w",
     name="Quantity disagreement of the class",
     tex=r"\frac{|m_i - s_i|}{w}",
     **DISAGREEMENT,
     resampled=True,
+    averaged=False,
 )
 def class_quantity_disagreement(c: Counts) -> Array:
     """Disagreement because the class is predicted too often or too rarely."""
@@ -32,6 +46,7 @@ def class_quantity_disagreement(c: Counts) -> Array:
     name="Allocation disagreement of the class",
     tex=r"\frac{2 \min(FP, FN)}{w}",
     **DISAGREEMENT,
+    averaged=False,
 )
 def class_allocation_disagreement(c: Counts) -> Array:
     """Disagreement because the class is predicted for the wrong items."""

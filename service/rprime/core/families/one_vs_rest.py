@@ -125,6 +125,7 @@ def false_omission_rate(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{m_i}{w}",
     source="share of the class among the real items",
     best=None,
+    averaged=False,
 )
 def prevalence(row: type[CountRow]) -> RatioRows:
     """Share of all items that belong to the class; a property of the test set."""
@@ -138,6 +139,7 @@ def prevalence(row: type[CountRow]) -> RatioRows:
     range=NON_NEGATIVE,
     range_note="at most 1 if there are no spurious items",
     best=None,
+    averaged=False,
 )
 def predicted_prevalence(row: type[CountRow]) -> RatioRows:
     """Predictions of the class divided by all real items."""
@@ -313,6 +315,7 @@ def g_mean(c: Counts) -> Array:
     undefined=("no_true_samples", "no_predictions", "single_class", "infinite"),
     interval="likelihood_ratio",
     parts=Parts((RECALL, FALL_OUT), np.divide),
+    averaged=False,
 )
 def positive_likelihood_ratio(c: Counts) -> Array:
     """How many times more likely the class is predicted for its own items than for others."""
@@ -328,6 +331,7 @@ def positive_likelihood_ratio(c: Counts) -> Array:
     undefined=("no_true_samples", "single_class", "infinite"),
     interval="likelihood_ratio",
     parts=Parts(((CountRow.fn, CountRow.support), (CountRow.tn, CountRow.negatives)), np.divide),
+    averaged=False,
 )
 def negative_likelihood_ratio(c: Counts) -> Array:
     """How many times more likely the class is not predicted for its own items than for others."""
@@ -342,6 +346,7 @@ def negative_likelihood_ratio(c: Counts) -> Array:
     best=np.inf,
     undefined=("no_true_samples", "no_predictions", "single_class", "infinite"),
     interval="odds_ratio",
+    averaged=False,
 )
 def diagnostic_odds_ratio(c: Counts) -> Array:
     """Odds of predicting the class for its own items, divided by the odds for other items."""
@@ -357,6 +362,7 @@ def diagnostic_odds_ratio(c: Counts) -> Array:
     universe="classified",
     undefined=("no_true_samples", "no_predictions"),
     interval="log_ratio",
+    averaged=False,
 )
 def lift(c: Counts) -> Array:
     """How many times more often truth and prediction agree on the class than by chance."""

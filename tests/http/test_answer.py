@@ -1,0 +1,134 @@
+"""The form of the answer: what it has by default, in which order, and how large it is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+Json = dict[str, Any]
+FIRST = [
+    *("report_version", "gate", "counts", "overall", "per_class", "top_confusions"),
+    *("comparison", "warnings"),
+]
+
+
+def example(name: str) -> Json:
+    found: Json = json.loads((ROOT / "examples" / name).read_text("utf-8"))
+    return found
+
+
+def asked(client: httpx.Client, body: Json) -> httpx.Response:
+    answer = client.post("/evaluate", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+def drawn(k: int, seed: int = 0) -> list[list[int]]:
+    draw = np.random.default_rng(seed)
+    table: list[list[int]] = (draw.integers(0, 3, (k, k)) + 50 * np.eye(k, dtype=int)).tolist()
+    return table
+
+
+def test_what_is_read_first_stands_first(client: httpx.Client) -> None:
+    whole = asked(client, example("gate.json")).json()
+    assert list(whole)[: len(FIRST)] == FIRST
+    assert whole["report_version"] == 1
+    plain = asked(client, example("mnist.json")).json()
+    present = [name for name in FIRST if name in plain]
+    assert list(plain)[: len(present)] == present
+    assert not {"gate", "comparison"} & plain.keys()
+
+
+def test_the_default_answer_is_small(client: httpx.Client) -> None:
+    mnist = example("mnist.json")
+    mnist.pop("indices")
+    assert len(asked(client, mnist).content) <= 12_000
+    assert len(asked(client, example("gate.json")).content) <= 32_000
+    for k, most in ((100, 90_000), (250, 220_000)):
+        assert len(asked(client, {"confusion_matrix": drawn(k)}).content) <= most
+
+
+def test_a_hundred_thin_classes_have_few_warnings(client: httpx.Client) -> None:
+    report = asked(client, {"confusion_matrix": (3 * np.eye(100, dtype=int)).tolist()}).json()
+    assert 0 < len(report["warnings"]) <= 10
+    few = next(one for one in report["warnings"] if one["code"] == "few_items")
+    assert (len(few["classes"]), few["more"]) == (20, 80)
+    assert list(few) == ["code", "detail", "pointer", "classes", "more", "docs"]
+
+
+def test_a_comparison_has_the_indices_and_the_classes_of_the_report(client: httpx.Client) -> None:
+    body = {"confusion_matrix": drawn(12), "baseline": {"confusion_matrix": drawn(12, 1)}}
+    rules = [{"index": "specificity", "classes": "all", "min_value": 0.1}]
+    more = {"gates": {"rules": rules}, "classes": {"limit": 3, "order_by": "f1"}}
+    report = asked(client, {**body, **more}).json()
+    comparison = report["comparison"]
+    assert comparison["overall"].keys() == report["overall"].keys()
+    assert list(comparison["per_class"]) == list(report["per_class"])
+    assert comparison["classes"]["left_out"] == 9
+    for label, values in report["per_class"].items():
+        assert comparison["per_class"][label].keys() == values["indices"].keys()
+
+
+def test_a_comparison_of_ten_thousand_classes_is_bounded(client: httpx.Client) -> None:
+    k = 10_000
+    draw = np.random.default_rng(0)
+    true, *others = draw.integers(0, k, (3, 60_000))
+    new, old = (np.where(draw.random(true.size) < 0.9, true, o).tolist() for o in others)
+    body = {"y_true": true.tolist(), "y_pred": new, "baseline": {"y_pred": old}}
+    comparison = asked(client, body).json()["comparison"]
+    assert len(json.dumps(comparison)) <= 1_000_000
+    assert len(comparison["per_class"]) + comparison["classes"]["left_out"] > 9_000
+
+
+@pytest.mark.parametrize("wants", [None, "all"])
+def test_of_many_results_the_answer_has_those_that_decide(
+    client: httpx.Client, wants: str | None
+) -> None:
+    table = drawn(150)
+    table[7] = [1] * 150
+    rules = [{"index": "recall", "classes": "all", "min_value": 0.1, "test": "none"}]
+    gates = {"rules": rules, **({} if wants is None else {"results": wants})}
+    gate = asked(client, {"confusion_matrix": table, "gates": gates}).json()["gate"]
+    assert gate["verdict"] == "fail"
+    if wants == "all":
+        assert len(gate["results"]) == 150
+        assert "other_results" not in gate
+    else:
+        assert [(one["class"], one["effect"]) for one in gate["results"]] == [("7", "fail")]
+        assert gate["other_results"] == {"pass": 149}
+
+
+def test_numbers_of_items_are_never_sums_of_weights(client: httpx.Client) -> None:
+    items = {"y_true": ["a", "b", "a"], "y_pred": ["a", None, "b"]}
+    plain = asked(client, items).json()["counts"]
+    assert plain == {"items": 3, "classified": 2, "unclassified": 1, "spurious": 0}
+    heavy = asked(client, {**items, "sample_weight": [2, 3, 0.5]}).json()["counts"]
+    kish = heavy.pop("effective_items")
+    assert kish < 3
+    assert heavy == {
+        "items": 3,
+        "weight": 5.5,
+        "classified_weight": 2.5,
+        "unclassified_weight": 3.0,
+        "spurious_weight": 0.0,
+    }
+
+
+def test_options_are_told_by_other_names_than_they_are_sent(client: httpx.Client) -> None:
+    body = {"confusion_matrix": [[8, 2], [1, 9]], "cost": [[0, 1], [5, 0]]}
+    report = asked(client, {**body, "kappa_weights": "linear"}).json()
+    assert report["options"]["has_cost"] is True
+    assert report["options"]["has_cell_weights"] is False
+    assert report["options"]["kappa_weighting"] == "linear"
+    assert {"expected_cost", "weighted_kappa"} <= report["overall"].keys()
+
+
+def test_a_removed_average_names_the_index_that_it_was_the_mean_of(client: httpx.Client) -> None:
+    body = {"confusion_matrix": [[8, 2], [1, 9]], "indices": ["macro_prevalence"]}
+    (error,) = client.post("/evaluate", json=body).json()["errors"]
+    assert error["code"] == "unknown_index"
+    assert "`prevalence`" in error["detail"]
