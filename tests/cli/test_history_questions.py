@@ -49,7 +49,8 @@ def test_a_wrong_index_is_named(rprime: Run, where: Any, command: str) -> None:
     done = rprime(*given, **where[0])
     assert done.returncode == 2
     said = "'acuracy': The catalog has no such index. Did you mean `accuracy`?"
-    assert f"/query/index: {said}" in done.stderr
+    place = "/query/index" if command else "/query/index/0"
+    assert f"{place}: {said}" in done.stderr
 
 
 def test_the_four_questions(rprime: Run, where: tuple[dict[str, str], dict[str, Any]]) -> None:
@@ -117,7 +118,10 @@ def test_a_list_has_values_and_commits(
     listed = rprime(*given, "--commit", COMMITS[11], "--json", **environment)
     (only,) = map(json.loads, listed.stdout.splitlines())
     assert only["id"] == reports["v11"]["id"]
-    assert only["values"]["accuracy"] == reports["v11"]["overall"]["accuracy"]["value"]
+    shown = reports["v11"]["overall"]["accuracy"]
+    assert only["values"]["accuracy"]["value"] == pytest.approx(shown["value"], abs=1e-12)
+    several = rprime(*given, "--index", "mcc", **environment).stdout.splitlines()
+    assert several[0].split()[5:7] == ["ACCURACY", "MCC"]
 
 
 def test_a_purge_keeps_the_last_of_each_model(

@@ -24,7 +24,6 @@ from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report, SliceSearch
 from rprime.client.request import (
     BatchRequest,
-    HistoryFilters,
     ModelFields,
     OptionFields,
     RequestFields,
@@ -243,28 +242,47 @@ class Methods:
         self,
         project: str,
         *,
+        index: str | Sequence[str] | None = None,
         limit: int = 50,
         cursor: str | None = None,
-        **filters: Unpack[HistoryFilters],
+        **filters: Unpack[TrendFilters],
     ) -> Call[EvaluationPage]:
-        """List the stored evaluations of a project, newest first.
+        """List the stored evaluations of a project, newest first, each with its values.
 
         Parameters
         ----------
+        index
+            Keys of the overall indices in `values`; default: a summary.
         limit, cursor
             The length of a page, and `next_cursor` of the previous one.
         **filters
-            What an evaluation must match, such as `model`, `commit` or `branch`.
+            What an evaluation must match, such as `model`, `commit` or `branch`; with `slice` the
+            values are those of the slice.
         """
-        query = {**filters, "limit": limit, "cursor": cursor}
+        query = {**filters, "index": index, "limit": limit, "cursor": cursor}
         return calls.document(EvaluationPage, "projects", project, "evaluations", query=query)
 
     @method
     def evaluation(
-        self, evaluation: str, *, table: bool = False, **of: Unpack[SliceField]
+        self,
+        evaluation: str,
+        *,
+        table: bool = False,
+        index: str | Sequence[str] | None = None,
+        family: str | Sequence[str] | None = None,
+        **of: Unpack[SliceField],
     ) -> Call[Report]:
-        """Return the report on a stored evaluation, by its id, or on its `slice`, as in `trend`."""
-        query = {"include": "table" if table else None, **of}
+        """Return the report on a stored evaluation, by its id, or on its `slice`, as in `trend`.
+
+        Parameters
+        ----------
+        table
+            Whether the report includes the table.
+        index, family
+            Keys of indices, and families, that the report has alone; default: those that the
+            evaluation was asked for.
+        """
+        query = {"include": "table" if table else None, "index": index, "family": family, **of}
         return Call("GET", calls.path_of("evaluations", evaluation, query=query), Report.of)
 
     @method

@@ -163,10 +163,11 @@ def compare(
         from rprime.commands.mappings import read_gates, read_mapping
         from rprime.commands.renderings import conclude
 
-        new = reference_of(candidate := _in_project(candidate, project, needed=True))
-        # A baseline is looked up in the project of a stored candidate.
-        of_file = new is None and service is not None
-        old = reference_of(baseline := _in_project(baseline, project, needed=of_file))
+        new = reference_of(_in_project(candidate, project))
+        if new is None and service is not None:
+            # A stored candidate has a project, in which its baseline is looked up.
+            baseline = _in_project(baseline, project)
+        old = reference_of(baseline)
         if new is None:
             chosen = chosen_members(columns, slice_, crossing, population)
             ci_request = assemble(
@@ -188,14 +189,12 @@ def compare(
         conclude(outcome, output, gates, strict=strict)
 
 
-def _in_project(side: str, project: str | None, *, needed: bool) -> str:
+def _in_project(side: str, project: str | None) -> str:
     """Name the project of a stored evaluation, which an id does not need."""
     from rprime.commands.ci_request import reference_of
 
     reference = reference_of(side)
     if reference is None or not {"evaluation", "project"}.isdisjoint(reference):
-        return side
-    if project is None and not needed:
         return side
     if project is None:
         refuse(f"{side} is looked up in a project: name it by --project")

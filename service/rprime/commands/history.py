@@ -7,7 +7,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 from typer import Argument, Context, Option, Typer
 
 from rprime.commands import options
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from rprime.client.clients import Client
     from rprime.schemas.history import Trend, TrendItem
 
+DEFAULT_INDEX = "r_prime"
 app = Typer(help="List stored evaluations, show one, follow an index, rank versions.")
 
 AnyProject = Annotated[str | None, Option("--project", help="Whose evaluations.")]
@@ -54,12 +54,15 @@ def list_(
     commit: Commit = None,
     verdict: Annotated[str | None, Option(help="With this verdict.")] = None,
     tag: Annotated[str | None, Option(help="With this tag.")] = None,
-    index: Index = "r_prime",
+    index: Annotated[
+        list[str] | None,
+        Option(help="Key of an index to show, by default r_prime; can be repeated."),
+    ] = None,
     limit: Limit = 20,
     as_json: Annotated[bool, Option("--json", help="One line of JSON for each.")] = False,
     history: HistorySource,
 ) -> None:
-    """List the evaluations of a project, newest first, each with the value of an index."""
+    """List the evaluations of a project, newest first, each with values of indices."""
     if ctx.invoked_subcommand is not None:
         return
     if project is None:
@@ -67,23 +70,26 @@ def list_(
     filters: Any = {"model": model, "version": version, "branch": branch, "commit": commit}
     filters |= {"verdict": verdict, "tag": tag}
     with history.client() as client:
-        found = page(client, project, limit, filters)
-        items = client.trend(project, index, limit=limit, **filters).items if found else []
-    values = {item.evaluation: item for item in items}
+        found = page(
+            client,
+            project,
+            limit,
+            filters | {"index": index or (None if as_json else DEFAULT_INDEX)},
+        )
     if as_json:
         for one in found:
-            own = {index: values[one.id].value if one.id in values else None}
-            put(orjson.dumps({**one.model_dump(mode="json"), "values": own}) + b"\n")
+            put(one.model_dump_json(exclude_unset=True).encode() + b"\n")
         return
     if not found:
         say(f"{project} has no such evaluation")
         return
-    head = ("CREATED", "MODEL", "VERSION", "BRANCH", "COMMIT", index.upper(), "VERDICT", "ID")
+    keys = [key.upper() for key in found[0].values]
+    head = ("CREATED", "MODEL", "VERSION", "BRANCH", "COMMIT", *keys, "VERDICT", "ID")
     rows = []
     for one in found:
         names = (one.model, one.version, one.branch, (one.commit or "")[:12])
         verdict = f"{one.verdict or '-'}{' (waived)' if one.waived else ''}"
-        rows.append((_moment(one), *names, _value(values.get(one.id)), verdict, one.id))
+        rows.append((_moment(one), *names, *map(_value, one.values.values()), verdict, one.id))
     print_rows(head, rows)
 
 
@@ -131,7 +137,7 @@ def show(
 def trend(
     *,
     project: Project,
-    index: Index = "r_prime",
+    index: Index = DEFAULT_INDEX,
     class_: ClassName = None,
     slice_: SliceName = None,
     model: Model = None,
@@ -164,7 +170,7 @@ def trend(
 def leaderboard(
     *,
     project: Project,
-    index: Index = "r_prime",
+    index: Index = DEFAULT_INDEX,
     class_: ClassName = None,
     slice_: SliceName = None,
     test_set: Annotated[str | None, Option(help="Default: that of the newest.")] = None,

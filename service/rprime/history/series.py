@@ -1,6 +1,6 @@
 """The series of one index over the evaluations of a project, their tables as one stack."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -19,7 +19,7 @@ from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.core.suggestions import nearest_slices, unknown_index
 from rprime.core.table import ConfusionTable
-from rprime.history.stored_values import estimates_of, extras_of, kinds_of, numbered, timed
+from rprime.history.stored_values import OneKind, estimates_of, extras_of, kinds_of, numbered, timed
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store, ids
@@ -61,9 +61,35 @@ class Point(NamedTuple):
     options: str = ""
 
 
+LISTED = (
+    *("accuracy", "r_prime", "balanced_accuracy", "macro_precision", "macro_recall", "macro_f1"),
+    *("weighted_f1", "kappa", "mcc"),
+)
+"""Overall indices that a list gives of each evaluation, unless others are chosen."""
+
 Columns = tuple[Sequence[Any], ...]
 """The fields of `Point` as columns of a series, which is faster than many small objects."""
 NOTHING: Columns = ((),) * len(Point._fields)
+
+
+@dataclass(frozen=True)
+class StackEstimates:
+    """The estimates of a stack, computed once for all indices that are read of it."""
+
+    stack: Stack
+    extras: list[dict[str, Any]]
+    parts: list[tuple[OneKind, list[tuple[Array, Estimates]]]]
+
+    @classmethod
+    def of(
+        cls, stack: Stack, selection: Selection, keys: tuple[str, ...], *, uniform: bool = False
+    ) -> "StackEstimates":
+        """Compute the keys of a selection; uniform: at equal shares of the classes."""
+        extras = extras_of(stack)
+        table = numbered(stack, extras)
+        kinds = kinds_of(stack, extras, uniform=uniform)
+        parts = [(kind, list(estimates_of(table, kind, selection, keys))) for kind in kinds]
+        return cls(stack, extras, parts)
 
 
 @dataclass(frozen=True)
@@ -99,7 +125,14 @@ class Measured:
         """Compute the points as columns, one for each field. Reads the store."""
         stacks = store.tables(project, filters, newest=newest)
         known = self.label
-        parts = [self._of_stack(s) for s in timed(stacks) if known is None or known in s.labels]
+        key = self.index.key
+        parts = [
+            self.of_stack(
+                StackEstimates.of(s, minimal_selection(key), (key,), uniform=self.uniform)
+            )
+            for s in timed(stacks)
+            if known is None or known in s.labels
+        ]
         if len(parts) == 1:
             return parts[0]
         columns = tuple([*chain(*column)] for column in zip(*parts, strict=True))
@@ -116,19 +149,18 @@ class Measured:
             near = nearest_slices(dict(filters.slice), store.slice_names(project, filters))
             raise Problem("not_found", f"No matching evaluation has the slice in `slice`.{near}")
 
-    def _of_stack(self, stack: Stack) -> Columns:
+    def of_stack(self, computed: StackEstimates) -> Columns:
+        """Read the points of a stack as columns."""
+        stack, extras = computed.stack, computed.extras
         column = None if self.label is None else stack.labels.index(self.label)
-        extras = extras_of(stack)
-        key, table = self.index.key, numbered(stack, extras)
-        selection = minimal_selection(key)
         found, about = np.full((4, len(extras)), np.nan), [""] * len(extras)
         reasons, computed_with = [""] * len(extras), [""] * len(extras)
-        for kind in kinds_of(stack, extras, uniform=self.uniform):
+        for kind, parts in computed.parts:
             shaping = shaping_text(kind.asked, self.index)
             for place, row in enumerate(kind.rows.tolist()):
                 about[row] = kind.about[place] if kind.about else ""
                 reasons[row], computed_with[row] = kind.reason, shaping
-            for rows, estimates in estimates_of(table, kind, selection, (key,)):
+            for rows, estimates in parts:
                 found[:, rows] = self._numbers(estimates, column)
         values, low, high, codes = found
         numbers = _without(values.tolist(), ~np.isfinite(values))
@@ -160,6 +192,29 @@ class Measured:
         if reasons is not None:
             codes = np.maximum(reasons[place], codes)
         return np.stack((shown, low, high, codes))
+
+
+def listed_values(
+    store: Store, project: str, keys: tuple[str, ...], listed: Collection[str], filters: Filters
+) -> dict[str, dict[str, Any]]:
+    """Return overall indices of evaluations by id, all of them in one pass. Reads the store."""
+    measured = [Measured.of(key, None) for key in keys]
+    selection = select(Options(indices=keys))
+    named = Filters(ids=tuple(listed), slice=filters.slice)
+    found: dict[str, dict[str, Any]] = {identifier: {} for identifier in listed}
+    for stack in store.tables(project, named, newest=len(found)) if found else ():
+        computed = StackEstimates.of(stack, selection, keys)
+        for one in measured:
+            for row in zip(*one.of_stack(computed), strict=True):
+                point = Point(*row)
+                found[point.evaluation][one.index.key] = _listed(point)
+    return found
+
+
+def _listed(point: Point) -> dict[str, Any]:
+    said = {"reason": point.reason, "population": point.population, "options": point.options}
+    texts = {name: text for name, text in said.items() if text}
+    return {"value": point.value, "interval": point.interval, **texts}
 
 
 def trend_document(

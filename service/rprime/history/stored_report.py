@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 
@@ -10,8 +10,10 @@ from rprime import __version__
 from rprime.application.population import refuse_evidence, stands_for_population
 from rprime.application.stored_options import asks_every_result, read_options, with_options
 from rprime.application.stored_sides import extras_of, table_of_stored
+from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation, evaluate
+from rprime.core.index import Family
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
@@ -21,7 +23,7 @@ from rprime.core.slices.slices import Slice, SliceName, Slices
 from rprime.core.suggestions import nearest_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.pending_evaluation import metadata_members, store_warnings
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, refuse
 from rprime.report.document import render
 from rprime.report.scores import stored_curves
 from rprime.report.slices import named
@@ -29,6 +31,7 @@ from rprime.report.subject import ReportSubject, baseline_name, read_comparison,
 from rprime.schemas.provenance import origin_of
 from rprime.store import Store, StoredEvaluation
 
+Families = tuple[Family | Literal["all"], ...]
 NOTHING = b"null"
 _UNJUDGED: dict[str, Any] = {"comparison": None, "gate": None, "verdict": None, "waived": False}
 _SHOWN = ("id", "created_at", "input_digest")
@@ -47,7 +50,7 @@ ITEMS_GONE = Warning(
 class StoredReport:
     """A stored evaluation, with items only where these have groups or weights, for its intervals.
 
-    Indices are the keys of what is computed, None: what it was asked for. With a slice all of it is
+    Indices and families are what is computed, None: what it was asked for. With a slice it is all
     about that slice, without comparison and verdict. `already` says that it answers a request which
     stored nothing new.
     """
@@ -56,6 +59,7 @@ class StoredReport:
     items: Items | None
     top_confusions: int
     indices: tuple[str, ...] | None = None
+    families: Families = ()
     scores: ScoreSummary | None = None
     slices: Slices | None = None
     slice: SliceName = field(default_factory=dict)
@@ -79,7 +83,7 @@ class StoredReport:
         """How it was asked for."""
         options = read_options(self.stored.options, self.top_confusions)
         if self.indices is not None:
-            options = replace(options, indices=self.indices)
+            options = replace(options, indices=self.indices, families=self.families)
         return replace(options, intervals=False) if self._lacks_items else options
 
     @property
@@ -88,6 +92,22 @@ class StoredReport:
         given = tuple(map(_read_warning, self._extras.get("warnings", ())))
         gone = (ITEMS_GONE,) if self._lacks_items else ()
         return (*given, *gone, *(() if self.already is None else (self.already,)))
+
+    def of_indices(self, keys: tuple[str, ...], families: Families) -> "StoredReport":
+        """Return it with these alone, if there are any; problem 422 for what it cannot have."""
+        if not keys and not families:
+            return self
+        options = read_options(self.stored.options, 0)
+        for place, key in enumerate(keys):
+            entry = OVERALL_INDICES.get(key) or CLASS_INDICES[key]
+            needs = entry.needs
+            if entry.scored:
+                detail = "The index reads scores, which are not stored."
+                raise refuse(f"/query/index/{place}", "unknown_index", detail)
+            if needs is not None and getattr(options, needs) is None:
+                detail = f"The index needs the option `{needs}`, and the evaluation had none."
+                raise refuse(f"/query/index/{place}", "option_missing", detail)
+        return replace(self, indices=keys, families=families)
 
     def at(self, population: Population | None) -> "StoredReport":
         """Return it at another population, without what is about the one it was stored with."""

@@ -10,8 +10,7 @@ from rprime import __version__
 from rprime.auth.access import check_project, requires
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.families.averages import AVERAGES
-from rprime.core.slices.slices import Slice
-from rprime.history.series import filters_of
+from rprime.history.series import LISTED, filters_of, listed_values
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import NO_PROJECT, Problem, refuse, responses
 from rprime.report.formats import BY_SUFFIX, Format
@@ -36,7 +35,7 @@ from rprime.routes.negotiation import (
 )
 from rprime.routes.services import Parameters, get_services, get_store, in_render, in_store
 from rprime.routes.workers import in_worker
-from rprime.schemas.history import ListQuery, ReportQuery, SliceQuery
+from rprime.schemas.history import IndicesQuery, ListQuery, ReportQuery
 from rprime.store import EvaluationSummary, StoredEvaluation
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
@@ -58,18 +57,25 @@ _ALWAYS_LEFT_OUT = {*PARTS, *_OF_SLICES, "notes", *ADDED}
 @router.get(
     "/v1/projects/{project}/evaluations",
     summary="The evaluations of a project",
-    description="Newest first, as summaries; an evaluation must match every filter.",
+    description="Newest first, as summaries with `values`, which are computed now from the stored "
+    "tables as one stack; an evaluation must match every filter.",
     responses=route_responses("A page.", "EvaluationPage", "not_found", *PROBLEMS),
 )
-@requires("read", cost="store")
+@requires("read", cost="render")
 def list_evaluations(request: Request, project: str, query: Parameters[ListQuery]) -> Response:
     """Return a page of summaries."""
     filters = filters_of(query)
-    page = get_store(request).page(project, filters, limit=query.limit, cursor=query.cursor)
+    store = get_store(request)
+    page = store.page(project, filters, limit=query.limit, cursor=query.cursor)
     if not page.items:
         require_project(request, project)
     names = ["id", "created_at", *(n for n in EvaluationSummary.__dataclass_fields__ if n != "id")]
-    items = [{name: getattr(found, name) for name in names} for found in page.items]
+    listed = [found.id for found in page.items]
+    values = listed_values(store, project, query.index or LISTED, listed, filters)
+    items = [
+        {**{name: getattr(found, name) for name in names}, "values": values[found.id]}
+        for found in page.items
+    ]
     document = {"items": items, "next_cursor": page.next_cursor}
     return Response(orjson.dumps(document), media_type=JSON)
 
@@ -84,7 +90,7 @@ def require_project(request: Request, project: str) -> None:
 @router.get(
     "/v1/evaluations/{evaluation}",
     summary="The report on an evaluation",
-    description="Computed now from the stored table, with every index of this version; the "
+    description="Computed now from the stored table; `index` and `family` choose what it has. The "
     "comparison and the verdict are those of the first answer, and left out of a slice.",
     responses={
         **route_responses(
@@ -99,7 +105,7 @@ async def get_evaluation(
 ) -> Response:
     """Return the report or a rendering of it."""
     form, parts = wanted_format(request), _parts(query.include)
-    return await _represented(request, evaluation, form, parts, query.slice)
+    return await _represented(request, evaluation, form, parts, query)
 
 
 @router.get(
@@ -113,26 +119,32 @@ async def get_evaluation(
 )
 @requires("read", cost="heavy")
 async def get_rendering(
-    request: Request, evaluation: str, suffix: str, query: Parameters[SliceQuery]
+    request: Request, evaluation: str, suffix: str, query: Parameters[IndicesQuery]
 ) -> Response:
     """Return the rendering that the path names."""
     if suffix not in BY_SUFFIX:
         raise Problem("not_found")
-    return await _represented(request, evaluation, BY_SUFFIX[suffix], (), query.slice)
+    return await _represented(request, evaluation, BY_SUFFIX[suffix], (), query)
 
 
 async def _represented(
-    request: Request, evaluation: str, form: Format | None, parts: tuple[str, ...], one: Slice
+    request: Request,
+    evaluation: str,
+    form: Format | None,
+    parts: tuple[str, ...],
+    query: IndicesQuery,
 ) -> Response:
+    one = query.slice
     stored = await in_store(request, find, request, evaluation)
     confusions = get_services(request).limits.top_confusions
     # Stored evaluations never change, so these parts determine every byte.
-    variant = (form.name if form else "json", *parts, one)
+    variant = (form.name if form else "json", *parts, one, query.index, query.family)
     etag = etag_of(stored.id, __version__, confusions, *variant)
     headers = {"ETag": etag, "Vary": "Accept", **verdict_header(None if one else stored.verdict)}
     if is_known(request, etag):
         return rendered(b"", form, HTTPStatus.NOT_MODIFIED, headers)
     found = await in_store(request, stored_report, stored, get_store(request), confusions, one)
+    found = found.of_indices(query.index, query.family)
     if is_large(found):
         render = partial(_render, found=found, form=form, parts=parts)
         content = await in_worker(request, render, [])

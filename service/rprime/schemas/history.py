@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from rprime.core.catalog import KEYS
+from rprime.core.index import Family
 from rprime.schemas.fields import Absent, Answer, IndexKey, NeverNull, Request, optional
 from rprime.schemas.population import Prevalence, SliceWanted
 from rprime.schemas.provenance import OriginListed, OriginWanted, Wanted
@@ -49,9 +51,20 @@ class Narrowed(Query, OriginWanted):
     slice: SliceWanted = ()
 
 
-class ListQuery(Narrowed):
-    """The filters and the page of a list of evaluations."""
+_MOST_LISTED = 20
 
+
+class ListQuery(Narrowed):
+    """The filters, the page and the indices of a list of evaluations."""
+
+    index: Annotated[
+        tuple[IndexKey, ...],
+        Field(
+            max_length=_MOST_LISTED,
+            description="Keys of the overall indices in `values`; can be repeated. Default: a "
+            "summary of nine.",
+        ),
+    ] = ()
     limit: int = Field(default=50, ge=1, le=200, description="Most evaluations on a page.")
     cursor: str | None = optional(
         "`next_cursor` of a page: a point in time, valid with any filters.", max_length=100
@@ -64,7 +77,24 @@ class SliceQuery(Query):
     slice: SliceWanted = ()
 
 
-class ReportQuery(SliceQuery):
+class IndicesQuery(SliceQuery):
+    """The indices of a report."""
+
+    index: Annotated[
+        tuple[IndexKey, ...],
+        Field(
+            max_length=len(KEYS),
+            description="Keys of indices, overall and per class; can be repeated. With `index` or "
+            "`family` the report has these alone; default: those that the request asked for.",
+        ),
+    ] = ()
+    family: Annotated[
+        tuple[Family | Literal["all"], ...],
+        Field(max_length=6, description="Families of indices; can be repeated."),
+    ] = ()
+
+
+class ReportQuery(IndicesQuery):
     """The parts of a report."""
 
     include: str = Field(
@@ -79,7 +109,7 @@ class ReportQuery(SliceQuery):
 class TrendQuery(Narrowed):
     """The index, the filters and the length of a series."""
 
-    index: IndexKey = Field(description="Key of the index.")
+    index: IndexKey = Field(default="r_prime", description="Key of the index.")
     class_: ClassWanted = None
     prevalence: Prevalence = None
     limit: int = Field(
@@ -90,7 +120,7 @@ class TrendQuery(Narrowed):
 class LeaderboardQuery(Query):
     """The index and the filters of a leaderboard."""
 
-    index: IndexKey = Field(description="Key of the index that ranks.")
+    index: IndexKey = Field(default="r_prime", description="Key of the index that ranks.")
     class_: ClassWanted = None
     prevalence: Prevalence = None
     test_set: Wanted | None = optional(
@@ -207,6 +237,25 @@ class PurgeRequest(Request):
         return self
 
 
+class ListedValue(Answer):
+    """The value of an index of a stored evaluation."""
+
+    value: float | None = Field(description="The value of the index; null if undefined.")
+    interval: tuple[float, float] | None = Field(description="[low, high], of 95 %; null without.")
+    reason: str | Absent = optional(
+        "Why the value or the interval is missing; `items_in_groups`: only the report has the "
+        "interval; `strata_of_items`: only the report has the value."
+    )
+    population: str | Absent = optional(
+        "What the value is about, in words, where it is not the items: values about "
+        "other populations are not comparable."
+    )
+    options: str | Absent = optional(
+        "The stored options that the value depends on, in words, where they are not the default: "
+        "`beta`, `cell_weights`, `undefined`. Values with other options are not comparable."
+    )
+
+
 class Summary(OriginListed):
     """A stored evaluation in a list."""
 
@@ -218,6 +267,10 @@ class Summary(OriginListed):
     verdict: Verdict | None = Field(description="Verdict of its gate; null without a gate.")
     waived: bool = Field(description="Whether a waiver covered a failure.")
     keeps_items: bool = Field(description="Whether the classes of its items are stored.")
+    values: dict[str, ListedValue] = Field(
+        description="Overall indices by their keys, computed now from the stored table; of the "
+        "slice, if the list is about one."
+    )
 
 
 class EvaluationPage(Answer):
@@ -289,25 +342,11 @@ class EvaluatedVersion(Answer):
     version: str | None = Field(description="Version of the model; null if none was sent.")
 
 
-class TrendItem(EvaluatedVersion):
+class TrendItem(EvaluatedVersion, ListedValue):
     """One value of a series."""
 
     created_at: datetime = Field(description="When it was stored, in UTC.")
-    value: float | None = Field(description="The value of the index; null if undefined.")
-    interval: tuple[float, float] | None = Field(description="[low, high], of 95 %; null without.")
     verdict: Verdict | None = Field(description="Verdict of its gate; null without a gate.")
-    reason: str | Absent = optional(
-        "Why the value or the interval is missing; `items_in_groups`: only the report has the "
-        "interval; `strata_of_items`: only the report has the value."
-    )
-    population: str | Absent = optional(
-        "What the value is about, in words, where it is not the items: values about "
-        "other populations are not comparable."
-    )
-    options: str | Absent = optional(
-        "The stored options that the value depends on, in words, where they are not the default: "
-        "`beta`, `cell_weights`, `undefined`. Values with other options are not comparable."
-    )
     since_anchor: float | None = optional(
         "If its gate had an anchor: the difference of the value from that of the "
         "anchor; null if one of them is missing, or the anchor was deleted."
