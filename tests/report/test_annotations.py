@@ -68,10 +68,8 @@ def test_each_rule_stands_at_its_place() -> None:
 def test_what_is_open_without_effect_is_a_notice_at_its_rule(verdict: str) -> None:
     subject = cifar()
     assert subject.gate is not None
-    open_ = {"verdict": verdict, "effect": "pass"}
-    gate = subject.gate.model_copy(
-        update={"results": [subject.gate.results[0].model_copy(update=open_)]}
-    )
+    notice = replace(subject.gate.results[0], verdict=verdict, effect="pass")
+    gate = subject.gate.model_copy(update={"results": [notice]})
     first, last = commands(replace(subject, gate=gate), {"recall.max_drop": {"line": 7}})
     assert first[:2] == ("notice", "line=7,")
     assert first[2].endswith(f"%3A {verdict}")
@@ -96,7 +94,7 @@ def test_no_more_than_github_shows_and_the_rest_is_counted() -> None:
     subject = many()
     assert subject.gate is not None
     (result, *_) = (r for r in subject.gate.results if r.effect == "fail")
-    results = [result.model_copy(update={"rule": f"rule {n // 12}"}) for n in range(144)]
+    results = [replace(result, rule=f"rule {n // 12}") for n in range(144)]
     gate = subject.gate.model_copy(update={"results": results})
     errors = [found for found in commands(replace(subject, gate=gate)) if found[0] == "error"]
     assert len(errors) == 10

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import re
 from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -197,12 +198,12 @@ def test_without_a_failure_the_first_warnings_are_in_view_suspects_first() -> No
     rule = Rule(index="recall", kind="max_drop", limit=0.05, classes="all")
     gate = of_items(tuple("abcdefghijklmnop"), 20, gate=Gate(rules=(rule,))).gate
     assert gate is not None
-    results = [one.model_copy(update={"effect": "warn", "suspect": False}) for one in gate.results]
-    results[-1] = results[-1].model_copy(update={"suspect": True})
+    results = [replace(one, effect="warn", suspect=False) for one in gate.results]
+    results[-1] = replace(results[-1], suspect=True)
     (group,) = gate_groups(gate.model_copy(update={"results": results}))
     assert (group["folded"], len(group["results"])) == (False, MOST_OPEN)
     assert group["results"][0]["label"] == results[-1].class_
     assert group["more"].startswith(f"{len(results) - MOST_OPEN} results more")
-    results[3] = results[3].model_copy(update={"effect": "fail"})
+    results[3] = replace(results[3], effect="fail")
     failed, folded = gate_groups(gate.model_copy(update={"results": results}))
     assert (failed["folded"], folded["folded"]) == (False, True)

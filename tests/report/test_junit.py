@@ -136,8 +136,8 @@ def test_twins_by_name_are_numbered() -> None:
     named = f"{first.rule} [{first.class_}]"
     twins = [
         first,
-        first.model_copy(update={"rule": named, "class_": None}),
-        first.model_copy(update={"rule": f"{named} (2)", "class_": None}),
+        replace(first, rule=named, class_=None),
+        replace(first, rule=f"{named} (2)", class_=None),
     ]
     gate = subject.gate.model_copy(update={"results": twins})
     root = parsed(replace(subject, gate=gate))

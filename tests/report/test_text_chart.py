@@ -1,13 +1,16 @@
 """Text charts: every sign stands where its number is, whatever the names are."""
 
 import re
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
+from rprime.core.gates.results import Result
 from rprime.report.gate_results import threshold
 from rprime.report.text_chart import MOST_LINES, NAMES, WIDTH, text_chart
-from rprime.schemas.gate import Gate, Result
+from rprime.schemas.gate import Gate
 from tests.report.report_subjects import SUBJECTS, cifar, many, of_paper
 
 NUMBER = r"[−-]?\d+(?:\.\d+)?"
@@ -17,10 +20,10 @@ def gate_of(name: str) -> Gate | None:
     return SUBJECTS[name]().gate
 
 
-def one(result: Result, **changed: object) -> list[str]:
+def one(result: Result, **changed: Any) -> list[str]:
     gate = cifar().gate
     assert gate is not None
-    results = [result.model_copy(update=changed)]
+    results = [replace(result, **changed)]
     return text_chart(gate.model_copy(update={"results": results})).splitlines()[1:-1]
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from rprime.core.gates.results import Result
 from rprime.core.quantities import plural
 from rprime.report.names import clipped, isolated, shown
 from rprime.report.slices import named
@@ -15,7 +16,6 @@ from rprime.report.verdicts import (
     separate,
     summary,
 )
-from rprime.schemas.gate import Result
 
 MOST_OF_A_KIND = 10
 """GitHub shows so many errors, warnings and notices of one step; the last one counts the rest."""

@@ -251,7 +251,7 @@ def attribution_document(attribution: Attribution) -> Json:
 MEMBERS = tuple(field.name.removesuffix("_") for field in fields(Result))
 _values_of = attrgetter(*(field.name for field in fields(Result)))
 _GATE = ("verdict", "judged", "undecided", "message", "alpha", "look", "max_looks")
-_OF_AVERAGES = {"average_of", "columns", "missing_items"}
+_ABSENT = {field.name for field in fields(Result) if field.default is None}
 
 
 def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
@@ -261,7 +261,7 @@ def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
         {
             name: value
             for name, value in zip(MEMBERS, _values_of(one), strict=True)
-            if value is not None or name not in _OF_AVERAGES
+            if value is not None or name not in _ABSENT
         }
         for one in result.results
     ]

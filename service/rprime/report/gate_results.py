@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from rprime.core.gates.kinds import RULE_KINDS
+from rprime.core.gates.results import Result
 from rprime.core.quantities import plural
 from rprime.report.decimals import decimal, signed
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import shown, shown_if_any
 from rprime.report.slices import named
 from rprime.report.verdicts import Tone, averaged, finding, separate
-from rprime.schemas.gate import Gate, Result
+from rprime.schemas.gate import Gate
 
 MOST_RESULTS = 30
 """Of those that fail the gate."""

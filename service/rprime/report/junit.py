@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from rprime.core.evaluate import Evaluation
+from rprime.core.gates.results import Result
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.names import shown
 from rprime.report.remarks import remarks_of
@@ -18,7 +19,7 @@ from rprime.report.verdicts import (
     said,
     summary,
 )
-from rprime.schemas.gate import Gate, Result
+from rprime.schemas.gate import Gate
 
 SUITE = "rprime.gate"
 

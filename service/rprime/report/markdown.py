@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
+from rprime.core.gates.results import Result
 from rprime.core.quantities import plural
 from rprime.report.changed_predictions import NameTable, changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
@@ -19,7 +20,6 @@ from rprime.report.slices import named, slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.text_chart import text_chart
 from rprime.report.verdicts import averaged, compared, finding, headline, separate, summary
-from rprime.schemas.gate import Result
 
 MOST_CHARACTERS = 60_000
 """Of the whole text: a comment on GitHub holds 65 536."""

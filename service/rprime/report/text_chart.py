@@ -2,13 +2,14 @@
 
 from rich.cells import set_cell_size
 
+from rprime.core.gates.results import Result
 from rprime.core.quantities import plural
 from rprime.report.decimals import percent
 from rprime.report.gate_results import SIGNS, axes_of_rules, mark_of_result
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import isolated, shortened, shown
 from rprime.report.verdicts import judged, separate
-from rprime.schemas.gate import Gate, Result
+from rprime.schemas.gate import Gate
 
 MOST_LINES = 12
 WIDTH, NAMES = 40, 28

@@ -7,12 +7,12 @@ from typing import Literal
 
 from rprime.core.catalog import find
 from rprime.core.gates.kinds import VERDICTS, Effect
-from rprime.core.gates.results import CAUSES, PASSED, GateVerdict
+from rprime.core.gates.results import CAUSES, PASSED, GateVerdict, Result
 from rprime.core.quantities import plural
 from rprime.report.decimals import percent, signed
 from rprime.report.names import isolated, shown
 from rprime.schemas.comparison import Comparison
-from rprime.schemas.gate import Gate, Result, SinceAnchor
+from rprime.schemas.gate import Gate, SinceAnchor
 
 Tone = Literal["good", "bad", "open", "none"]
 

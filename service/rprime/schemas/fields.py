@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sized
+from dataclasses import MISSING, fields
 from types import NoneType
 from typing import Annotated, Any, ClassVar, get_args
 
@@ -10,6 +11,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     ValidationInfo,
     WithJsonSchema,
@@ -18,6 +20,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_before_validator_function
 from typing_extensions import TypeAliasType
 
 from rprime.core.aliases import ALIASES, canonical
@@ -128,6 +131,47 @@ class Answer(BaseModel):
             if value is not None:
                 is_long = isinstance(value, dict | list) and len(value) > _SHORT
                 yield name, Counted(value) if is_long else value
+
+
+class OfCore:
+    """Publishes a dataclass of the core as a member of an answer, with the rules of `Answer`.
+
+    The names that a member may have are given where a table of the core holds them.
+    """
+
+    def __init__(self, **names: list[str]) -> None:
+        self.names = names
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Read what may be null as null where it is missing."""
+        nulls = {
+            member.name.removesuffix("_"): None
+            for member in fields(source)
+            if member.default is MISSING and NoneType in get_args(member.type)
+        }
+
+        def complete(value: object) -> object:
+            return nulls | value if isinstance(value, dict) else value
+
+        return no_info_before_validator_function(complete, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe what has another default than null as what every answer has."""
+        described = handler(core_schema)
+        schema = handler.resolve_ref_schema(described)
+        _leave_out_null_defaults(schema)
+        for name, member in schema["properties"].items():
+            member["description"] = " ".join(member["description"].split())
+            if "default" in member:
+                del member["default"]
+                schema["required"].append(name)
+            if name in self.names:
+                member["enum"] = self.names[name]
+        return described
 
 
 class Counted:

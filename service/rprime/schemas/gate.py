@@ -3,15 +3,7 @@
 from datetime import date
 from typing import Annotated, Literal
 
-from pydantic import (
-    AliasChoices,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    WithJsonSchema,
-    create_model,
-    model_validator,
-)
+from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, create_model, model_validator
 from pydantic_core import PydanticCustomError
 
 from rprime.core.comparison.alignment import Comparability
@@ -26,7 +18,17 @@ from rprime.core.gates.kinds import (
     Effect,
     PolicyName,
 )
-from rprime.schemas.fields import Absent, Answer, AnyLabel, ClassName, IndexKey, Request, optional
+from rprime.core.gates.results import Result
+from rprime.schemas.fields import (
+    Absent,
+    Answer,
+    AnyLabel,
+    ClassName,
+    IndexKey,
+    OfCore,
+    Request,
+    optional,
+)
 from rprime.schemas.missing_items import MissingItems
 from rprime.schemas.provenance import ResolvedSide, StoredSide
 
@@ -35,16 +37,7 @@ Identifier = Annotated[str, Field(min_length=1, max_length=128)]
 _SOME, _TWO = Field(min_length=1), Field(min_length=2, max_length=2)
 _Names = Annotated[list[AnyLabel], _SOME]
 _KINDS = ", ".join(list(RULE_KINDS)[:-1]) + f" and {list(RULE_KINDS)[-1]}"
-_NAMES = {
-    "kind": list(RULE_KINDS),
-    "policy": list(POLICIES),
-    "verdict": [verdict.name for verdict in VERDICTS.values()],
-}
-
-
-def _enum(name: str) -> WithJsonSchema:
-    """Describe a name that a table of the core holds."""
-    return WithJsonSchema({"type": "string", "enum": _NAMES[name]})
+_RESULT = OfCore(kind=list(RULE_KINDS), verdict=[verdict.name for verdict in VERDICTS.values()])
 
 
 def _class_names(value: object) -> object:
@@ -271,70 +264,6 @@ class Gates(Request):
         )
 
 
-class Result(Answer):
-    """The result of a rule, overall or for one class or slice, against one baseline."""
-
-    def __repr__(self) -> str:
-        return f"<Result: {self.verdict}, {self.message}>"
-
-    rule: str = Field(description="The id of the rule.")
-    index: str | None = Field(description="The key of the index; null for a cell.")
-    class_: str | None = Field(alias="class", description="The class; null for an overall index.")
-    slice: dict[str, str] | None = optional("Column and value of the slice; null for all items.")
-    confusion: tuple[str, str] | None = Field(
-        description="The true and the predicted class of a cell; null for an index."
-    )
-    missing_items: int | None = optional(
-        "The number of items of the baseline behind it that are missing; absent if none is."
-    )
-    average_of: int | None = optional(
-        "The number of classes or slices whose mean it is; absent for a single result."
-    )
-    columns: list[str] | None = optional("The columns of these slices; absent for classes.")
-    verdict: Annotated[str, _enum("verdict")] = Field(description="The finding.")
-    effect: Effect = Field(description="The effect on the verdict of the gate.")
-    suspect: bool = Field(
-        description="Whether it is undecided, but shown to be worse while it lies beyond the "
-        "limit, or beyond the limit if it were tested alone."
-    )
-    against: Literal["baseline", "anchor"] | None = Field(
-        description="What the difference is from; null for a rule about the value itself."
-    )
-    observed: float | None = Field(description="The value of the candidate.")
-    baseline: float | None = Field(description="The value of the baseline, or of the anchor.")
-    delta: float | None = Field(description="Candidate minus baseline.")
-    kind: Annotated[str, _enum("kind")] = Field(
-        description="What the rule bounds: the value, or its change."
-    )
-    limit: float = Field(description="The limit of the rule.")
-    lower_limit: float | None = Field(
-        description="One-sided lower limit of the delta, or of the value."
-    )
-    upper_limit: float | None = Field(
-        description="One-sided upper limit of the delta, or of the value."
-    )
-    level: float | None = Field(
-        description="The confidence of each limit: 1 - alpha, as 0.95. Null without limits."
-    )
-    p_value: float | None = Field(
-        description="The smallest alpha at which the result, tested alone, would fail."
-    )
-    p_adjusted: float | None = Field(
-        description="The same among all results that were tested together: it fails below alpha."
-    )
-    method: str | None = Field(
-        description="The method of the limits; `point` where point values are compared."
-    )
-    pairing: Pairing | None = Field(description="Whether the items of both sides were paired.")
-    n: float | None = Field(description="The number of items behind the value.")
-    min_detectable_drop: float | None = Field(
-        description="The true drop, or rise for an upper bound, that the rule fails in 8 of 10 "
-        "cases, given its limit and the number of results."
-    )
-    reason: str | None = Field(description="Why it has this verdict: a stable code.")
-    message: str = Field(description="The finding in a sentence.")
-
-
 class Delta(Answer):
     """An index of the candidate, of the baseline, and their difference."""
 
@@ -390,7 +319,7 @@ class Gate(Answer):
         description="The number of looks that share the level of the gate; null if looks are "
         "ignored."
     )
-    results: list[Result] = Field(
+    results: list[Annotated[Result, _RESULT]] = Field(
         description="In the order of the rules, of baseline and anchor, and of the classes. Of "
         "more than 100 those that decide, unless the gate has `results: all`."
     )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import ClassVar, Literal
 
 from rprime.core.gates.kinds import VERDICTS, Against, Effect, VerdictCode
 from rprime.core.gates.rules import Rule, Waiver
@@ -13,66 +13,78 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 GateVerdict = Literal["pass", "fail", "inconclusive", "no_rules"]
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(kw_only=True, repr=False)
 class Result:
-    """The result of one rule and, for a per-class rule, one class.
+    """The result of a rule, overall or for one class or slice, against one baseline."""
 
-    Parameters
-    ----------
-    rule, index, class_, confusion
-        The rule's id; its index, None for a cell; the class, None overall; the true and the
-        predicted class of a cell, else None.
-    missing_items
-        The number of items of the baseline behind it that the candidate lacks or has otherwise.
-    average_of, columns
-        The number of classes or slices whose mean it is, None for a single result; the columns of
-        these slices, None for classes.
-    suspect
-        Whether it is undecided, but shown to be worse than before while it lies beyond the limit,
-        or beyond the limit if it were tested alone.
-    against
-        What the difference is from; None for a rule about the value itself.
-    observed, baseline, delta
-        Values of the candidate and the baseline and their difference; None where they do not
-        exist or nothing was compared.
-    lower_limit, upper_limit, level
-        One-sided limits of the bounded value or difference, each with this confidence.
-    p_value, p_adjusted
-        Smallest level at which it fails, alone and among all tested results; None untested.
-    method, pairing
-        Method and pairing of the limits; `point` for `test: "none"`.
-    min_detectable_drop
-        The true drop, or rise for an upper bound, that the rule fails with 80 % power.
-    """
+    # This is the published form, too: a reader of answers sees what stands under each member. One
+    # that defaults to None is absent where it does not apply.
+    __pydantic_config__: ClassVar = {
+        "use_attribute_docstrings": True,
+        "alias_generator": lambda name: name.removesuffix("_"),
+    }
 
     rule: str
+    """The id of the rule."""
     index: str | None
+    """The key of the index; null for a cell."""
     class_: str | None
+    """The class; null for an overall index."""
     slice: dict[str, str] | None
+    """Column and value of the slice; null for all items."""
     confusion: tuple[str, str] | None
+    """The true and the predicted class of a cell; null for an index."""
     verdict: str
+    """The finding."""
     effect: Effect
+    """The effect on the verdict of the gate."""
     suspect: bool
+    """Whether it is undecided, but shown to be worse while it lies beyond the limit, or beyond the
+    limit if it were tested alone."""
     against: Against | None
+    """What the difference is from; null for a rule about the value itself."""
     observed: float | None
+    """The value of the candidate."""
     baseline: float | None
+    """The value of the baseline, or of the anchor."""
     delta: float | None
+    """Candidate minus baseline."""
     kind: str
+    """What the rule bounds: the value, or its change."""
     limit: float
+    """The limit of the rule."""
     lower_limit: float | None
+    """One-sided lower limit of the delta, or of the value."""
     upper_limit: float | None
+    """One-sided upper limit of the delta, or of the value."""
     level: float | None
+    """The confidence of each limit: 1 - alpha, as 0.95. Null without limits."""
     p_value: float | None
+    """The smallest alpha at which the result, tested alone, would fail."""
     p_adjusted: float | None
+    """The same among all results that were tested together: it fails below alpha."""
     method: str | None
+    """The method of the limits; `point` where point values are compared."""
     pairing: Literal["paired", "unpaired"] | None
+    """Whether the items of both sides were paired."""
     n: float | None
+    """The number of items behind the value."""
     min_detectable_drop: float | None
+    """The true drop, or rise for an upper bound, that the rule fails in 8 of 10 cases, given its
+    limit and the number of results."""
     reason: str
+    """Why it has this verdict: a stable code."""
     missing_items: int | None = None
+    """The number of items of the baseline behind it that are missing; absent if none is."""
     average_of: int | None = None
+    """The number of classes or slices whose mean it is; absent for a single result."""
     columns: tuple[str, ...] | None = None
+    """The columns of these slices; absent for classes."""
     message: str = ""
+    """The finding in a sentence."""
+
+    def __repr__(self) -> str:
+        return f"<Result: {self.verdict}, {self.message}>"
 
 
 @dataclass(frozen=True, kw_only=True)
