@@ -1,6 +1,7 @@
 """The form of the answer: what it has by default, in which order, and how large it is."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,27 @@ def test_what_is_read_first_stands_first(client: httpx.Client) -> None:
     present = [name for name in FIRST if name in plain]
     assert list(plain)[: len(present)] == present
     assert not {"gate", "comparison"} & plain.keys()
+
+
+def test_the_page_of_the_api_names_every_member(client: httpx.Client) -> None:
+    page = (ROOT / "docs" / "http-api.md").read_text("utf-8")
+    table = page.partition("member by member")[2].partition("\n\nAverages")[0]
+    named = {
+        name
+        for row in table.splitlines()
+        if row.startswith("| `")
+        for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    }
+    slices = {"y_true": ["a", "b"] * 9, "y_pred": ["a", "b"] * 9, "slices": {"x": ["u", "v"] * 9}}
+    bodies = [example("gate.json"), example("mnist.json"), {**slices, "classes": {"limit": 1}}]
+    answers = [asked(client, body).json() for body in bodies]
+    members = {name for answer in answers for name in answer}
+    assert members <= named
+    stored_or_asked = {"population", "project", "model", "version", "id", "created_at", "links"}
+    assert named - members == stored_or_asked | {"table", "curves", "rejection", "thresholds"}
+    values = next(iter(answers[0]["per_class"].values()))
+    (row,) = (row for row in table.splitlines() if row.startswith("| `per_class`"))
+    assert list(values) == re.findall(r"`(\w+)`", row)[1:]
 
 
 def test_the_default_answer_is_small(client: httpx.Client) -> None:

@@ -49,7 +49,12 @@ def test_it_is_what_the_values_of_the_reports_give(client: httpx.Client) -> None
         "values": {key: [one["overall"][key]["value"] for one in reports] for key in OVERALL},
         "per_class": {
             label: {
-                key: [one["per_class"].get(label, {}).get(key, {}).get("value") for one in reports]
+                key: [
+                    one["per_class"][label]["indices"][key]["value"]
+                    if label in one["per_class"]
+                    else None
+                    for one in reports
+                ]
                 for key in ("f1", "r_prime")
             }
             for label in ("cat", "dog", "eel", "fox")

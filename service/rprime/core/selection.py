@@ -30,8 +30,9 @@ BY_OPTION = {
     "cost": ("expected_cost", "normalized_expected_cost"),
     "kappa_weights": ("weighted_kappa",),
     "top_k": ("top_k_accuracy",),
+    "population": ("prevalence",),
 }
-"""The indices that an option adds to the summary."""
+"""The indices that an option adds to the summary; a population only if it has to be estimated."""
 _RANK = {key: rank for rank, key in enumerate(SUMMARY)}
 
 
@@ -135,6 +136,7 @@ def _set_options(options: Options) -> tuple[str, ...]:
         options.cost is not None,
         options.kappa_weights is not None,
         options.top_k is not None,
+        options.population is not None and options.population.strata != "true",
     )
     return tuple(compress(BY_OPTION, is_set))
 
