@@ -5,8 +5,9 @@ import shutil
 import socket
 import ssl
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,7 +65,6 @@ def of_nginx(place: Place) -> list[str]:
         "/etc/ssl/rprime.example.org.pem": str(place.certificate),
         "/etc/ssl/private/rprime.example.org.key": str(place.key),
         "127.0.0.1:8000": place.upstream,
-        "client_max_body_size 256m;": "client_max_body_size 17m;",
         "listen 80;": f"listen 127.0.0.1:{place.http};",
         "listen 443 ssl;": f"listen 127.0.0.1:{place.https} ssl;",
     }
@@ -217,11 +217,11 @@ def test_the_limit_of_the_service_is_told_by_the_service(setup: Setup) -> None:
     assert answer.headers["content-type"] == "application/problem+json"
 
 
-def test_what_is_larger_than_any_limit_is_refused(setup: Setup) -> None:
-    """By nginx itself; Caddy leaves it to the service, for its own limit gives a 502."""
+def test_what_is_larger_than_any_limit_is_refused_by_the_service(setup: Setup) -> None:
     headers = {"Content-Type": "application/x-npz"}
     answer = setup.client.post("/evaluate", content=bytes(20 * 1024 * 1024), headers=headers)
     assert answer.status_code == 413
+    assert answer.headers["content-type"] == "application/problem+json"
 
 
 def test_plain_http_leads_to_https(setup: Setup) -> None:
@@ -247,6 +247,28 @@ def test_another_name_is_refused(setup: Setup) -> None:
     assert answer.status_code in {200, 400, 421}
     if answer.status_code == 200:
         assert answer.text == ""  # Caddy knows no such site, and answers nothing
+
+
+def test_nginx_limits_the_requests_and_the_connections_of_an_address(setup: Setup) -> None:
+    """Caddy cannot by itself: its file bounds the connections to the service."""
+    if (setup.place.folder / "Caddyfile").exists():
+        assert "max_conns_per_host 256" in (setup.place.folder / "Caddyfile").read_text()
+        return
+    trust = ssl.create_default_context(cafile=str(setup.place.certificate))
+    address = ("127.0.0.1", setup.place.https)
+    head = f"POST /v1/evaluate HTTP/1.1\r\nHost: {NAME}\r\nAuthorization: Bearer {setup.key}\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+    with ExitStack() as stack:
+        for _ in range(50):
+            plain = socket.create_connection(address)
+            secure = stack.enter_context(trust.wrap_socket(plain, server_hostname=NAME))
+            # A connection counts from its head to its answer.
+            secure.sendall(head.encode())
+        wait_until(lambda: setup.client.get("/livez").status_code == 429)
+    wait_until(lambda: setup.client.get("/livez").status_code == 200)
+    statuses = Counter(setup.client.get("/livez").status_code for _ in range(500))
+    assert set(statuses) == {200, 429}
+    wait_until(lambda: setup.client.get("/livez").status_code == 200)
 
 
 def test_the_compose_file_has_a_proxy_that_nginx_takes(tmp_path: Path) -> None:

@@ -1,20 +1,25 @@
-"""The private names of uvicorn that the server uses are those of the pinned version."""
+"""The private names of uvicorn that the server uses are declared in all allowed versions."""
 
 import ast
 import inspect
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import pytest
 import uvicorn
 
 import rprime.server
 from rprime.server.protocol import HttpProtocol
+from tests.examples.recipes import out_of_reach
 
 SOURCES = Path(rprime.server.__file__).parent
 EXPECTED = Path(__file__).parents[1] / "reference" / "uvicorn.json"
-"""Declarations of the pinned version. Where one changes, look at what uses it before this file."""
+"""Their declarations. Where one changes in a new version, look at what uses it before this file."""
 
 
 def used() -> tuple[set[tuple[str, str]], set[str]]:
@@ -82,3 +87,35 @@ def test_uvicorn_declares_the_private_names_as_the_server_expects_them() -> None
     ]
     told = f"uvicorn {uvicorn.__version__}: update server/*.py first, then {EXPECTED}"
     assert not changes, "\n".join([told, *changes])
+
+
+def test_nothing_is_overridden_that_uvicorn_does_not_have() -> None:
+    """Else a protection would never run."""
+    public = {name for name, value in vars(HttpProtocol).items() if inspect.isfunction(value)}
+    callbacks = {name for name in public if not name.startswith("_")}
+    assert callbacks == {name for name in callbacks if hasattr(HttpProtocol.__base__, name)}
+    assert len(callbacks) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["0.51.0", "0.52.4", "0.53.0"])
+def test_the_connections_hold_on_other_allowed_versions(version: str, tmp_path: Path) -> None:
+    install = (sys.executable, "-m", "pip", "install", "--no-deps", "--target", tmp_path)
+    done = subprocess.run(
+        [*install, f"uvicorn=={version}"], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        out_of_reach(done.stderr)
+    root = Path(__file__).parents[2]
+    names = ("test_uvicorn", "test_framing", "test_connections", "test_other_clients")
+    tests = [f"tests/http/{name}.py" for name in names]
+    paths = os.pathsep.join((str(tmp_path), str(root / "service")))
+    checked = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout
