@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, Report, SliceSearch
+from rprime.schemas.history import AliasEntry
 
 Result = TypeVar("Result")
 Model = TypeVar("Model", bound=BaseModel)
@@ -27,6 +28,12 @@ class Version(BaseModel):
     version: str
     engine_version: str
     limits: dict[str, int | None]
+
+
+class CurrentAlias(AliasEntry):
+    """An alias as it is now; a change names its `etag`."""
+
+    etag: str
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,11 @@ def post(
     """Send a body; `key` names the call in all its attempts, by default a random one."""
     headers = {"Content-Type": media_type, "Idempotency-Key": key or uuid4().hex}
     return Call("POST", path, read, body, headers)
+
+
+def current_alias(content: bytes, headers: Mapping[str, str]) -> CurrentAlias:
+    """Read an alias with its ETag."""
+    return CurrentAlias.model_validate(orjson.loads(content) | {"etag": headers["etag"]})
 
 
 def validated(kind: type[Model]) -> Read[Model]:

@@ -19,7 +19,7 @@ from typing import (
 from pydantic import BaseModel
 
 from rprime.client import calls
-from rprime.client.calls import Call, Version
+from rprime.client.calls import Call, CurrentAlias, Version
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report, SliceSearch
 from rprime.client.request import (
@@ -35,7 +35,14 @@ from rprime.client.request import (
     document,
     encode,
 )
-from rprime.schemas.history import EvaluationPage, Leaderboard, PurgeReport, Trend
+from rprime.schemas.history import (
+    AliasList,
+    EvaluationPage,
+    Leaderboard,
+    ProjectList,
+    PurgeReport,
+    Trend,
+)
 from rprime.schemas.report import Catalog, IndexEntry
 
 if TYPE_CHECKING:
@@ -338,6 +345,45 @@ class Methods:
         narrowed = {"test_set": test_set, "model": model, "branch": branch}
         query = {**narrowed, **of, "index": index, "class": class_, "limit": limit}
         return calls.document(Leaderboard, "projects", project, "leaderboard", query=query)
+
+    @method
+    def alias(self, project: str, alias: str) -> Call[CurrentAlias]:
+        """Return the evaluation that an alias points at; `not_found` without such an alias."""
+        path = calls.path_of("projects", project, "aliases", alias)
+        return Call("GET", path, calls.current_alias)
+
+    @method
+    def aliases(self, project: str) -> Call[AliasList]:
+        """List the aliases of a project, sorted by name."""
+        return calls.document(AliasList, "projects", project, "aliases")
+
+    @method
+    def projects(self) -> Call[ProjectList]:
+        """List the projects that the key may read, sorted by name."""
+        return calls.document(ProjectList, "projects")
+
+    @method
+    def promote(
+        self, project: str, alias: str, evaluation: str, *, replaces: CurrentAlias | None = None
+    ) -> Call[CurrentAlias]:
+        """Point an alias at an evaluation, unless somebody else has moved it.
+
+        Parameters
+        ----------
+        alias, evaluation
+            The name, such as `champion`, and the id that it is to point at.
+        replaces
+            The alias as `alias` or `promote` returned it; default: it must be new.
+
+        Raises
+        ------
+        ProblemError
+            With `precondition_failed` if the alias is not what it is expected to be.
+        """
+        guard = {"If-None-Match": "*"} if replaces is None else {"If-Match": replaces.etag}
+        path = calls.path_of("projects", project, "aliases", alias)
+        content, headers = body(evaluation=evaluation), {"Content-Type": calls.JSON, **guard}
+        return Call("PUT", path, calls.current_alias, content, headers)
 
     @method
     def purge(

@@ -268,20 +268,17 @@ def _id_of(evaluation: str) -> str:
 
 def point(client: "Client", project: str, alias: str, evaluation: str, *, if_absent: bool) -> bool:
     """Set an alias; return False where it is set already and must not be moved."""
-    from rprime.client.calls import JSON, Call, path_of
     from rprime.client.errors import ProblemError
 
-    path = path_of("projects", project, "aliases", alias)
-    guard = {"If-None-Match": "*"}
+    current = None
     if not if_absent:
         try:
-            guard = client.ask(Call("GET", path, lambda _, headers: {"If-Match": headers["etag"]}))
+            current = client.alias(project, alias)
         except ProblemError as problem:
             if problem.status != HTTPStatus.NOT_FOUND:
                 raise
-    body = json.dumps({"evaluation": evaluation}).encode()
     try:
-        client.ask(Call("PUT", path, lambda *_: None, body, {"Content-Type": JSON, **guard}))
+        client.promote(project, alias, evaluation, replaces=current)
     except ProblemError as problem:
         if not if_absent or problem.code != "precondition_failed":
             raise
