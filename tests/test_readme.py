@@ -2,11 +2,15 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from tests.history_service import ServeApp, keeping
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -63,3 +67,30 @@ def test_the_python_example_runs() -> None:
     names: dict[str, Json] = {}
     exec(shown[1], names)  # noqa: S102 (the text of the README is what is tested)
     assert names["report"].verdict == "inconclusive"
+
+
+@pytest.mark.skipif(not (shutil.which("curl") and shutil.which("jq")), reason=".ci/programs")
+def test_the_history_by_curl_answers_what_the_text_says(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    shown = re.search(r"```sh\n(at=.*?)```", README, re.DOTALL)
+    assert shown is not None
+    assert len(shown[1].splitlines()) <= 10
+    with keeping(serve_app, tmp_path) as service:
+        script = shown[1].replace("http://127.0.0.1:8000", str(service.base_url).rstrip("/"))
+        done = subprocess.run(
+            ["/bin/bash", "-euc", script], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+    answers, place = [], 0
+    while place < len(done.stdout.rstrip()):
+        answer, place = json.JSONDecoder().raw_decode(done.stdout, place)
+        answers.append(answer)
+        place += len(done.stdout[place:]) - len(done.stdout[place:].lstrip())
+    first, second, worse, listed, r_prime, dogs = answers
+    compared = json.loads((tmp_path / "compared.json").read_bytes())
+    assert compared["candidate"]["resolved"] == second["id"]
+    assert compared["comparison"]["baseline"]["resolved"] == first["id"]
+    assert worse == "dog"
+    assert [item["id"] for item in listed["items"]] == [second["id"], first["id"]]
+    assert listed["items"][0]["values"]["r_prime"]["value"] == r_prime["items"][1]["value"]
+    assert [item["value"] for item in dogs["items"]] == [0.9, 0.74]
