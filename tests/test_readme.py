@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def assert_within(shown: Json, real: Json, place: str = "") -> None:
 
 
 def test_it_is_read_in_one_sitting() -> None:
-    assert len(README.splitlines()) <= 200
+    assert len(README.splitlines()) <= 130
 
 
 def test_a_service_and_the_tests_start_as_ci_starts_them() -> None:
@@ -59,6 +60,19 @@ def test_every_request_in_the_text_is_answered(client: httpx.Client) -> None:
     for body in bodies:
         headers = {"Content-Type": "application/json"}
         assert client.post("/evaluate", content=body, headers=headers).status_code == 200
+
+
+def test_the_pictures_are_those_of_the_report(tmp_path: Path) -> None:
+    script = ROOT / "docs" / "site" / "picture.py"
+    done = subprocess.run([sys.executable, script, tmp_path], check=False, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    for theme in ("light", "dark"):
+        name = f"failed-{theme}.svg"
+        assert f"docs/images/{name}" in README
+        drawn = (tmp_path / name).read_text(encoding="utf-8")
+        assert drawn == (ROOT / "docs" / "images" / name).read_text(encoding="utf-8"), (
+            "run: sh .ci/venv python docs/site/picture.py"
+        )
 
 
 def test_the_python_example_runs() -> None:
