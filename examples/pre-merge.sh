@@ -17,7 +17,8 @@
 #   2  the request is wrong
 #   3  nothing was decided: too few items to tell, or no rules
 #   4  no verdict: the service is out of reach, busy or broken; says nothing of the model
-#   5  the gate fails, but could not be judged: the test sets differ, or a value does not exist
+#   5  the gate could not be judged: there is no baseline, the test sets differ, or a value does
+#      not exist
 set -eu
 
 say() { echo "pre-merge: $*" >&2; }
@@ -87,6 +88,7 @@ case $verdict in
         say "the model is worse"
         exit 1
         ;;
+    no_baseline) say "the gate could not be judged: there is no baseline"; exit 5 ;;
     inconclusive | no_rules) say "$verdict: this is no pass"; exit 3 ;;
     '')
         if grep -qi '^content-type: text/markdown' "$folder/head"; then

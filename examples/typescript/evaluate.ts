@@ -46,6 +46,8 @@ async function main(): Promise<number> {
       return 0;
     case "fail":
       return data.gate.judged ? 1 : 5;
+    case "no_baseline":
+      return 5;
     case "inconclusive":
     case "no_rules":
       return 3;

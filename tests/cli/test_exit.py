@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from rprime.cli import app
 from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
 from tests.forked_command import program
+from tests.services import Serve
 
 TRUE = ["cat"] * 60 + ["dog"] * 60
 GOOD = ["cat"] * 57 + ["dog"] * 3 + ["dog"] * 58 + ["cat"] * 2
@@ -165,6 +167,33 @@ def test_a_gate_that_could_not_be_judged_ends_with_5(
     assert "✗ Gate failed, but could not be judged" in done.stdout
     junit = (tmp_path / "junit.xml").read_text(encoding="utf-8")
     assert ('failures="0"' in junit, 'errors="1"' in junit) == (True, True)
+
+
+def test_without_a_baseline_only_the_first_evaluation_ends_with_0(
+    rprime: Run, serve: Serve, tmp_path: Path, gate: Callable[[str], str]
+) -> None:
+    with serve() as client:
+        there = ("--project", "pets", "--server", str(client.base_url), "--gates", gate("relative"))
+
+        def run(version: str, model: str, alias: str, *more: str) -> tuple[int, str]:
+            path = tmp_path / "request.json"
+            path.write_text(json.dumps(REQUEST | {"version": version, "model": model}), "utf-8")
+            done = rprime("evaluate", str(path), *there, "--baseline", f"alias={alias}", *more)
+            return done.returncode, done.stderr
+
+        status, said = run("1", "svc", "champion", "--strict")
+        assert (status, "FIRST, not judged" in said) == (0, True)
+        status, said = run("2", "svc", "champion")
+        assert (status, "NOT JUDGED" in said) == (5, True)
+        command = re.search(r"`rprime (promote \S+ champion --project pets --if-absent)`", said)
+        assert command is not None
+        assert run("3", "svc", "champion", "--first")[0] == 0
+        assert run("1", "knn", "other")[0] == 0
+        promoted = rprime(*command[1].split(), "--server", str(client.base_url))
+        assert promoted.returncode == 0, promoted.stderr
+        assert run("4", "svc", "champion")[0] == 0
+        status, said = run("5", "svc", "champoin")
+        assert (status, "`champion`" in said) == (2, True)
 
 
 @pytest.mark.parametrize(

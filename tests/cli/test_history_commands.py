@@ -108,12 +108,20 @@ def test_an_absent_alias_is_set_once(promoting: Promoting) -> None:
 
 
 def test_only_a_pass_moves_an_alias(promoting: Promoting) -> None:
+    unset = "rprime: champion of pets is not set (--if-absent sets it): the verdict is"
+    assert promoting("open", "--if-passed") == f"{unset} no_gate"
+    assert promoting("open", "--if-absent") == promoting.points_at("open")
     stays = "rprime: champion of pets stays as it is: the verdict is"
     assert promoting("open", "--if-passed") == f"{stays} no_gate"
     assert promoting("failed", "--if-passed") == f"{stays} fail"
-    assert promoting("passed", "--if-passed", "--if-absent") == promoting.points_at("passed")
     assert promoting("passed", "--if-passed", "--if-absent") == STAYS
     assert promoting("passed", "--if-passed") == promoting.points_at("passed")
+
+
+def test_a_failed_evaluation_is_promoted_by_force_alone(promoting: Promoting) -> None:
+    assert "is not set" in promoting("failed", "--if-absent")
+    assert "--force points champion at it" in promoting("failed", status=2)
+    assert promoting("failed", "--force") == promoting.points_at("failed")
 
 
 def test_a_report_names_its_evaluation(promoting: Promoting, tmp_path: Path) -> None:

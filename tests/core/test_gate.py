@@ -686,8 +686,8 @@ def test_a_missing_anchor_is_no_baseline() -> None:
         ("anchor", "no_baseline"),
     ]
     assert result.results[1].message.endswith("there is no anchor.")
-    assert result.verdict == "inconclusive"
-    assert result.message == "The gate is inconclusive. There is no anchor."
+    assert (result.verdict, result.judged) == ("no_baseline", False)
+    assert result.message == "The gate could not be judged. There is no anchor."
 
 
 # Sentences
@@ -728,7 +728,7 @@ def test_a_gate_that_fails_for_lack_of_evidence_was_not_judged() -> None:
         "The gate failed: accuracy.min_value. The test sets differ: both have 1,000 items, but "
     )
     first_run = judged(drop(), here)
-    assert (first_run.verdict, first_run.judged) == ("inconclusive", False)
+    assert (first_run.verdict, first_run.judged) == ("no_baseline", False)
     strict = judged(gate_of(drop(), effects={"no_baseline": "fail"}), here)
     assert (strict.verdict, strict.judged) == ("fail", False)
     assert strict.message == "The gate could not be judged. There is no baseline."
@@ -759,7 +759,7 @@ def test_without_a_baseline_nothing_passes(rule: Rule) -> None:
     assert {(r.verdict, r.effect, r.reason) for r in result.results} == {
         ("no_baseline", "warn", "no_baseline")
     }
-    assert result.verdict == "inconclusive"
+    assert result.verdict == "no_baseline"
     assert result.results[0].observed == 1.0
     strict = Gate(rules=(rule,), effects={"no_baseline": "fail"})
     assert judged(strict, dropped(0.0)[0]).verdict == "fail"

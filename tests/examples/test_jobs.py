@@ -140,7 +140,7 @@ class TestWorkflow:
         worse = self.gate(runner)
         assert worse.returncode == 1, worse.stderr
         newest = kept(history, "digits")[0]
-        assert (newest["verdict"], oldest["verdict"]) == ("fail", "inconclusive")
+        assert (newest["verdict"], oldest["verdict"]) == ("fail", "no_baseline")
         report = history.get(f"/v1/evaluations/{newest['id']}").json()
         assert report["comparison"]["pairing"] == "paired"
         assert report["comparison"]["baseline"]["resolved"] == oldest["id"]
@@ -309,7 +309,7 @@ class TestAction:
             assert done.returncode == 0, done.stderr
             newest = kept(history, "shop")[0]
             assert champion(history, "shop") == newest["id"] == outputs["evaluation"]
-        assert [found["verdict"] for found in kept(history, "shop")] == ["pass", "inconclusive"]
+        assert [found["verdict"] for found in kept(history, "shop")] == ["pass", "no_baseline"]
 
     def test_five_builds_and_a_second_model(self, runner: Runner, history: httpx.Client) -> None:
         """The rules hold against the alias, which a pass moves, and against the anchor."""
@@ -317,7 +317,7 @@ class TestAction:
             file.write("anchor: {alias: agreed}\n")
         given = {"server": str(history.base_url), "project": "five", "anchor": "agreed"}
         builds = [
-            (GOOD, 0, "inconclusive", True),
+            (GOOD, 0, "no_baseline", True),
             (GOOD, 0, "pass", True),
             (BAD, 1, "fail", False),
             (GOOD[:300], 5, "fail", False),
@@ -332,22 +332,32 @@ class TestAction:
                 runner, model="one", baseline="alias=champion", promote="champion", **given
             )
             assert (done.returncode, outputs["verdict"]) == (status, verdict), done.stderr
+            assert ("FIRST, not judged" in done.stderr) is (verdict == "no_baseline")
             first = first or outputs["evaluation"]
             assert (champion(history, "five") == outputs["evaluation"]) is moved
             assert champion(history, "five", "agreed") == first
         done, outputs = self.use(
             runner, model="two", baseline="alias=other", promote="other", **given
         )
-        assert (done.returncode, outputs["verdict"]) == (0, "inconclusive"), done.stderr
+        assert (done.returncode, outputs["verdict"]) == (0, "no_baseline"), done.stderr
         assert champion(history, "five", "other") == outputs["evaluation"]
 
-    def test_strict_keeps_the_first_build_and_ends_with_3(
+    def test_a_lost_alias_is_red_once(self, runner: Runner, history: httpx.Client) -> None:
+        given = {"server": str(history.base_url), "project": "lost", "baseline": "alias=champion"}
+        assert self.use(runner, **given)[0].returncode == 0
+        for status in (5, 0):
+            write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=TRUE)
+            done, _ = self.use(runner, promote="champion", **given)
+            assert done.returncode == status, done.stderr
+            assert ("champion --project lost --if-absent" in done.stderr) is (status == 5)
+
+    def test_strict_keeps_the_first_build_and_ends_with_0(
         self, runner: Runner, history: httpx.Client
     ) -> None:
         given = {"server": str(history.base_url), "project": "strict", "promote": "champion"}
-        for status in (3, 0):
+        for _ in range(2):
             done, outputs = self.use(runner, strict="true", baseline="alias=champion", **given)
-            assert done.returncode == status, done.stderr
+            assert done.returncode == 0, done.stderr
             assert champion(history, "strict") == outputs["evaluation"]
 
     @pytest.mark.parametrize(
@@ -474,19 +484,20 @@ class TestGitLab:
         for path in GITLAB["artifacts"]["paths"]:
             assert (runner.folder / path).exists()
 
-    def test_a_service_keeps_it_and_the_first_run_warns(
+    def test_a_service_keeps_it_and_the_first_run_says_so(
         self, runner: Runner, history: httpx.Client
     ) -> None:
         history.request("DELETE", "/v1/projects/digits")
         server = str(history.base_url)
         first = self.job(runner.folder, RPRIME_SERVER=server)
-        assert first.returncode == 3, first.stderr
+        assert first.returncode == 0, first.stderr
+        assert "FIRST, not judged" in first.stderr
         (oldest,) = kept(history, "digits")
         # The merge request of a fork, whose branch has the name of the default branch.
         merge_request = {"CI_COMMIT_BRANCH": "", "CI_COMMIT_SHA": "2"}
         second = self.job(runner.folder, RPRIME_SERVER=server, **merge_request)
         assert second.returncode == 0, second.stderr
-        assert [one["verdict"] for one in kept(history, "digits")] == ["pass", "inconclusive"]
+        assert [one["verdict"] for one in kept(history, "digits")] == ["pass", "no_baseline"]
         assert champion(history) == oldest["id"]
         third = self.job(runner.folder, RPRIME_SERVER=server, CI_COMMIT_SHA="1")
         assert third.returncode == 0, third.stderr
@@ -498,7 +509,7 @@ class TestGitLab:
         first = ""
         for number, (predicted, status, moved) in enumerate(
             [
-                (GOOD, 3, True),
+                (GOOD, 0, True),
                 (TRUE, 0, True),
                 (BAD, 1, False),
                 (GOOD[:300], 5, False),

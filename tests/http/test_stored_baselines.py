@@ -137,9 +137,11 @@ class TestNotYet:
         (warning,) = (w for w in report["warnings"] if w["code"] == "no_baseline")
         command = f"`rprime promote {report['id']} champion --project pets --if-absent`"
         assert warning["detail"] == (
-            "The alias `champion` is not set; no alias points at an evaluation of model `svc` in "
-            f"project `pets` yet. To set one: {command}."
+            f"The alias `champion` of project `pets` is not set. To set one: {command}."
         )
+        assert report["gate"]["verdict"] == "no_baseline"
+        (first,) = (w["detail"] for w in report["warnings"] if w["code"] == "first_of_model")
+        assert "first evaluation of model `svc` in project `pets`" in first
         assert [r["verdict"] for r in report["gate"]["results"]] == ["no_baseline"]
         assert client.get(report["links"]["self"]).json()["warnings"] == report["warnings"]
         promote(client, report["id"])
@@ -149,12 +151,23 @@ class TestNotYet:
     def test_a_branch_names_those_that_there_are(self, client: httpx.Client) -> None:
         for branch in ("main", "dev"):
             keep(client, matrix(1, version=branch, branch=branch))
-        report = keep(client, matrix(20, version="3", baseline={"branch": "mian"}, gates=DROP))
+        report = keep(client, matrix(20, version="3", baseline={"branch": "release"}, gates=DROP))
         (warning,) = (w for w in report["warnings"] if w["code"] == "no_baseline")
         assert warning["detail"].startswith(
-            "There is no evaluation on branch `mian` without a model in project `pets` yet. "
-            "Known branches: `main`, `dev`. To set one: `rprime evaluate FILE"
+            "There is no evaluation on branch `release` without a model in project `pets` yet. "
+            "Known branches: `dev`, `main`. To set one: `rprime evaluate FILE"
         )
+
+    @pytest.mark.parametrize(
+        ("baseline", "near"), [({"branch": "mian"}, "main"), ({"alias": "champoin"}, "champion")]
+    )
+    def test_a_misspelt_name_is_no_new_one(
+        self, client: httpx.Client, baseline: Json, near: str
+    ) -> None:
+        promote(client, keep(client, matrix(1, version="1", branch="main"))["id"])
+        problem = keep(client, matrix(2, version="2", baseline=baseline, gates=DROP), 404)
+        assert problem["code"] == "baseline_not_found"
+        assert f"`{near}`" in problem["detail"]
 
 
 class TestModels:

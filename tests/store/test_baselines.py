@@ -174,10 +174,7 @@ def test_what_does_not_exist_is_refused_with_what_is_near(
         (
             "alias",
             "champion",
-            (
-                "The alias `champion` is not set; no alias points at an evaluation of model `svc` "
-                "in project `animals` yet. Aliases of other models: `of-knn`."
-            ),
+            ("The alias `champion` of project `animals` is not set. Other aliases: `of-knn`."),
             "rprime promote {id} champion --project animals --if-absent",
         ),
         (
@@ -213,7 +210,7 @@ def test_a_new_model_has_no_baseline_yet(
     store: Store, by: str, name: str, text: str, command: str
 ) -> None:
     promote(store, stored(store, model="knn"), "of-knn")
-    assert resolve(store, by, name, model="svc") == Baseline(None, text, command)
+    assert resolve(store, by, name, model="svc") == Baseline(None, text, command, begins=True)
 
 
 def test_an_evaluation_without_an_alias_is_no_alias(store: Store) -> None:
@@ -224,13 +221,13 @@ def test_an_evaluation_without_an_alias_is_no_alias(store: Store) -> None:
 def test_a_branch_without_evaluations_names_the_branches(store: Store) -> None:
     for branch in ("main", "dev", "a", "b", "c", "d"):
         stored(store, branch=branch)
-    stored(store, branch="mian", model="svc")
-    found = resolve(store, "branch", "mian")
+    stored(store, branch="next", model="svc")
+    found = resolve(store, "branch", "next")
     assert found == Baseline(
         None,
-        "There is no evaluation on branch `mian` without a model in project `animals` yet. Known "
-        "branches: `main`, `d`, `c`, `b`, `a` and 1 more.",
-        "rprime evaluate FILE --project animals --branch mian",
+        "There is no evaluation on branch `next` without a model in project `animals` yet. Known "
+        "branches: `d`, `c`, `b`, `a`, `dev` and 1 more.",
+        "rprime evaluate FILE --project animals --branch next",
     )
 
 
@@ -250,7 +247,7 @@ def test_other_runs_of_the_candidate_are_skipped(store: Store) -> None:
         assert "it is of the same commit" in found.why
         assert of(id=again).evaluation == store.get(first)
         # The same predictions: no undecided run of them, but one that passed.
-        assert "its gate was inconclusive" in of(input_digest=digest).why
+        assert "its gate decided nothing" in of(input_digest=digest).why
         assert of(commit="c" * 7).evaluation == store.get(again)
     other = stored(store, model="svc", commit="b" * 7)
     query = BaselineQuery("latest", "", "svc")

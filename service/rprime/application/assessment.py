@@ -87,6 +87,8 @@ class Assessment:
         How the evidence of both sides was read.
     every_result
         Whether the answer has all results of the gate, however many.
+    begins
+        Whose first evaluation the candidate is, where that is why there is no baseline.
     slice
         That all sides are; empty: all items.
     slice_indices
@@ -101,6 +103,7 @@ class Assessment:
     missing: str | None = None
     anchor_side: BaselineSide | None = None
     missing_anchor: str | None = None
+    begins: str = ""
     notes: tuple[Warning, ...] = ()
     every_result: bool = False
     slice: Slice = ()
@@ -240,6 +243,9 @@ class Assessment:
         for place, why in absent.items():
             if why is not None:
                 found.append(Warning("no_baseline", place, why, "docs/gates.md#baselines"))
+        if self.begins:
+            text = f"This is the first evaluation {self.begins}: there is nothing to compare with."
+            found.append(Warning("first_of_model", "/model", text, "docs/gates.md#baselines"))
         known, other = self.candidate.slices, self.baseline_side
         if known is not None and other is not None and not other.side.counts_once:
             place = "/comparison/slices"

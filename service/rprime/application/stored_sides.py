@@ -96,9 +96,11 @@ def with_side(
     if stored is None:
         mend = "" if found.command is None else f" To set one: `{found.command}`."
         why = found.why + mend.replace("{id}", candidate.id or "ID")
+        model = "without a model" if candidate.model is None else f"of model `{candidate.model}`"
+        begins = f"{model} in project `{candidate.project}`" if found.begins else given.begins
         if anchor:
-            return replace(given, missing_anchor=why)
-        return replace(given, missing=why)
+            return replace(given, missing_anchor=why, begins=begins)
+        return replace(given, missing=why, begins=begins)
     side = BaselineSide(
         side=side_of_stored(stored, store, with_items=given.candidate.items is not None),
         requested=query.requested,

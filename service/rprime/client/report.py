@@ -94,7 +94,7 @@ class Judged(Answer[JudgedModel]):
 
     @property
     def verdict(self) -> str | None:
-        """The verdict of the gate: pass, fail, inconclusive or no_rules; None without a gate."""
+        """The verdict of the gate, such as pass or no_baseline; None without a gate."""
         gate = self.gate
         return None if gate is None else gate.verdict
 

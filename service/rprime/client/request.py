@@ -160,7 +160,7 @@ class HistoryFilters(OriginFields, total=False):
     """What stored evaluations must match; None matches all."""
 
     test_set: str | None
-    verdict: Literal["pass", "fail", "inconclusive", "no_rules"] | None
+    verdict: Literal["pass", "fail", "inconclusive", "no_rules", "no_baseline"] | None
     since: str | None
     tag: str | None
 

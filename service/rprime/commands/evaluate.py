@@ -55,6 +55,14 @@ def evaluate(
     gates: options.Gates = None,
     request: options.Request = None,
     strict: options.Strict = False,
+    first: Annotated[
+        bool,
+        Option(
+            "--first",
+            help="End with 0 where there is no baseline yet, as the first evaluation of a model "
+            "in its project does by itself.",
+        ),
+    ] = False,
     service: ServiceOptions | None,
     table_only: options.TableOnly = False,
     project: Annotated[str | None, _origin(help="Keep the evaluation in this project.")] = None,
@@ -81,7 +89,8 @@ def evaluate(
 
     It ends with:
 
-    0 where the gate passes or nothing is demanded, and where it is inconclusive, said loudly
+    0 where the gate passes or nothing is demanded, where it is inconclusive, said loudly, and for
+    the first evaluation of a model
 
     1 where the gate fails
 
@@ -91,7 +100,7 @@ def evaluate(
 
     4 where the service gives no answer
 
-    5 where the gate fails only because it could not be judged
+    5 where the gate could not be judged, as without a baseline
     """
     names = {"project": project, "model": model, "version": version, "branch": branch}
     origin = names | {"commit": commit, "tags": tag, "source": source, "keep_items": keep_items}
@@ -109,7 +118,7 @@ def evaluate(
         chosen=chosen_members(columns, slice_, crossing, population),
     )
     outcome = run(ci_request, service, table=table, table_only=table_only)
-    conclude(outcome, output, gates, strict=strict)
+    conclude(outcome, output, gates, strict=strict, first=first)
 
 
 @options.with_output
@@ -205,7 +214,7 @@ def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome"
     """Compare two stored evaluations; `baseline` is what the second one is called."""
     from rprime.application.report_subject import request_of_report, subject_of_report
     from rprime.client import calls
-    from rprime.commands.evaluation import EvaluationOutcome, answered
+    from rprime.commands.evaluation import EvaluationOutcome, answered, details
 
     answer = client.ask(calls.comparison(orjson.dumps(asked)))
 
@@ -223,4 +232,5 @@ def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome"
         return answered(shown, evaluation, answer)
 
     judged, undecided = answer.judged, answer.undecided
-    return EvaluationOutcome(answer.content, answer.verdict, judged, undecided, subject)
+    missing = details(answer.warnings, "no_baseline")
+    return EvaluationOutcome(answer.content, answer.verdict, judged, undecided, subject, missing)

@@ -1,10 +1,10 @@
 """The answer to a submission, from a service or from the engine here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 from rprime import __version__
 from rprime.application import EvaluationRequest
@@ -39,6 +39,10 @@ class EvaluationOutcome:
     undecided: int
     """The number of results that neither pass nor fail, nor are waived."""
     make_subject: Callable[[], ReportSubject]
+    missing: str = ""
+    """Why there is no baseline, and the command that sets one."""
+    first: str = ""
+    """That this is the first evaluation of its model, in words; empty: it is not."""
     notes: tuple[Warning, ...] = ()
     """How the files were read here, which the answer of a service cannot say."""
 
@@ -128,7 +132,22 @@ def _run_on_server(
         )
 
     judged, undecided = answer.judged, answer.undecided
-    return EvaluationOutcome(answer.content, answer.verdict, judged, undecided, subject, notes)
+    said = partial(details, answer.warnings)
+    return EvaluationOutcome(
+        answer.content,
+        answer.verdict,
+        judged,
+        undecided,
+        subject,
+        said("no_baseline"),
+        said("first_of_model"),
+        notes,
+    )
+
+
+def details(warnings: Iterable[Any], code: str) -> str:
+    """Return what the warnings with this code say."""
+    return " ".join(warning.detail for warning in warnings if warning.code == code)
 
 
 def read(asked: JsonRequest | ColumnFileRequest, *, kept_there: bool = False) -> EvaluationRequest:

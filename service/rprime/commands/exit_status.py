@@ -26,7 +26,7 @@ class Status(IntEnum):
     INCONCLUSIVE = 3
     UNREACHABLE = 4
     NOT_JUDGED = 5
-    """The gate fails only because it could not be judged, which says nothing about the model."""
+    """The gate could not be judged, which says nothing about the model."""
     DEFECT = 70
     """Of sysexits.h; the 1 that Python gives would read as a failed gate."""
 

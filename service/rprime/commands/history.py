@@ -11,7 +11,14 @@ from typer import Argument, Context, Option, Typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import put, refuse, say
-from rprime.commands.history_source import HistorySource, Project, newest, page, with_history
+from rprime.commands.history_source import (
+    HistorySource,
+    Project,
+    absent,
+    newest,
+    page,
+    with_history,
+)
 from rprime.report.decimals import count, decimal, signed, span
 from rprime.report.names import isolated, shown
 
@@ -234,21 +241,44 @@ def promote(
     if_passed: Annotated[
         bool, Option("--if-passed", help="Only if the gate of the evaluation passed.")
     ] = False,
+    force: Annotated[bool, Option("--force", help="Also an evaluation whose gate failed.")] = False,
     history: HistorySource,
 ) -> None:
     """Point an alias at an evaluation, unless somebody else does so at the same time.
 
-    It ends with 0, too, where --if-absent or --if-passed leaves the alias as it is.
+    It ends with 0, too, where --if-absent or --if-passed leaves the alias as it is. An evaluation
+    whose gate failed is refused without --force.
     """
     identifier = _id_of(evaluation)
     with history.client(read_only=False) as client:
-        verdict = client.evaluation(identifier).verdict or "no_gate" if if_passed else "pass"
-        if verdict != "pass":
-            say(f"{alias} of {project} stays as it is: the verdict is {verdict}")
+        with absent(f"there is no such evaluation: {identifier}"):
+            verdict = client.evaluation(identifier).verdict or "no_gate"
+        failed = verdict == "fail" and not force
+        if if_passed and verdict != "pass":
+            say(f"{_unmoved(client, project, alias)}: the verdict is {verdict}")
+        elif failed and if_absent:
+            say(f"{_unmoved(client, project, alias)}: --if-absent takes no failed evaluation")
+        elif failed:
+            refuse(f"the gate of {identifier} failed; --force points {alias} at it all the same")
         elif point(client, project, alias, identifier, if_absent=if_absent):
             say(f"{alias} of {project} points at {identifier}")
         else:
             say(f"{alias} of {project} is set already and stays as it is")
+
+
+def _unmoved(client: "Client", project: str, alias: str) -> str:
+    """Say that an alias stays as it is, or that it does not exist and what sets it."""
+    from rprime.client.calls import Call, path_of
+    from rprime.client.errors import ProblemError
+
+    path = path_of("projects", project, "aliases", alias)
+    try:
+        client.ask(Call("GET", path, lambda *_: None))
+    except ProblemError as problem:
+        if problem.status != HTTPStatus.NOT_FOUND:
+            raise
+        return f"{alias} of {project} is not set (--if-absent sets it)"
+    return f"{alias} of {project} stays as it is"
 
 
 def _id_of(evaluation: str) -> str:

@@ -23,17 +23,23 @@ from rprime.report.terminal import Terminal, render_terminal
 _LOUD = {
     None: "NO GATE: no rules were given, so nothing was decided; this is no pass.",
     "fail": "GATE FAILED.",
+    "no_baseline": "NOT JUDGED: there is no baseline; this is no pass.",
     "inconclusive": "INCONCLUSIVE: the gate neither passed nor failed; this is no pass.",
     "no_rules": "NO RULES: the gate has none, so nothing was decided; this is no pass.",
 }
 
 
 def conclude(
-    outcome: EvaluationOutcome, output: Output, gates: Path | None, *, strict: bool
+    outcome: EvaluationOutcome,
+    output: Output,
+    gates: Path | None,
+    *,
+    strict: bool,
+    first: bool = False,
 ) -> NoReturn:
     """Print and write what was asked for, and end with the status of the verdict.
 
-    Annotations stand at the rules in the file of gates.
+    Annotations stand at the rules in the file of gates. `first` says that no baseline is expected.
     """
     paths = {name: path for name, path in output.files.items() if path is not None}
     files = [(path, BY_NAME[name].render(outcome.subject)) for name, path in paths.items()]
@@ -54,7 +60,21 @@ def conclude(
         put(render_terminal(outcome.subject).encode())
     if output.annotations:
         _annotate(outcome.subject, gates, err=output.as_json)
+    if outcome.verdict == "no_baseline":
+        _end_without_baseline(outcome, first=first)
     _end(outcome, strict=strict)
+
+
+def _end_without_baseline(outcome: EvaluationOutcome, *, first: bool) -> NoReturn:
+    """End with 0 for a first evaluation, else with the status of a gate that was not judged."""
+    if outcome.first or first:
+        why = outcome.first or "--first: no baseline is expected."
+        say(f"FIRST, not judged. {why} This ends with 0, the next one with 5 without a baseline.")
+    else:
+        say(_LOUD["no_baseline"])
+    if outcome.missing:
+        put_error(f"  {outcome.missing}\n")
+    raise Exit(Status.DONE if outcome.first or first else Status.NOT_JUDGED)
 
 
 def _end(outcome: EvaluationOutcome, *, strict: bool) -> NoReturn:

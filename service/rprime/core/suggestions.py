@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher, get_close_matches
+from itertools import takewhile
 
 from rprime.core.aliases import ALIASES, canonical
 from rprime.core.catalog import CLASS_INDICES, KEYS
@@ -50,6 +51,8 @@ _LONG = tuple(name for name in _KNOWN if len(name) > len("tpr_"))
 _PREFIX = re.compile("^(overall|multiclass|binary|neg)_")
 """What other libraries put before the name of an index."""
 _MOST_NAMES = 1000
+_SHORTEST = 4
+"""Letters of a name from which on one other letter is a misspelling."""
 _NEAR = 0.83
 """A name is near another one from this ratio of `difflib` on."""
 
@@ -58,6 +61,33 @@ def listed(parts: Sequence[str]) -> str:
     """Name the first ones, and say how many more there are."""
     more = len(parts) - MOST_NAMED
     return ", ".join(parts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def resembling(name: str, known: Sequence[str]) -> list[str]:
+    """Return the known names of which a name is a misspelling.
+
+    They differ in case or punctuation alone, or from four letters on in one letter that is missing,
+    added or another one, or in two neighbours that changed places. Names with other digits are
+    other names.
+    """
+    plain, digits = _letters(name), re.findall(r"\d+", name)
+    same_digits = (one for one in known[:_MOST_NAMES] if re.findall(r"\d+", one) == digits)
+    return [one for one in same_digits if _is_misspelt(plain, _letters(one))]
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name[:LONGEST_NAME].casefold()))
+
+
+def _is_misspelt(name: str, known: str) -> bool:
+    if name == known or min(len(name), len(known)) < _SHORTEST:
+        return name == known != ""
+    same = (one == other for one, other in zip(name, known, strict=False))
+    start = sum(takewhile(bool, same))
+    left, right = name[start:], known[start:]
+    edits = ((left[1:], right), (left, right[1:]), (left[1:], right[1:]))
+    swapped = left[:2] == right[1::-1] and left[2:] == right[2:]
+    return swapped or any(one == other for one, other in edits)
 
 
 def nearest_keys(name: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ DRAWN = 20
 INDEX = OVERALL_INDICES["r_prime"]
 NARROWEST = 0.05
 """The least range of a line, so that small changes do not look like large ones."""
-URGENCY = {"fail": 0, "inconclusive": 1}
+URGENCY = {"fail": 0, "inconclusive": 1, "no_baseline": 1}
 """Verdicts that somebody has to look at, in this order; the others come after them."""
 
 

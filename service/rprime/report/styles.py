@@ -42,6 +42,7 @@ def series_style(number: int) -> SeriesStyle:
 VERDICT_STYLES = {
     "fail": SeriesStyle("bad", (), "diamond", "gate failed"),
     "inconclusive": SeriesStyle("open", (), "triangle", "gate inconclusive"),
+    "no_baseline": SeriesStyle("open", (), "triangle", "gate without a baseline"),
 }
 """Marks of the evaluations whose gate did not pass."""
 

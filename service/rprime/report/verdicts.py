@@ -32,6 +32,7 @@ HEADLINES: dict[GateVerdict | None, Headline] = {
     "pass": Headline("✓", "Gate passed", "passed", "good"),
     "fail": Headline("✗", "Gate failed", "failed", "bad"),
     "inconclusive": Headline("?", "Gate inconclusive", "inconclusive", "open"),
+    "no_baseline": Headline("?", "Gate not judged: no baseline", "no baseline", "open"),
     "no_rules": Headline(NO_SIGN, "Gate without rules: nothing was judged", "no rules", "none"),
     None: Headline(NO_SIGN, "No gate was set", "no gate", "none"),
 }

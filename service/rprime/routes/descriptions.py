@@ -52,7 +52,10 @@ REPORT = {**json_content("Report"), **RENDERINGS}
 VERDICT = {
     "Evaluation-Verdict": {
         "description": "The verdict of the gate, if the request has `gates`.",
-        "schema": {"type": "string", "enum": ["pass", "fail", "inconclusive", "no_rules"]},
+        "schema": {
+            "type": "string",
+            "enum": ["pass", "fail", "inconclusive", "no_rules", "no_baseline"],
+        },
     }
 }
 """The header of `verdict_header`."""

@@ -212,8 +212,8 @@ def delete_evaluation(request: Request, evaluation: str) -> None:
 @router.get(
     "/v1/evaluations/{evaluation}/verdict",
     summary="The verdict in one word",
-    description="`pass`, `fail`, `inconclusive`, `no_rules`; `no_gate` if the request had no "
-    "gates.",
+    description="`pass`, `fail`, `inconclusive`, `no_rules`, `no_baseline`; `no_gate` if "
+    "the request had no gates.",
     responses=route_responses("The verdict.", {"text/plain": _WORD}, "not_found", *PROBLEMS),
 )
 @requires("read", cost="store")

@@ -296,9 +296,10 @@ class SinceAnchor(Answer):
 class Gate(Answer):
     """The verdict. It is data: a failed gate answers 200 or 201."""
 
-    verdict: Literal["pass", "fail", "inconclusive", "no_rules"] = Field(
+    verdict: Literal["pass", "fail", "inconclusive", "no_rules", "no_baseline"] = Field(
         description="`fail` if a result has the effect `fail`; `pass` if every rule is kept as its "
-        "policy demands; otherwise `inconclusive`. `no_rules` if there are none."
+        "policy demands; otherwise `inconclusive`, or `no_baseline` where a rule lacks what "
+        "it compares with. `no_rules` if there are none."
     )
     judged: bool = Field(
         description="Whether the verdict rests on numbers. False where the gate fails only because "

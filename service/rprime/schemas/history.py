@@ -24,7 +24,7 @@ def _dated(value: object) -> object:
 
 
 Moment = Annotated[datetime, BeforeValidator(_dated)]
-Verdict = Literal["pass", "fail", "inconclusive", "no_rules"]
+Verdict = Literal["pass", "fail", "inconclusive", "no_rules", "no_baseline"]
 ClassWanted = Annotated[
     str | None,
     Field(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
-from rprime.core.suggestions import MOST_NAMED, listed
+from rprime.core.suggestions import MOST_NAMED, listed, resembling
 from rprime.store import aliases
 from rprime.store.compression import digest_text
 from rprime.store.errors import decoding
@@ -50,12 +50,14 @@ class BaselineQuery:
 class Baseline:
     """A resolved baseline, or why there is none yet; then no comparison is possible.
 
-    A command sets a missing one; `{id}` stands there for the candidate's id.
+    A command sets a missing one; `{id}` stands there for the candidate's id. `begins` says that
+    the model has no evaluation before the candidate.
     """
 
     evaluation: StoredEvaluation | None
     why: str
     command: str | None = None
+    begins: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,14 +120,19 @@ class _Scope:
 
         It is an error if the request names this model, and it is not the candidate's own.
         """
-        if self.connection.scalar(select(_of.id).where(*self.fits).limit(1)) is not None:
+        if self.is_begun:
             return None
         why = f"There is no evaluation {self} yet."
         models = _models(self.connection, self.project)
         if not self.is_own:
             raise BaselineNotFoundError(f"{why} {_nearest(self.model or '', models, 'models')}")
         others = f" Models with evaluations: {_listed(self.model or '', models)}."
-        return Baseline(None, f"{why}{others if models else ''}", self.storing(more))
+        return Baseline(None, f"{why}{others if models else ''}", self.storing(more), begins=True)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the model has an evaluation."""
+        return self.connection.scalar(select(_of.id).where(*self.fits).limit(1)) is not None
 
     def storing(self, more: str) -> str:
         """Return the command that stores an evaluation of the model."""
@@ -136,8 +143,9 @@ class _Scope:
 def resolve(connection: Connection, candidate: Candidate, query: BaselineQuery) -> Baseline:
     """Find the evaluation that a candidate has as its baseline, with the reason.
 
-    `BaselineNotFoundError` if there is no such id, version, alias or model. An alias of a model
-    that has no alias yet, and any evaluation of a model that has none yet, are no errors.
+    `BaselineNotFoundError` if there is no such id, version or model, and if an alias or a branch
+    that does not exist resembles one that does. Any other alias or branch, and any evaluation of a
+    model that has none yet, are no errors.
     """
     project = query.project or candidate.project
     model = query.model or candidate.model
@@ -167,15 +175,14 @@ def _by_alias(scope: _Scope, name: str) -> Baseline:
     pointed = {a.name: a.evaluation for a in aliases.read_all(scope.connection, scope.project)}
     if name in pointed:
         return Baseline(get(scope.connection, pointed[name]), f"The alias `{name}` points at it.")
-    own = select(_of.id).where(*scope.fits, _of.id.in_(pointed.values())).limit(1)
     names = list(pointed)
-    if scope.candidate.is_sought or scope.connection.scalar(own) is not None:
+    if scope.candidate.is_sought or resembling(name, names):
         text = f"Project `{scope.project}` has no alias `{name}`."
         raise BaselineNotFoundError(f"{text} {_nearest(name, names, 'aliases')}")
-    others = f" Aliases of other models: {_listed(name, names)}." if names else ""
-    why = f"The alias `{name}` is not set; no alias points at an evaluation {scope} yet.{others}"
+    others = f" Other aliases: {_listed(name, names)}." if names else ""
+    why = f"The alias `{name}` of project `{scope.project}` is not set.{others}"
     command = f"rprime promote {{id}} {quote(name)} --project {quote(scope.project)} --if-absent"
-    return Baseline(None, why, command)
+    return Baseline(None, why, command, begins=scope.is_own and not scope.is_begun)
 
 
 def _by_version(scope: _Scope, name: str) -> Baseline:
@@ -204,6 +211,9 @@ def _by_branch(scope: _Scope, name: str) -> Baseline:
     if found is not None:
         return found
     branches = scope.names(_of.branch)
+    if resembling(name, branches):
+        text = f"There is no evaluation {on_branch}."
+        raise BaselineNotFoundError(f"{text} {_nearest(name, branches, 'branches')}")
     there = f"Known branches: {_listed(name, branches)}." if branches else "None has a branch."
     why = f"There is no evaluation {on_branch} yet. {there}"
     return Baseline(None, why, scope.storing(more))
@@ -246,8 +256,8 @@ def _of_candidate(row: Row[Any], candidate: Candidate) -> str | None:
     if row.commit is not None and row.commit == candidate.commit:
         return "it is of the same commit"
     same = digest_text(row.input_digest) == candidate.input_digest
-    if same and row.verdict == "inconclusive":
-        return "it has the same predictions, and its gate was inconclusive"
+    if same and row.verdict in {"inconclusive", "no_baseline"}:
+        return "it has the same predictions, and its gate decided nothing"
     return None
 
 

@@ -1,6 +1,6 @@
 """Run a gate: test its rules on an evaluation and its comparisons, and return one verdict."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, cached_property, partial
@@ -78,10 +78,12 @@ def run_gate(
         run = GateRun.of(RuleTests(evidence, Plan(gate, evidence)), comparisons, level, today)
         verdict = GATE_VERDICTS[int(conclude(run.decisions, run.effects, run.plan))]
         results = tuple(run.results())
+        if verdict == "inconclusive" and run.lacks_baseline(results):
+            verdict = "no_baseline"
         unjudged = tuple(_omission_warnings(gate, candidate))
         warnings = (*_look_warnings(gate, look), *run.warnings(), *unjudged)
     deciding = [r for r in results if verdict != "fail" or r.effect == "fail"]
-    judged = any(verdict_named(result.verdict).judged for result in deciding)
+    judged = verdict != "no_baseline" and any(verdict_named(r.verdict).judged for r in deciding)
     differ = {name: c.sets_differ for name, c in comparisons.items() if c}
     accepted = _accepted(comparison)
     message = gate_sentence(verdict, results, judged=judged, differences=differ, accepted=accepted)
@@ -202,6 +204,11 @@ class GateRun:
     def plan(self) -> Plan:
         """The rules behind the results."""
         return self.tests.plan
+
+    def lacks_baseline(self, results: Sequence[Result]) -> bool:
+        """Whether a rule that may block has nothing at all to compare with."""
+        lacking = np.array([result.reason == "no_baseline" for result in results])
+        return bool(np.any(lacking & ~self.plan.advisory))
 
     @cached_property
     def together(self) -> int:

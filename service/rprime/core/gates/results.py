@@ -10,7 +10,7 @@ from rprime.core.gates.rules import Rule, Waiver
 from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
-GateVerdict = Literal["pass", "fail", "inconclusive", "no_rules"]
+GateVerdict = Literal["pass", "fail", "inconclusive", "no_rules", "no_baseline"]
 
 
 @dataclass(kw_only=True, repr=False)
@@ -165,6 +165,7 @@ OPENINGS = {
     "pass": "The gate passed",
     "fail": "The gate failed",
     "inconclusive": "The gate is inconclusive",
+    "no_baseline": "The gate could not be judged",
 }
 CAUSES = ("different_test_sets", "no_baseline")
 """Why a whole comparison tells nothing: the sentence of the gate says it for all results."""
