@@ -3,6 +3,7 @@
 import io
 import sys
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
@@ -49,15 +50,15 @@ FORMAT = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height
 
 def report() -> rprime.Report:
     """Judge the LeNet-5 of table 7 before its improvement against the one after it."""
-    gates = {
+    before: Any = printed_request("mnist_before")
+    after: Any = printed_request("mnist_after")
+    gates: Any = {
         "rules": [
             {"index": "accuracy", "max_drop": 0.02},
             {"index": "recall", "classes": "all", "max_drop": 0.1},
         ]
     }
-    return rprime.evaluate(
-        **printed_request("mnist_before"), baseline=printed_request("mnist_after"), gates=gates
-    )
+    return rprime.evaluate(**before, baseline=after, gates=gates)
 
 
 def draw(folder: Path) -> None:
