@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import rprime
+from rprime.store.packing import PACKED_VERSION
 from rprime.store.schema_version import SCHEMA_VERSION
 
 ROOT = Path(__file__).parents[2]
@@ -204,6 +205,37 @@ report = rprime.evaluate(confusion_matrix=[[50, 1], [2, 40]], gates=gates)
 schema = Report.model_json_schema()["$defs"]["Result"]
 described = schema["properties"]["margin"]["description"]
 print(json.dumps({"margin": report.gate.results[0].margin, "described": described}))
+"""
+
+
+def test_a_new_array_of_scores_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
+    summary = code / "core/scores/summary.py"
+    change(summary, r"^    risk: Array$", r"\g<0>\n    spread: Array")
+    change(summary, r"fits = found\[:-2\] == shapes", "fits = found[:-3] == shapes")
+    change(summary, r"^    return ScoreSummary\($", r"\g<0>\n        spread=np.ones(3),")
+    packing, version = code / "store/packing.py", PACKED_VERSION
+    change(packing, rf"^PACKED_VERSION = {version}$", f"PACKED_VERSION = {version + 1}")
+    step = f'"scores": {{{version}: lambda arrays: {{**arrays, "spread": np.zeros(3)}}}}'
+    change(packing, r'"scores": \{\}', step)
+    for name in FILES:
+        url = copied(tmp_path, name)
+        assert bool(int(run(code, SPREAD, url))) == (name == "schema_2_full")
+
+
+SPREAD = """
+import sys
+from rprime.store import open_store
+
+seen = 0
+store = open_store(sys.argv[1])
+for project in [project.name for project in store.projects()]:
+    for item in store.page(project, limit=200).items:
+        store.items(item.id)
+        scores = store.scores(item.id)
+        assert scores is None or scores.spread.tolist() == [0, 0, 0]
+        seen += scores is not None
+store.close()
+print(seen)
 """
 
 

@@ -130,6 +130,18 @@ def test_right_predictions_cost_next_to_nothing() -> None:
     assert len(blob) < 50_000
 
 
+def test_packed_items_and_scores_of_a_newer_version_are_not_called_damaged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as later:
+        later.setattr(packing, "PACKED_VERSION", packing.PACKED_VERSION + 1)
+        items = packing.pack_items(samples.kept_items())
+        scores = packing.pack_scores(samples.score_summary(k=5))
+    for unpack, blob in ((packing.unpack_items, items), (packing.unpack_scores, scores)):
+        with pytest.raises(StoreNewerError):
+            unpack(blob)
+
+
 @pytest.mark.parametrize(
     "text", ["sha256:" + "ab" * 32, "ab" * 32, "AB" * 32, "", "ü", "sha256:short", "ab" * 31 + "g0"]
 )

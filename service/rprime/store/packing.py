@@ -3,7 +3,7 @@
 import struct
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,17 @@ _WORTH_DEFLATING = 512
 _LENGTH_BYTES = 4
 _SHORT = ("threshold", "edges")
 """Seven digits are enough to draw a score."""
+
+PACKED_VERSION = 3
+"""The version of packed items and scores that is written; 0.2.0 wrote 2, without a number."""
+_BARE_VERSION = 2
+
+_Arrays = dict[str, Array]
+_STEPS: dict[str, dict[int, Callable[[_Arrays], _Arrays]]] = {"items": {}, "scores": {}}
+"""The step from each version to the next one, where the arrays of items or scores changed.
+
+A step knows the old arrays by itself, as in `rprime.store.documents`.
+"""
 
 
 def pack_table(table: ConfusionTable, identifier: str) -> bytes:
@@ -229,7 +240,7 @@ def pack_items(items: Items, columns: Columns | None = None) -> bytes:
 
 def unpack_items(blob: bytes) -> tuple[Items, Columns]:
     """Unpack items, codes in the smallest type that holds them, and their columns."""
-    arrays = _unpack(blob)
+    arrays = _unpack("items", blob)
     true, moved = arrays["true"], arrays["moved"]
     predicted = np.where(moved == 0, true.astype(moved.dtype), moved - (moved > 0))
     others = (arrays.get(name) for name in ("groups", "weights", "ids"))
@@ -260,7 +271,7 @@ def pack_scores(summary: ScoreSummary) -> bytes:
 
 def unpack_scores(blob: bytes) -> ScoreSummary:
     """Unpack a summary."""
-    arrays = _unpack(blob)
+    arrays = _unpack("scores", blob)
     whole = ("classes", "sizes")
     return ScoreSummary(
         **{n: v.astype(np.int64 if n in whole else np.float64) for n, v in arrays.items()}
@@ -277,23 +288,33 @@ def _rounded(name: str, values: Array) -> Array:
 def _pack(arrays: Mapping[str, Array]) -> bytes:
     """Pack arrays: a zstd frame over a JSON header and the arrays one after another.
 
-    Counts are packed in the smallest type that holds them, other numbers in their own.
+    The header is `{"version": 3, "arrays": [[name, type, shape], ...]}`, and a bare list in
+    version 2. Counts are packed in the smallest type that holds them, other numbers in their own.
     """
     packed = {name: _narrowed(values) for name, values in arrays.items()}
-    header = orjson.dumps([[name, a.dtype.str, a.shape] for name, a in packed.items()])
+    listed = [[name, a.dtype.str, a.shape] for name, a in packed.items()]
+    header = orjson.dumps({"version": PACKED_VERSION, "arrays": listed})
     pieces = [len(header).to_bytes(_LENGTH_BYTES, "little"), header]
     return deflate(b"".join([*pieces, *(values.tobytes() for values in packed.values())]))
 
 
-def _unpack(blob: bytes) -> dict[str, Array]:
-    """Unpack arrays, each in the type in which it was packed."""
+def _unpack(kind: str, blob: bytes) -> _Arrays:
+    """Unpack items or scores of any version as the arrays of today, each in its packed type."""
     data = inflate(blob)
     start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
+    header = orjson.loads(data[_LENGTH_BYTES:start])
+    if isinstance(header, list):
+        header = {"version": _BARE_VERSION, "arrays": header}
+    if header["version"] > PACKED_VERSION:
+        raise StoreNewerError(f"A newer rprime packed the {kind}; install it here, too.")
     arrays = {}
-    for name, kind, shape in orjson.loads(data[_LENGTH_BYTES:start]):
+    for name, dtype, shape in header["arrays"]:
         size = int(np.prod(shape, dtype=np.int64))
-        arrays[name] = np.frombuffer(data, kind, size, start).reshape(shape)
+        arrays[name] = np.frombuffer(data, dtype, size, start).reshape(shape)
         start += arrays[name].nbytes
+    for version, step in _STEPS[kind].items():
+        if version >= header["version"]:
+            arrays = step(arrays)
     return arrays
 
 
