@@ -1,7 +1,7 @@
 """The commands of the history: on a store that is in use, and on one that is not."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -122,6 +122,51 @@ def test_a_failed_evaluation_is_promoted_by_force_alone(promoting: Promoting) ->
     assert "is not set" in promoting("failed", "--if-absent")
     assert "--force points champion at it" in promoting("failed", status=2)
     assert promoting("failed", "--force") == promoting.points_at("failed")
+
+
+def test_a_candidate_that_left_out_its_wrong_items_is_not_promoted(
+    rprime: Run, serve_app: ServeApp, tmp_path: Path
+) -> None:
+    """The same answers with and without the rows of b that became a."""
+    true = ["b" if i % 10 == 0 else "a" for i in range(2000)]
+    old = [t if i % 7 else "a" for i, t in enumerate(true)]
+    worse = [
+        "a" if t == "b" and i > 200 else p for i, (t, p) in enumerate(zip(true, old, strict=True))
+    ]
+    answered = [i for i, t in enumerate(true) if not (t == "b" and i > 200)]
+    gates = {
+        "rules": [
+            {"index": "accuracy", "max_drop": 0.02},
+            {"index": "recall", "classes": "all", "max_drop": 0.1, "min_items": 10},
+        ]
+    }
+
+    (tmp_path / "gates.json").write_text(json.dumps(gates))
+    judged = ("--baseline", "alias=champion", "--gates", str(tmp_path / "gates.json"))
+
+    with keeping(serve_app, tmp_path) as client:
+        there = {"RPRIME_SERVER": str(client.base_url)}
+
+        def store(version: str, predicted: list[str], items: Sequence[int], *options: str) -> str:
+            rows = "".join(f"{i},{true[i]},{predicted[i]}\n" for i in items)
+            body, report = tmp_path / f"{version}.csv", tmp_path / f"{version}.json"
+            body.write_text(f"item_id,y_true,y_pred\n{rows}")
+            origin = ("--project", "pets", "--version", version, "--json-file", str(report))
+            rprime("evaluate", str(body), *origin, *options, **there)
+            identifier: str = json.loads(report.read_text())["id"]
+            return identifier
+
+        champion = store("first", old, range(2000))
+        rprime("promote", champion, "champion", "--project", "pets", **there)
+        for version, predicted, items, moves in (
+            ("all", worse, range(2000), False),
+            ("lost", worse, answered, False),
+            ("same", old, range(2000), True),
+        ):
+            candidate = store(version, predicted, items, *judged)
+            rprime("promote", candidate, "champion", "--project", "pets", "--if-passed", **there)
+            alias = client.get("/v1/projects/pets/aliases/champion").json()
+            assert alias["evaluation"] == (candidate if moves else champion), version
 
 
 def test_a_report_names_its_evaluation(promoting: Promoting, tmp_path: Path) -> None:
