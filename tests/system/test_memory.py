@@ -45,6 +45,18 @@ def labels(size: int) -> bytes:
     return json.dumps(columns).encode()
 
 
+def many_classes() -> bytes:
+    """Return a comparison of 0.5 MB, whose answer would have 42 MB."""
+    sides = {
+        side: {
+            "cells": [[j, j, count] for j in range(10_000)],
+            "labels": [str(j) for j in range(10_000)],
+        }
+        for side, count in (("candidate", 50), ("baseline", 51))
+    }
+    return json.dumps(sides).encode()
+
+
 @pytest.mark.parametrize("rounds", [4, pytest.param(8, marks=pytest.mark.slow)])
 def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds: int) -> None:
     enter = f"echo $$ > {group}/cgroup.procs && exec {RPRIME} serve --port 0"
@@ -58,9 +70,9 @@ def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds:
         assert process.stdout is not None
         address = process.stdout.readline().split()[3].rstrip(",")
 
-        def send(body: bytes, headers: dict[str, str]) -> int:
+        def send(body: bytes, headers: dict[str, str], path: str = "/evaluate") -> int:
             with httpx.Client(base_url=address, timeout=120, verify=NO_TLS) as alone:
-                return alone.post("/evaluate", content=body, headers=headers).status_code
+                return alone.post(path, content=body, headers=headers).status_code
 
         try:
             rows = b"y_true,y_pred\n" + b"cat,dog\neel,eel\n" * (MIB // 4)
@@ -78,6 +90,7 @@ def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds:
             assert answers[413] >= 2 * rounds
             assert send(labels(MIB), JSON) == 200
             assert send(rows, CSV) == 200
+            assert {send(many_classes(), JSON, "/v1/compare") for _ in range(3)} == {422}
             assert process.poll() is None
         finally:
             process.terminate()
