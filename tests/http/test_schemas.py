@@ -269,7 +269,9 @@ def test_reports_describe_every_index_with_its_range() -> None:
     published = components()
     overall = published["Overall"]["properties"]
     assert list(overall) == list(OVERALL_INDICES)
-    assert set(CLASS_INDICES) < set(published["ClassReport"]["properties"])
+    assert set(CLASS_INDICES) < set(published["ClassIndices"]["properties"])
+    for name in ("Overall", "ClassIndices"):
+        assert published[name]["additionalProperties"] == {"$ref": "#/components/schemas/Value"}
     assert overall["kappa"]["description"] == OVERALL_INDICES["kappa"].description
     shown = {"minimum": 0, "maximum": 1, "description": "In [0, 1]; null if undefined."}
     assert overall["accuracy"]["properties"]["value"] == shown
