@@ -21,8 +21,15 @@ from rprime.routes.descriptions import (
 from rprime.routes.evaluations import require_project
 from rprime.routes.examples import EVALUATION
 from rprime.routes.negotiation import JSON, expected
-from rprime.routes.services import check_name, get_store, in_store, read_model
-from rprime.schemas.history import AliasTarget
+from rprime.routes.services import (
+    Parameters,
+    check_name,
+    get_store,
+    in_store,
+    named_page,
+    read_model,
+)
+from rprime.schemas.history import AliasTarget, NamesQuery
 from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected
 
 router = APIRouter(tags=["History"], default_response_class=Response)
@@ -43,12 +50,13 @@ _MATCH, _NONE_MATCH = (
     responses=route_responses("The list.", "AliasList", "not_found", *PROBLEMS),
 )
 @requires("read", cost="store")
-def list_aliases(request: Request, project: str) -> Response:
-    """Return all aliases of the project."""
+def list_aliases(request: Request, project: str, query: Parameters[NamesQuery]) -> Response:
+    """Return a page of the aliases of the project."""
     found = get_store(request).aliases(project)
     if not found:
         require_project(request, project)
-    document = {"items": [_document(alias) for alias in found]}
+    page, cursor = named_page(found, lambda alias: alias.name, query)
+    document = {"items": list(map(_document, page)), "next_cursor": cursor}
     return Response(orjson.dumps(document), media_type=JSON)
 
 

@@ -1,5 +1,6 @@
 """The catalog of indices (metrics), with formula, range and source."""
 
+import json
 from functools import cache
 
 from fastapi import APIRouter, Request, Response
@@ -8,9 +9,11 @@ from rprime.auth.access import requires
 from rprime.core.aliases import canonical
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.suggestions import unknown_index
-from rprime.problems.problem import Problem, responses
+from rprime.problems.problem import Problem, refuse, responses
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.negotiation import JSON
+from rprime.routes.services import Parameters
+from rprime.schemas.history import CatalogQuery
 from rprime.schemas.report import Catalog, IndexEntry, catalog, entry_of
 
 router = APIRouter(route_class=CompressedRoute, tags=["Catalog"])
@@ -34,12 +37,28 @@ _PARAMETERS = [
     summary="Every index",
     response_model=Catalog,
     response_description="The catalog.",
-    responses=responses("internal_error"),
+    responses=responses("invalid_request", "internal_error"),
 )
 @requires("evaluate", "read", cost="cheap")
-async def list_indices() -> Response:
-    """List every index that a report can have: key, formula, range, best value, source."""
-    return Response(_catalog(), media_type=JSON, headers=_HEADERS)
+async def list_indices(query: Parameters[CatalogQuery]) -> Response:
+    """List the indices that a report can have: key, formula, range, best value, source."""
+    places = [place for place, entry in enumerate(_catalog()) if _is_wanted(entry, query)]
+    names = [f"{_catalog()[place].scope}/{_catalog()[place].key}" for place in places]
+    if query.cursor is not None and query.cursor not in names:
+        raise refuse("/query/cursor", "unknown_parameter", "No page of this list gave the cursor.")
+    start = 0 if query.cursor is None else names.index(query.cursor) + 1
+    page = places[start : start + query.limit]
+    following = names[start + len(page) - 1] if start + len(page) < len(places) else None
+    items = ",".join(_entries()[place] for place in page)
+    document = f'{{"items":[{items}],"next_cursor":{json.dumps(following)}}}'
+    return Response(document, media_type=JSON, headers=_HEADERS)
+
+
+def _is_wanted(entry: IndexEntry, query: CatalogQuery) -> bool:
+    if query.scope not in (None, entry.scope) or query.family not in (None, entry.family):
+        return False
+    text = (query.q or "").casefold()
+    return any(text in name.casefold() for name in (entry.key, entry.name, *entry.aliases))
 
 
 @router.get(
@@ -62,6 +81,11 @@ async def get_index(request: Request) -> Response:
 
 
 @cache
-def _catalog() -> str:
+def _catalog() -> list[IndexEntry]:
     """Return the catalog; the properties of all indices take half a second the first time."""
-    return catalog().model_dump_json()
+    return catalog().items
+
+
+@cache
+def _entries() -> list[str]:
+    return [entry.model_dump_json() for entry in _catalog()]

@@ -11,8 +11,15 @@ from rprime.problems.problem import responses
 from rprime.routes.descriptions import CHANGE_PROBLEMS, PROBLEMS, json_body, route_responses
 from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.services import check_name, get_store, in_store, read_model
-from rprime.schemas.history import ProjectSettings, PurgeRequest
+from rprime.routes.services import (
+    Parameters,
+    check_name,
+    get_store,
+    in_store,
+    named_page,
+    read_model,
+)
+from rprime.schemas.history import NamesQuery, ProjectSettings, PurgeRequest
 from rprime.store import Retention
 
 router = APIRouter(tags=["History"], default_response_class=Response)
@@ -26,12 +33,13 @@ router = APIRouter(tags=["History"], default_response_class=Response)
     responses=route_responses("The list.", "ProjectList", *PROBLEMS),
 )
 @requires("read", cost="store")
-def list_projects(request: Request) -> Response:
+def list_projects(request: Request, query: Parameters[NamesQuery]) -> Response:
     """Return the projects that the caller may see."""
     may_use = access_of(request).may_use
-    found = get_store(request).projects()
-    items = [asdict(project) for project in found if may_use(project.name)]
-    return Response(orjson.dumps({"items": items}), media_type=JSON)
+    visible = [one for one in get_store(request).projects() if may_use(one.name)]
+    page, cursor = named_page(visible, lambda one: one.name, query)
+    document = {"items": list(map(asdict, page)), "next_cursor": cursor}
+    return Response(orjson.dumps(document), media_type=JSON)
 
 
 @router.put(

@@ -1,6 +1,6 @@
 """The services that the routes share: one object, built by `rprime.app`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ParamSpec, TypeVar, cast
@@ -14,6 +14,7 @@ from rprime.problems.problem import from_errors, validated
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.negotiation import JSON
 from rprime.routes.store_lifespan import StoreHandle
+from rprime.schemas.history import NamesQuery
 from rprime.schemas.provenance import PathName
 from rprime.server.body import media_type, read_body, read_chunks
 from rprime.store import Store
@@ -25,6 +26,17 @@ Parameters = Annotated[Model, Query()]
 """The parameters of a request as a model."""
 _NAME: TypeAdapter[str] = TypeAdapter(PathName)
 SMALL_BODY = 64 * 1024
+
+
+def named_page(
+    entries: Iterable[T], name: Callable[[T], str], query: NamesQuery
+) -> tuple[list[T], str | None]:
+    """Return the page of a list sorted by name that a query wants, and the next cursor."""
+    later = sorted(entries, key=name)
+    if query.cursor is not None:
+        later = [entry for entry in later if name(entry) > query.cursor]
+    page = later[: query.limit]
+    return page, name(page[-1]) if len(later) > len(page) else None
 
 
 @dataclass(frozen=True, kw_only=True)

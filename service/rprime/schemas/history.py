@@ -51,6 +51,27 @@ class Narrowed(Query, OriginWanted):
     slice: SliceWanted = ()
 
 
+class NamesQuery(Query):
+    """A page of a list that is sorted by name."""
+
+    limit: int = Field(default=1000, ge=1, le=1000, description="Most entries on a page.")
+    cursor: str | None = optional(
+        "`next_cursor` of a page: the name after which the next one begins.", max_length=255
+    )
+
+
+class CatalogQuery(Query):
+    """What of the catalog is wanted, and its page."""
+
+    scope: Literal["overall", "class"] | None = optional("Overall or per-class indices alone.")
+    family: Family | None = optional("Indices of this family alone.")
+    q: str | None = optional(
+        "Indices whose key, name or alias has this text.", min_length=1, max_length=100
+    )
+    limit: int = Field(default=1000, ge=1, le=1000, description="Most indices on a page.")
+    cursor: str | None = optional("`next_cursor` of a page.", max_length=200)
+
+
 _MOST_LISTED = 20
 
 
@@ -297,6 +318,7 @@ class ProjectList(Answer):
     """The projects, sorted by name."""
 
     items: list[ProjectEntry] = Field(description="The projects that the key may read.")
+    next_cursor: str | None = Field(description="Cursor of the next page; null on the last one.")
 
 
 class AliasEntry(Answer):
@@ -311,7 +333,8 @@ class AliasEntry(Answer):
 class AliasList(Answer):
     """The aliases of a project, sorted by name."""
 
-    items: list[AliasEntry] = Field(description="All aliases.")
+    items: list[AliasEntry] = Field(description="The aliases on this page.")
+    next_cursor: str | None = Field(description="Cursor of the next page; null on the last one.")
 
 
 class AliasChange(Answer):

@@ -427,11 +427,12 @@ class Catalog(Answer):
     """Every index of the service."""
 
     items: list[IndexEntry] = Field(description="One entry for each key and scope.")
+    next_cursor: str | None = Field(description="Cursor of the next page; null on the last one.")
 
 
 def catalog() -> Catalog:
     """Describe every index, in the order of the catalog."""
-    return Catalog(items=[entry_of(entry) for entry in INDICES])
+    return Catalog(items=[entry_of(entry) for entry in INDICES], next_cursor=None)
 
 
 def entry_of(index: Index) -> IndexEntry:
