@@ -106,7 +106,7 @@ class TestFailsClosed:
     def test_without_a_baseline(self, client: httpx.Client) -> None:
         report = evaluated(client, y_true=TRUE, y_pred=GOOD, gates=GATE)
         assert verdicts(report) == {"no_baseline"}
-        assert report["gate"]["verdict"] == "inconclusive"
+        assert report["gate"]["verdict"] == "no_baseline"
 
     def test_with_a_class_missing_from_the_baseline(self, client: httpx.Client) -> None:
         baseline = {"confusion_matrix": [[9, 1], [1, 9]], "labels": ["cat", "eel"]}

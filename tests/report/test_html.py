@@ -159,7 +159,7 @@ def test_the_verdict_the_values_and_their_definitions_are_there() -> None:
     ):
         assert words in text
     assert "Changed predictions" in render_html(hostile())
-    assert "Gate inconclusive" in render_html(undecided())
+    assert "Gate not judged: no baseline" in render_html(undecided())
 
 
 def test_forty_classes_with_a_baseline_and_a_gate_are_less_than_three_thousand_elements() -> None:

@@ -120,7 +120,7 @@ def test_the_verdict_comes_first_in_words() -> None:
     assert lines[0].startswith("<!-- rprime:report ")
     assert lines[2] == "## ✗ Gate failed, 4 results undecided"
     assert lines[4].startswith("6 of 13 checks failed, 4 gave a warning, 3 passed.")
-    assert "Gate inconclusive" in render_markdown(undecided())
+    assert "Gate not judged: no baseline" in render_markdown(undecided())
     assert "No gate was set" in render_markdown(of_paper())
 
 
