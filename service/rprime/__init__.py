@@ -37,9 +37,9 @@ _CONTENTS = {
 def __getattr__(name: str) -> object:
     for module, names in _CONTENTS.items():
         if name in names:
-            found: object = getattr(import_module(f"rprime.client.{module}"), name)
-            globals()[name] = found
-            return found
+            value: object = getattr(import_module(f"rprime.client.{module}"), name)
+            globals()[name] = value
+            return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

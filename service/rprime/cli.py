@@ -46,9 +46,11 @@ class _Commands(TyperGroup):
                 return super().invoke(ctx)
         except Exception as error:
             # Its class is that of click, or of the copy of click in newer versions of typer.
-            known = vars(error)
-            if "possibilities" in known and (meant := _MEANT.get(known.get("option_name", ""))):
-                known.update(message=f"{known['message']} ({meant})", possibilities=None)
+            attributes = vars(error)
+            if "possibilities" in attributes and (
+                meant := _MEANT.get(attributes.get("option_name", ""))
+            ):
+                attributes.update(message=f"{attributes['message']} ({meant})", possibilities=None)
             raise
 
 
@@ -80,8 +82,8 @@ app.add_typer(study.app, name="study")
 app.add_typer(keys.app, name="keys")
 
 
-def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it by position
-    if wanted:
+def _print_version(value: bool) -> None:  # noqa: FBT001 - typer calls it by position
+    if value:
         echo(f"rprime {__version__}")
         raise Exit
 

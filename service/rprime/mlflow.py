@@ -54,9 +54,9 @@ def log(
     ValueError
         If a service gave the report without its table; nothing is logged then.
     """
-    found = dict(_values(report))
-    metrics = {f"{prefix}/{name}": value for name, value in found.items() if value is not None}
-    undefined = [name for name, value in found.items() if value is None]
+    values = dict(_values(report))
+    metrics = {f"{prefix}/{name}": value for name, value in values.items() if value is not None}
+    undefined = [name for name, value in values.items() if value is None]
     tags = [RunTag(f"{prefix}.{key}", value) for key, value in _tags(report, undefined).items()]
     texts = {
         "report.json": report.content.decode(),
@@ -84,9 +84,9 @@ def _values(report: Report) -> Iterator[tuple[str, float | None]]:
 
 
 def _limits(prefix: str, values: Values[Value]) -> Iterator[tuple[str, float | None]]:
-    for key, found in values.items():
-        yield f"{prefix}{key}", found.value
-        for end, limit in zip(("lower", "upper"), found.interval or (), strict=False):
+    for key, entry in values.items():
+        yield f"{prefix}{key}", entry.value
+        for end, limit in zip(("lower", "upper"), entry.interval or (), strict=False):
             yield f"{prefix}{key}_{end}", limit
 
 
@@ -122,11 +122,11 @@ class Evaluator(ModelEvaluator):
         """
         if model_type != "classifier":
             return False
-        known = {"prefix", *RequestFields.__annotations__}
-        if not evaluator_config or known & evaluator_config.keys():
+        options = {"prefix", *RequestFields.__annotations__}
+        if not evaluator_config or options & evaluator_config.keys():
             return True
-        given = ", ".join(evaluator_config)
-        warnings.warn(f"rprime does not evaluate: it has no option {given}", stacklevel=2)
+        names = ", ".join(evaluator_config)
+        warnings.warn(f"rprime does not evaluate: it has no option {names}", stacklevel=2)
         return False
 
     def evaluate(
@@ -141,8 +141,10 @@ class Evaluator(ModelEvaluator):
         **_: Any,
     ) -> EvaluationResult:
         """Evaluate the predictions for a dataset, and log the report."""
-        found = dataset.predictions_data if model is None else model.predict(dataset.features_data)
-        predicted = found if predictions is None else found[predictions]
+        outputs = (
+            dataset.predictions_data if model is None else model.predict(dataset.features_data)
+        )
+        predicted = outputs if predictions is None else outputs[predictions]
         options = dict(evaluator_config or {})
         prefix = options.pop("prefix", "rprime")
         report = evaluate(dataset.labels_data, predicted, **options)

@@ -87,31 +87,31 @@ class GateFixture:
         ProblemError, ServiceUnavailableError
             If the request is wrong, or the service does not answer: neither is a verdict.
         """
-        given = {**request, "y_true": y_true, "y_pred": y_pred, "gates": self._rules(gates)}
-        known: object = baseline
+        members = {**request, "y_true": y_true, "y_pred": y_pred, "gates": self._rules(gates)}
+        baseline_side: object = baseline
         if isinstance(baseline, str | Path):
             path = self._config.rootpath / baseline
-            known = _read(path) if path.exists() else None
-        asked = {**given, "baseline": known}
-        if "project" in asked:
+            baseline_side = _read(path) if path.exists() else None
+        arguments = {**members, "baseline": baseline_side}
+        if "project" in arguments:
             with self._client() as client:
-                report = client.evaluate(table=True, **asked)
+                report = client.evaluate(table=True, **arguments)
         else:
             from rprime.client.in_process import evaluate
 
-            report = evaluate(**asked)
+            report = evaluate(**arguments)
         self._attach(report)
         gate = report.gate
         assert gate is not None  # noqa: S101 (the request has gates)
         updated = self._config.getoption("--rprime-update") and self._update(
-            baseline, given, report.id
+            baseline, members, report.id
         )
         if report.verdict == "fail" and not updated:
             pytest.fail(_described(gate), pytrace=False)
         if report.verdict != "pass":
             needed = "The baseline is updated."
             if not updated:
-                needed = self._needed(given, gate, report.comparison)
+                needed = self._needed(members, gate, report.comparison)
             warnings.warn(GateWarning(f"{_described(gate)}\n{needed}"), stacklevel=2)
         return report
 
@@ -126,21 +126,23 @@ class GateFixture:
         except Refusal as refusal:
             pytest.fail(refusal.why, pytrace=False)
 
-    def _update(self, baseline: Given | None, given: Mapping[str, Any], stored: str | None) -> bool:
+    def _update(
+        self, baseline: Given | None, members: Mapping[str, Any], stored: str | None
+    ) -> bool:
         """Write the file of the baseline, or move its alias; return whether there is one."""
         if isinstance(baseline, str | Path):
             from rprime.client.request import body
 
             path = self._config.rootpath / baseline
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(body(**_evidence(given)) + b"\n")
+            path.write_bytes(body(**_evidence(members)) + b"\n")
             return True
         if baseline is None or "alias" not in baseline:
             return False
         from rprime.commands.history import point
 
         with self._client() as client:
-            point(client, given["project"], baseline["alias"], str(stored), if_absent=False)
+            point(client, members["project"], baseline["alias"], str(stored), if_absent=False)
         return True
 
     def _client(self) -> "Client":
@@ -157,11 +159,18 @@ class GateFixture:
 
         subject = report.subject()
         self._item.add_report_section("call", "rprime", render_terminal(subject))
-        values = {one.index.key: one.value for one in Measures(subject).overall.values()}
-        found = {"rprime_verdict": report.verdict, **{f"rprime_{k}": v for k, v in values.items()}}
-        self._item.user_properties += [(key, value) for key, value in found.items() if value]
+        values = {
+            measure.index.key: measure.value for measure in Measures(subject).overall.values()
+        }
+        properties = {
+            "rprime_verdict": report.verdict,
+            **{f"rprime_{k}": v for k, v in values.items()},
+        }
+        self._item.user_properties += [(key, value) for key, value in properties.items() if value]
 
-    def _needed(self, given: Mapping[str, Any], gate: "Gate", found: "Differences | None") -> str:
+    def _needed(
+        self, members: Mapping[str, Any], gate: "Gate", comparison: "Differences | None"
+    ) -> str:
         """Say what an inconclusive gate needs."""
         if any(result.verdict == "no_baseline" for result in gate.results):
             return "It needs a baseline: `pytest --rprime-update` makes this evaluation one."
@@ -170,22 +179,26 @@ class GateFixture:
         from rprime.client.errors import ProblemError
         from rprime.client.in_process import plan
 
-        pairing, flips = (None, None) if found is None else (found.pairing, found.flips)
+        pairing, flips = (
+            (None, None) if comparison is None else (comparison.pairing, comparison.flips)
+        )
         changed = 0.0 if flips is None else flips.right_to_wrong + flips.wrong_to_right
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "pairing": pairing,
-            "discordance": changed / len(given["y_true"]) if changed else None,
+            "discordance": changed / len(members["y_true"]) if changed else None,
         }
         try:
-            return "\n".join(plan(given["gates"], **asked, **_evidence(given)).advice)
+            return "\n".join(plan(members["gates"], **options, **_evidence(members)).advice)
         except ProblemError as problem:
             return f"How many items it needs cannot be computed: {problem}"
 
 
-def _evidence(given: Mapping[str, Any]) -> dict[str, Any]:
+def _evidence(members: Mapping[str, Any]) -> dict[str, Any]:
     from rprime.client.request import ModelFields
 
-    return {key: given[key] for key in ModelFields.__annotations__ if given.get(key) is not None}
+    return {
+        key: members[key] for key in ModelFields.__annotations__ if members.get(key) is not None
+    }
 
 
 def _read(path: Path) -> object:

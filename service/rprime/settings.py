@@ -52,12 +52,14 @@ def available_memory(
     A container sees its own group as the root; a unit of systemd has a path of its own. Limits
     of the groups above hold, too.
     """
-    own = [("", "/"), ("memory", "/")]
+    places = [("", "/"), ("memory", "/")]
     with suppress(OSError):
         lines = [line.split(":", 2) for line in groups.read_text(encoding="utf-8").splitlines()]
-        own += [(controller, path) for _, controller, path in lines if controller in _CGROUP_FILES]
+        places += [
+            (controller, path) for _, controller, path in lines if controller in _CGROUP_FILES
+        ]
     limits = [_AMPLE_BYTES]
-    for controller, path in own:
+    for controller, path in places:
         folder, file = _CGROUP_FILES[controller]
         for group in (path, *Path(path).parents):
             with suppress(OSError, ValueError):
@@ -143,8 +145,8 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
         names = ("json_body_bytes", "other_body_bytes", "in_flight_bytes")
         fitting = {name: int(share * getattr(self, name)) for name in names}
         fitting |= {"large_requests": 1, "worker_bytes": left}
-        given = self.model_fields_set
-        return self.model_copy(update={n: v for n, v in fitting.items() if n not in given})
+        fields_set = self.model_fields_set
+        return self.model_copy(update={n: v for n, v in fitting.items() if n not in fields_set})
 
 
 def _origin(value: str) -> str:
@@ -285,11 +287,11 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _fit(self) -> "Settings":
-        given, limits = self.limits.model_fields_set, self.limits.fitted(self.memory)
+        fields_set, limits = self.limits.model_fields_set, self.limits.fitted(self.memory)
         bodies = ("json_body_bytes", "other_body_bytes")
         larger = [n for n in bodies if getattr(limits, n) > limits.in_flight_bytes]
         for name in larger:
-            if name in given:
+            if name in fields_set:
                 raise ValueError(
                     f"RPRIME_LIMITS_{name.upper()} is more than RPRIME_LIMITS_IN_FLIGHT_BYTES "
                     f"({limits.in_flight_bytes}), so such a body would never be admitted"
@@ -313,8 +315,8 @@ class Settings(BaseSettings):
         if self.uds is not None:
             # A proxy passes on any name, of which without keys a page could read what is kept.
             return None if self.keys_file is not None else frozenset(_LOOPBACK)
-        own = f"[{self.host}]" if ":" in self.host else self.host
-        return frozenset({*_LOOPBACK, own}) if self.loopback else None
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return frozenset({*_LOOPBACK, host}) if self.loopback else None
 
     @property
     def loopback(self) -> bool:
@@ -334,13 +336,13 @@ _OF_KUBERNETES = re.compile(r"RPRIME_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_
 
 def unknown_variables(environment: Iterable[str]) -> dict[str, str | None]:
     """Return the variables ``RPRIME_...``, in any case, that set nothing, with the nearest ones."""
-    known = [f"RPRIME_{name}".upper() for name in Settings.model_fields]
-    known += [f"RPRIME_LIMITS_{name}".upper() for name in Limits.model_fields]
-    given = {name.upper() for name in environment if name.upper().startswith("RPRIME_")}
-    unknown = sorted(given - _OF_COMMANDS - set(known))
-    known.remove("RPRIME_LIMITS")
+    names = [f"RPRIME_{name}".upper() for name in Settings.model_fields]
+    names += [f"RPRIME_LIMITS_{name}".upper() for name in Limits.model_fields]
+    variables = {name.upper() for name in environment if name.upper().startswith("RPRIME_")}
+    unknown = sorted(variables - _OF_COMMANDS - set(names))
+    names.remove("RPRIME_LIMITS")
     return {
-        name: next(iter(get_close_matches(name, known, n=1, cutoff=0.8)), None)
+        name: next(iter(get_close_matches(name, names, n=1, cutoff=0.8)), None)
         for name in unknown
         if not _OF_KUBERNETES.fullmatch(name)
     }

@@ -63,9 +63,9 @@ class _Scorer:
     def __call__(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
         """Return the value of the index on a test set, with its sign; NaN where undefined."""
         method: Literal["predict", "predict_proba"] = "predict_proba" if self.scored else "predict"
-        asked = {"indices": [self.index], "intervals": False, "sample_weight": sample_weight}
+        members = {"indices": [self.index], "intervals": False, "sample_weight": sample_weight}
         report = report_from_estimator(
-            estimator, X, y, response_method=method, **asked, **self.options
+            estimator, X, y, response_method=method, **members, **self.options
         )
         values = report.overall
         if self.class_name is not None:
@@ -73,15 +73,15 @@ class _Scorer:
                 _check_class(self.class_name, estimator)
                 return float("nan")
             values = report.per_class[self.class_name]
-        found = values[self.index].value
-        return float("nan") if found is None else self.sign * found
+        value = values[self.index].value
+        return float("nan") if value is None else self.sign * value
 
 
 def _check_class(name: str, estimator: Any) -> None:
     """Refuse a class that the estimator does not know; a test set may lack one that it knows."""
-    known = getattr(estimator, "classes_", None)
-    if known is not None and name not in map(str, known):
-        raise ValueError(f"the estimator has no class {name!r}; its classes: {list(known)}")
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and name not in map(str, classes):
+        raise ValueError(f"the estimator has no class {name!r}; its classes: {list(classes)}")
 
 
 def report_from_estimator(
@@ -158,7 +158,7 @@ def cross_validated(
     if len(splits) != len(others) or not all(map(np.array_equal, splits, others)):
         raise ValueError("the splits differ: give both the same `cv` with a fixed random_state")
     sizes = np.array([len(part) for part in splits]).reshape(2, -1).sum(axis=1)
-    found = {}
+    means = {}
     for name in results:
         if name.startswith("test_"):
             values = results[name] if baseline is None else results[name] - baseline[name]
@@ -166,8 +166,8 @@ def cross_validated(
                 values, test_share=sizes[1] / sizes[0], confidence=confidence
             )
             interval = (float(low), float(high))
-            found[name.removeprefix("test_")] = CrossValidated(float(mean), interval)
-    return found
+            means[name.removeprefix("test_")] = CrossValidated(float(mean), interval)
+    return means
 
 
 def _splits(results: Mapping[str, Any]) -> list[Any]:

@@ -134,8 +134,8 @@ class Assessment:
     @property
     def population_text(self) -> str | None:
         """What the differences are about, in words; None where it is the items themselves."""
-        found = self.options.population
-        return None if found is None else shares_text(found, self.candidate.labels)
+        population = self.options.population
+        return None if population is None else shares_text(population, self.candidate.labels)
 
     @property
     def counts_looks(self) -> bool:
@@ -219,51 +219,51 @@ class Assessment:
     @cached_property
     def members(self) -> dict[str, bytes]:
         """What it adds to a report, as JSON by name."""
-        found: dict[str, bytes] = {}
+        members: dict[str, bytes] = {}
         if self.missing is not None:
-            found["comparison"] = b"null"
+            members["comparison"] = b"null"
         if self.comparison is not None and self.baseline_side is not None:
             keys = self.slice_indices or asked_indices(self.options)
             source, changes = self.baseline_side.source, slice_changes(self.comparison, keys)
-            found["comparison"] = render_comparison(
+            members["comparison"] = render_comparison(
                 self.comparison, source, changes, reported=self.reported
             )
         if self.gate is not None and self.verdict is not None:
             since: dict[str, Any] = {"since_anchor": None} if self.gate.anchor_requested else {}
             if since and self.anchor is not None and self.anchor_side is not None:
                 since["since_anchor"] = since_document(self.anchor, self.anchor_side.source)
-            found["gate"] = render_gate(self.verdict, since)
-        return found
+            members["gate"] = render_gate(self.verdict, since)
+        return members
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
         """What the comparison and the verdict could not know, and what weakens them."""
-        found = list(self.notes)
+        warnings = list(self.notes)
         absent = {"/comparison": self.missing, "/gate/since_anchor": self.missing_anchor}
         for place, why in absent.items():
             if why is not None:
-                found.append(Warning("no_baseline", place, why, "docs/gates.md#baselines"))
+                warnings.append(Warning("no_baseline", place, why, "docs/gates.md#baselines"))
         if self.begins:
             text = f"This is the first evaluation {self.begins}: there is nothing to compare with."
-            found.append(Warning("first_of_model", "/model", text, "docs/gates.md#baselines"))
-        known, other = self.candidate.slices, self.baseline_side
-        if known is not None and other is not None and not other.side.counts_once:
+            warnings.append(Warning("first_of_model", "/model", text, "docs/gates.md#baselines"))
+        slices, other = self.candidate.slices, self.baseline_side
+        if slices is not None and other is not None and not other.side.counts_once:
             place = "/comparison/slices"
-            found.append(Warning("slices_not_compared", place, _NOT_ONCE, "docs/slices.md"))
+            warnings.append(Warning("slices_not_compared", place, _NOT_ONCE, "docs/slices.md"))
         if other is not None and other.has_population and self.options.population is None:
             more = "docs/populations.md"
-            found.append(Warning("baseline_population", "/baseline", _OF_A_POPULATION, more))
+            warnings.append(Warning("baseline_population", "/baseline", _OF_A_POPULATION, more))
         if self.counts_looks and self.look is None:
             more = "docs/gates.md#repeated-looks"
-            found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, more))
+            warnings.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, more))
         if self.comparison is not None:
-            found += self.comparison.warnings
-        for one in () if self.anchor is None else self.anchor.warnings:
-            said = f"Against the anchor: {one.detail}"
-            found.append(replace(one, pointer="/gate/since_anchor", detail=said))
+            warnings += self.comparison.warnings
+        for warning in () if self.anchor is None else self.anchor.warnings:
+            detail = f"Against the anchor: {warning.detail}"
+            warnings.append(replace(warning, pointer="/gate/since_anchor", detail=detail))
         if self.verdict is not None:
-            found += self.verdict.warnings
-        return tuple(found)
+            warnings += self.verdict.warnings
+        return tuple(warnings)
 
 
 _NOT_ONCE = (

@@ -65,22 +65,26 @@ def _of_zhang(models: Mapping[str, Any], improved: Improved) -> Iterator[Found]:
     text = "Over ten models R' is close to AP, P, R, F-1 and kappa: table 6"
     numbers = f"correlations from {pearson:.4f}, root mean squared differences up to {rmse:.4f}"
     yield text, pearson > HIGH and rmse < FAR, numbers
-    opposed = {one.b: one for one in disagreements(values, [1] * len(values), 0) if not one.a}
+    opposed = {pair.b: pair for pair in disagreements(values, [1] * len(values), 0) if not pair.a}
     text = "R' orders the models as macro recall and kappa do"
     count = [opposed[b].count if b in opposed else 0 for b in range(1, len(values))]
-    found = dict(zip(others, count, strict=True))
-    numbers = ", ".join(f"{KEYS.get(name, name)} {n}" for name, n in found.items())
-    yield text, found["recall_macro"] == found["kappa"] == 0, f"pairs ordered otherwise: {numbers}"
+    reversals = dict(zip(others, count, strict=True))
+    numbers = ", ".join(f"{KEYS.get(name, name)} {n}" for name, n in reversals.items())
+    yield (
+        text,
+        reversals["recall_macro"] == reversals["kappa"] == 0,
+        f"pairs ordered otherwise: {numbers}",
+    )
     tables = [ConfusionTable.dense(np.array(counts)) for pair in improved for counts in pair]
     keys = ("r_prime", "accuracy")
     options = Options(indices=keys)
-    known = [compute(table, options, select(options)) for table in tables]
-    overall, accuracy = ([float(v.lookup("overall", key)) for v in known] for key in keys)
+    computed = [compute(table, options, select(options)) for table in tables]
+    overall, accuracy = ([float(v.lookup("overall", key)) for v in computed] for key in keys)
     distance = max(abs(a - b) for a, b in zip(overall, accuracy, strict=True))
     text = "The overall R' differs from the accuracy (AP of table 6: .9703, .1398)"
     numbers = f"largest difference {distance:.1g} in {len(tables)} tables; AP is recall of class 0"
     yield text, distance > CLOSE, numbers
-    classes = [v.lookup("class", "r_prime") for v in known]
+    classes = [v.lookup("class", "r_prime") for v in computed]
     weak = [
         (row[low := row < whole], later[low])
         for row, whole, later in zip(classes[::2], overall[::2], classes[1::2], strict=True)
@@ -158,17 +162,17 @@ def _of_labatut() -> Iterator[Found]:
 
 def _about_overall_indices() -> Iterator[Found]:
     overall = ("accuracy", "kappa", "scott_pi_true_margin", "maxwell_re")
-    found = {key: [_crossing(key, p=p) for p in IMBALANCES] for key in (*overall, "csi")}
-    first = [found[key][0] for key in overall]
+    ends = {key: [_crossing(key, p=p) for p in IMBALANCES] for key in (*overall, "csi")}
+    first = [ends[key][0] for key in overall]
     text = "With equal classes, accuracy, kappa, SPC and MRE discriminate alike; CSI is stricter"
-    holds = _same(first) and found["csi"][0] > first[0]
-    yield text, holds, f"c_x at c_y = 0: {_shown(first)}; CSI {found['csi'][0]:.3f}"
-    alike = [found[key] for key in overall if key != "kappa"]
+    holds = _same(first) and ends["csi"][0] > first[0]
+    yield text, holds, f"c_x at c_y = 0: {_shown(first)}; CSI {ends['csi'][0]:.3f}"
+    alike = [ends[key] for key in overall if key != "kappa"]
     text = "With unequal classes, accuracy, SPC and MRE still discriminate alike, kappa does not"
     holds = all(_same(row) for row in zip(*alike, strict=True)) and not _same(
-        (found["kappa"][2], found["accuracy"][2])
+        (ends["kappa"][2], ends["accuracy"][2])
     )
-    numbers = f"p = 0, 0.5, 1: accuracy {_shown(found['accuracy'])}; kappa {_shown(found['kappa'])}"
+    numbers = f"p = 0, 0.5, 1: accuracy {_shown(ends['accuracy'])}; kappa {_shown(ends['kappa'])}"
     yield text, holds, numbers
 
 
@@ -197,7 +201,7 @@ def _about_crossings_of_classes() -> Iterator[Found]:
     strict = [_crossing("icsi", 1), _crossing("icsi", 2)]
     ends = [_crossing("recall", 1), _crossing("precision", 2)]
     text = "ICSI lies between PPV and TPR: the one of them that has a line is to its left"
-    holds = all(end < one < 1 for end, one in zip(ends, strict, strict=True))
+    holds = all(end < crossing < 1 for end, crossing in zip(ends, strict, strict=True))
     numbers = f"c_x at c_y = 0, classes 1 and 2: TPR, PPV {_shown(ends)}; ICSI {_shown(strict)}"
     yield text, holds, numbers
     text = "The balance of the classes p changes TNR and PPV of class 2, not TPR and NPV of class 1"

@@ -134,36 +134,36 @@ def assess(
     """
     document = parse(body, limits.json_depth, PARTS, ())
     errors: list[Violation] = []
-    wanted = validated(ComparisonRest, document, errors)
-    if wanted is None or not {"candidate", "baseline"} <= document.inner.keys():
+    rest = validated(ComparisonRest, document, errors)
+    if rest is None or not {"candidate", "baseline"} <= document.inner.keys():
         raise Problem("invalid_request", errors=errors)
-    candidate = _candidate(wanted, document.inner["candidate"], limits, history)
+    candidate = _candidate(rest, document.inner["candidate"], limits, history)
     matrices: dict[str, Any] = {}
     other_side = None
     try:
         if "options" in document.inner:
             size = len(candidate.side.labels)
             matrices = evidence.read_matrices(document.inner["options"], size)
-        other_side = _other_side(wanted, document, candidate, limits)
+        other_side = _other_side(rest, document, candidate, limits)
     except Problem as problem:
         errors.extend(problem.errors)
     if errors:
         raise Problem("invalid_request", errors=errors)
-    options = wanted.options.options(matrices, limits.top_confusions)
+    options = rest.options.options(matrices, limits.top_confusions)
     of_slices: tuple[str, ...] = ()
     if candidate.stored is not None and "options" not in document.inner:
         options, of_slices = comparison_options(candidate.stored.options, limits.top_confusions)
     assessment = Assessment(
         candidate=candidate.side,
-        baseline_side=request.baseline_from_evidence(other_side, wanted.baseline),
+        baseline_side=request.baseline_from_evidence(other_side, rest.baseline),
         options=options,
-        gate=None if wanted.gates is None else request.gate_of(wanted.gates, options),
+        gate=None if rest.gates is None else request.gate_of(rest.gates, options),
         notes=request.notes_of(candidate.evidence, other_side),
-        every_result=wanted.gates is not None and wanted.gates.results == "all",
+        every_result=rest.gates is not None and rest.gates.results == "all",
         slice_indices=of_slices,
         named=candidate.resolved,
     )
-    named = (request.reference_of(wanted.baseline), request.anchor_of(wanted.gates))
+    named = (request.reference_of(rest.baseline), request.anchor_of(rest.gates))
     for query, place in zip(named, ("/baseline", "/gates/anchor"), strict=True):
         if query is not None:
             from rprime.application.stored_sides import with_side  # noqa: PLC0415 (see above)
@@ -171,12 +171,12 @@ def assess(
             history, anchor = _opened(history), place != "/baseline"
             sought_for = history.sought_for(candidate.stored, query, place)
             assessment = with_side(assessment, history.open(), sought_for, query, anchor=anchor)
-    if wanted.slice:
-        assessment = _at_slice(assessment, wanted.slice)
-    if wanted.prevalence is not None:
+    if rest.slice:
+        assessment = _at_slice(assessment, rest.slice)
+    if rest.prevalence is not None:
         return _at_equal_shares(assessment)
-    known = candidate.stored
-    return assessment if known is None else _at_prevalence(assessment, known, or_items=or_items)
+    stored = candidate.stored
+    return assessment if stored is None else _at_prevalence(assessment, stored, or_items=or_items)
 
 
 def _at_prevalence(
@@ -206,36 +206,36 @@ def _at_equal_shares(assessment: Assessment) -> Assessment:
     return replace(assessment, candidate=side, options=options, notes=notes)
 
 
-def _at_slice(assessment: Assessment, one: Slice) -> Assessment:
+def _at_slice(assessment: Assessment, slice_: Slice) -> Assessment:
     """Leave the items of a slice alone on each side; 422 if a side has no such slice."""
     whole = assessment.candidate
-    changed: dict[str, Any] = {"slice": one, "candidate": side_of_slice(whole, one)}
+    changed: dict[str, Any] = {"slice": slice_, "candidate": side_of_slice(whole, slice_)}
     lacking = [whole] if changed["candidate"] is None else []
     for name in ("baseline_side", "anchor_side"):
-        if (given := getattr(assessment, name)) is not None:
-            other = given.side
+        if (baseline_side := getattr(assessment, name)) is not None:
+            other = baseline_side.side
             same = whole.labels == other.labels and comparability(whole, other) == "same_items"
             # With ids, items that are in the slice on one side alone are known to be missing.
             same = same and (whole.items is None or whole.items.ids is None)
-            _, side = sides_of_slice(whole, other, one, same_items=same)
-            changed[name] = replace(given, side=side)
+            _, side = sides_of_slice(whole, other, slice_, same_items=same)
+            changed[name] = replace(baseline_side, side=side)
             lacking += [other] if side is None else []
     if lacking:
-        known = () if lacking[0].slices is None else lacking[0].slices.names
-        detail = "One of the sides has no such slice." + nearest_slices(dict(one), known)
+        names = () if lacking[0].slices is None else lacking[0].slices.names
+        detail = "One of the sides has no such slice." + nearest_slices(dict(slice_), names)
         raise refuse("/slice", "unknown_slice", detail)
     return replace(assessment, **changed)
 
 
 def _candidate(
-    wanted: ComparisonRest, source: Document, limits: Limits, history: "VisibleHistory | None"
+    rest: ComparisonRest, source: Document, limits: Limits, history: "VisibleHistory | None"
 ) -> CandidateSide:
     query = None
     if request.is_reference(source):
-        query = request.reference_of(wanted.candidate)
+        query = request.reference_of(rest.candidate)
     if query is None:
         read = evidence.read(source, limits)
-        return CandidateSide(side_of(read, wanted.candidate.test_set), evidence=read)
+        return CandidateSide(side_of(read, rest.candidate.test_set), evidence=read)
     history = _opened(history)
     stored, why = history.candidate(query)
     from rprime.application.stored_sides import side_of_stored  # noqa: PLC0415 (see above)
@@ -248,11 +248,11 @@ def _candidate(
 
 
 def _other_side(
-    wanted: ComparisonRest, document: Document, candidate: CandidateSide, limits: Limits
+    rest: ComparisonRest, document: Document, candidate: CandidateSide, limits: Limits
 ) -> Evidence | None:
     """Read the baseline; None where it is in the history."""
     source, other = document.inner["candidate"], document.inner["baseline"]
-    if request.is_reference(other) or wanted.baseline.ways:
+    if request.is_reference(other) or rest.baseline.ways:
         return None
     if candidate.evidence is None:
         return evidence.read(other, limits)

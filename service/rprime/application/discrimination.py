@@ -70,11 +70,11 @@ FIGURES = {
 
 def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
     """Trace the discrimination lines that a request asks for."""
-    asked = validated_study(DiscriminationRequest, parse(body, limits.json_depth, (), ()))
-    raise_violations(_misplaced(asked))
-    lines = len(asked.indices) * len(asked.p)
-    grids = [asked.resolution * max(asked.resolution, k * k) for k in asked.k]
-    if lines * len(asked.k) > MOST_LINES or lines * sum(grids) > MOST_WORK:
+    study = validated_study(DiscriminationRequest, parse(body, limits.json_depth, (), ()))
+    raise_violations(_misplaced(study))
+    lines = len(study.indices) * len(study.p)
+    grids = [study.resolution * max(study.resolution, k * k) for k in study.k]
+    if lines * len(study.k) > MOST_LINES or lines * sum(grids) > MOST_WORK:
         detail = (
             "This would take too long. Ask for fewer indices, fewer values of k and p, smaller "
             "values of k, or a lower resolution."
@@ -82,10 +82,10 @@ def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
         raise refuse("", "too_much", detail)
     subjects = [
         TracedIndex(index, entry.class_ if isinstance(entry, IndexOfClass) else None)
-        for entry in asked.indices
+        for entry in study.indices
         if (index := _found(entry))
     ]
-    return [line for k in asked.k for line in discriminate(subjects, k, asked.p, asked.resolution)]
+    return [line for k in study.k for line in discriminate(subjects, k, study.p, study.resolution)]
 
 
 def discrimination_request(body: bytes, limits: Limits) -> bytes:
@@ -95,31 +95,31 @@ def discrimination_request(body: bytes, limits: Limits) -> bytes:
 
 def discrimination_document(lines: Iterable[Line]) -> bytes:
     """Render lines as JSON."""
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for line in lines:
         about = {"index": line.subject.index.key, "class": line.subject.class_}
         drawn = {"k": line.k, "p": line.p, "points": line.points.tolist(), "prefers": line.prefers}
         why = {} if line.reason is None else {"reason": line.reason}
-        found.append({**about, **drawn, **why})
-    return orjson.dumps({"lines": found})
+        entries.append({**about, **drawn, **why})
+    return orjson.dumps({"lines": entries})
 
 
 def validated_study(model: type[Model], document: Document) -> Model:
     """Validate a request for a study, which takes no evidence."""
     errors: list[Violation] = []
-    asked = validated(model, document, errors)
-    if errors or asked is None:
+    study = validated(model, document, errors)
+    if errors or study is None:
         raise Problem("invalid_request", errors=errors)
-    return asked
+    return study
 
 
 def _found(entry: str | IndexOfClass) -> Index | None:
     return find("overall", entry) if isinstance(entry, str) else find("class", entry.index)
 
 
-def _misplaced(asked: DiscriminationRequest) -> Iterator[Violation]:
+def _misplaced(study: DiscriminationRequest) -> Iterator[Violation]:
     """Find indices that the scope lacks, or that need more classes."""
-    for i, entry in enumerate(asked.indices):
+    for i, entry in enumerate(study.indices):
         place, index = pointer("indices", i), _found(entry)
         if index is None and isinstance(entry, str):
             detail = "The index is per class: name the class, as {index, class}."
@@ -129,6 +129,6 @@ def _misplaced(asked: DiscriminationRequest) -> Iterator[Violation]:
         elif index.needs is not None:
             detail = f"The index needs the option `{index.needs}`, which a study does not take."
             yield Violation(place, "option_missing", detail)
-        if isinstance(entry, IndexOfClass) and entry.class_ > min(asked.k):
+        if isinstance(entry, IndexOfClass) and entry.class_ > min(study.k):
             detail = "The class is larger than the smallest number of classes in `k`."
             yield Violation(f"{place}/class", "no_such_class", detail)

@@ -58,12 +58,19 @@ Answer = RenderedReport | EvaluationRequest
 """A request whose evaluation must be stored before the answer has a `store_request`."""
 
 
-def answered(found: EvaluationRequest, payload: bytes, options: ResponseOptions) -> Answer:
+def answered(
+    evaluation_request: EvaluationRequest, payload: bytes, options: ResponseOptions
+) -> Answer:
     """Evaluate and render a request, or leave it to be stored first."""
-    if found.store_request is not None:
-        return replace(found, store_request=replace(found.store_request, payload=payload))
-    content = found.report(found.evaluate(), options.form, with_table=options.with_table)
-    return RenderedReport(content, found.evidence.kind, found.verdict)
+    if evaluation_request.store_request is not None:
+        return replace(
+            evaluation_request,
+            store_request=replace(evaluation_request.store_request, payload=payload),
+        )
+    content = evaluation_request.report(
+        evaluation_request.evaluate(), options.form, with_table=options.with_table
+    )
+    return RenderedReport(content, evaluation_request.evidence.kind, evaluation_request.verdict)
 
 
 def evaluate_body(body: bytes, options: ResponseOptions) -> Answer:
@@ -80,8 +87,8 @@ def evaluate_stream(body: Channel, options: ResponseOptions) -> Answer:
             document, payload, limits = _columns(body, options, kind=options.kind)
         if options.search:
             limits.lift()
-            found = search_document(document, options.limits)
-            return RenderedReport(found, "labels", None)
+            content = search_document(document, options.limits)
+            return RenderedReport(content, "labels", None)
         evaluation_request = read_request(document, options.limits)
         limits.lift()
         return answered(evaluation_request, payload or _digests(evaluation_request), options)

@@ -42,19 +42,22 @@ def _simulated(
 ) -> bytes:
     """Read the evidence, the options and the gate of a request, and render the result as JSON."""
     document = parse(body, limits.json_depth)
-    wanted, read = read_members(kind, document, lambda: evidence.read(document, limits))
-    gate = gate_of(wanted.gates, Options())
-    _refuse_dear(wanted, gate, read, most_seconds)
+    rest, read = read_members(kind, document, lambda: evidence.read(document, limits))
+    gate = gate_of(rest.gates, Options())
+    _refuse_dear(rest, gate, read, most_seconds)
     named = {"pairing", "discordance", "drop", "replicates", "seed"}
-    options = wanted.model_dump(include=named) | {"population": _population(wanted, read)}
+    options = rest.model_dump(include=named) | {"population": _population(rest, read)}
     try:
-        found = simulate(gate, side_of(read, None), **options)
+        simulation = simulate(gate, side_of(read, None), **options)
     except LintError as error:
         place = error.place or EVIDENCE_ARRAYS[read.kind][-1:]
         raise refuse(pointer(*place), "not_for_lint", str(error)) from None
     # `class_` is `class` in JSON.
     return orjson.dumps(
-        asdict(found, dict_factory=lambda pairs: {name.rstrip("_"): value for name, value in pairs})
+        asdict(
+            simulation,
+            dict_factory=lambda pairs: {name.rstrip("_"): value for name, value in pairs},
+        )
     )
 
 
@@ -68,29 +71,29 @@ _SECONDS_OF_RULES: dict[type[Rest], float] = {LintRest: 1e-6, PlanRest: 2e-6}
 with 3 to 100 classes and 1 to 60 rules; a plan finds the drops of all pairs at 57 sizes, too."""
 
 
-def price(wanted: Rest, gate: Gate, read: Evidence) -> float:
+def price(rest: Rest, gate: Gate, read: Evidence) -> float:
     """Return how many seconds of processor time a simulation takes, within a factor of three."""
     k, slices = read.table.k, 0 if read.slices is None else len(read.slices.names)
     results = sum(1 if rule.classes is None else k for rule in gate.rules)
-    rules = _SECONDS_OF_RULES[type(wanted)] * len(gate.rules) ** 2
+    rules = _SECONDS_OF_RULES[type(rest)] * len(gate.rules) ** 2
     each = _SECONDS_OF_CELL * k**2 * (1 + slices) + _SECONDS_OF_RESULT * results + rules
-    if isinstance(wanted, PlanRest):
+    if isinstance(rest, PlanRest):
         return PLANNED_REPLICATES * each / (1 + slices)
-    replicates = min(wanted.replicates, max(MOST_SLICED // max(slices, 1), FEWEST))
+    replicates = min(rest.replicates, max(MOST_SLICED // max(slices, 1), FEWEST))
     return _LINTED * replicates * each
 
 
-def _refuse_dear(wanted: Rest, gate: Gate, read: Evidence, most_seconds: float) -> None:
+def _refuse_dear(rest: Rest, gate: Gate, read: Evidence, most_seconds: float) -> None:
     """Refuse a simulation that takes more processor time than a request may take."""
-    seconds = price(wanted, gate, read)
+    seconds = price(rest, gate, read)
     if seconds <= most_seconds:
         return
     start = (
         f"The simulation would take about {seconds:,.0f} s of processor time; a request has at "
         f"most {most_seconds:,.0f} s. "
     )
-    if isinstance(wanted, LintRest):
-        fewer = int(wanted.replicates * most_seconds / seconds)
+    if isinstance(rest, LintRest):
+        fewer = int(rest.replicates * most_seconds / seconds)
         if fewer > FEWEST:
             mend = f"Ask for at most {fewer:,} replicates."
             raise refuse("/replicates", "too_much", start + mend)
@@ -98,12 +101,12 @@ def _refuse_dear(wanted: Rest, gate: Gate, read: Evidence, most_seconds: float) 
     raise refuse("/gates/rules", "too_much", start + mend)
 
 
-def _population(wanted: Rest, read: Evidence) -> Population | None:
+def _population(rest: Rest, read: Evidence) -> Population | None:
     """Return the population of a request; 422 unless it is given by the prevalence of classes."""
-    if wanted.population is None:
+    if rest.population is None:
         return None
-    found = population_of(wanted.population, read, wanted.gates)
-    if found is None or found.strata != "true":
+    population = population_of(rest.population, read, rest.gates)
+    if population is None or population.strata != "true":
         detail = "A simulation needs a population that is given by the `prevalence` of each class."
         raise refuse("/population", "not_for_lint", detail)
-    return found
+    return population

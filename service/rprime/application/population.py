@@ -23,30 +23,34 @@ CLOSE = 1e-6
 """By how much shares may miss a sum of 1, because they are rounded."""
 
 
-def population_of(asked: PopulationAsked, read: Evidence, gates: Gates | None) -> Population | None:
+def population_of(
+    request: PopulationAsked, read: Evidence, gates: Gates | None
+) -> Population | None:
     """Return the population that a request names; None if the store knows it."""
     refuse_evidence(read, weighed="cell_weights" in read.matrices)
-    if asked.stored is not None:
+    if request.stored is not None:
         return None
-    if asked.shares is None:
-        found = Population.uniform(read.table)
-        if isinstance(asked.prevalence, Mapping):
-            shares = _of_labels(asked.prevalence, read.labels, f"{PLACE}/prevalence")
-            found = Population("true", shares)
-            _refuse_omitted(asked.prevalence, found, read, "items")
-    elif asked.strata == "predicted":
+    if request.shares is None:
+        population = Population.uniform(read.table)
+        if isinstance(request.prevalence, Mapping):
+            shares = _of_labels(request.prevalence, read.labels, f"{PLACE}/prevalence")
+            population = Population("true", shares)
+            _refuse_omitted(request.prevalence, population, read, "items")
+    elif request.strata == "predicted":
         if read.table.unclassified is not None:
             detail = (
                 "Some items have no predicted class, so they are in no stratum: name the stratum "
                 "of each item in `strata`, or leave them out."
             )
             raise refuse(f"{PLACE}/strata", "unclassified_items", detail)
-        found = Population("predicted", _of_labels(asked.shares, read.labels, f"{PLACE}/shares"))
-        _refuse_omitted(asked.shares, found, read, "predictions")
+        population = Population(
+            "predicted", _of_labels(request.shares, read.labels, f"{PLACE}/shares")
+        )
+        _refuse_omitted(request.shares, population, read, "predictions")
     else:
-        found = _own(asked, read)
-    check_items(found, read.table, read.labels)
-    if gates is not None and found.strata != "true":
+        population = _own(request, read)
+    check_items(population, read.table, read.labels)
+    if gates is not None and population.strata != "true":
         # The items of the row of a cell are no sample of a class.
         cells = [i for i, rule in enumerate(gates.rules) if rule.confusion is not None]
         if cells:
@@ -54,15 +58,15 @@ def population_of(asked: PopulationAsked, read: Evidence, gates: Gates | None) -
                 "A rule about a cell needs a population that is given by `prevalence`, or none."
             )
             raise refuse(f"/gates/rules/{cells[0]}/confusion", "not_with_population", detail)
-    return found
+    return population
 
 
 def _refuse_omitted(
-    given: Mapping[str, float], found: Population, read: Evidence, what: str
+    shares: Mapping[str, float], population: Population, read: Evidence, what: str
 ) -> None:
     """Refuse classes that the evidence has and the population does not mention."""
-    sizes = found.sizes(read.table)
-    out = [f"`{n}`" for n, size in zip(read.labels, sizes, strict=True) if size and n not in given]
+    sizes = population.sizes(read.table)
+    out = [f"`{n}`" for n, size in zip(read.labels, sizes, strict=True) if size and n not in shares]
     if out:
         detail = (
             f"There are {what} of {listed(out)}, but no share: give 0 to what is not in the "
@@ -86,15 +90,15 @@ def stored_prevalence(
         )
         raise refuse(place, "other_classes", detail)
     shares = np.array([items.get(name, 0.0) for name in read.labels])
-    found = Population("true", shares / shares.sum(), evaluation=identifier)
-    check_items(found, read.table, read.labels)
-    return found
+    population = Population("true", shares / shares.sum(), evaluation=identifier)
+    check_items(population, read.table, read.labels)
+    return population
 
 
-def check_items(found: Population, table: ConfusionTable, labels: Sequence[str]) -> None:
+def check_items(population: Population, table: ConfusionTable, labels: Sequence[str]) -> None:
     """Refuse a stratum that has a share of the population and no items."""
-    what = "predictions" if found.strata == "predicted" else "items"
-    refuse_empty(found.shares, found.sizes(table), found.names or labels, what)
+    what = "predictions" if population.strata == "predicted" else "items"
+    refuse_empty(population.shares, population.sizes(table), population.names or labels, what)
 
 
 def refuse_empty(shares: Array, sizes: Array, names: Sequence[str], what: str) -> None:
@@ -131,20 +135,20 @@ def refuse_evidence(read: Evidence | Side, *, weighed: bool) -> None:
         "`cell_weights`": weighed,
         "`slices`: leave one of the two out": read.slices is not None,
     }
-    for what, given in refused.items():
-        if given:
+    for what, present in refused.items():
+        if present:
             detail = f"A population cannot be combined with {what}."
             raise refuse(PLACE, "not_with_population", detail)
 
 
-def refuse_unknown_classes(given: Iterable[str], labels: Sequence[str], place: str) -> None:
+def refuse_unknown_classes(names: Iterable[str], labels: Sequence[str], place: str) -> None:
     """Refuse names of classes in an object that are not classes."""
-    known = frozenset(labels)
+    classes = frozenset(labels)
     detail = "Name {} of the object is not a class; use the names in `labels`."
     raise_violations(
         UnknownMember(place, "undeclared_label", detail.format(number), name)
-        for number, name in enumerate(given, 1)
-        if name not in known
+        for number, name in enumerate(names, 1)
+        if name not in classes
     )
 
 
@@ -154,16 +158,16 @@ def _of_labels(shares: Mapping[str, float], labels: Sequence[str], place: str) -
 
 
 def _shares(shares: list[float], place: str, missing: AbstractSet[str] = frozenset()) -> Array:
-    found = np.array(shares)
-    total = float(found.sum())
+    vector = np.array(shares)
+    total = float(vector.sum())
     if abs(total - 1) > CLOSE:
         detail = f"The shares sum to {total:.6g}; they must sum to 1. "
         detail += f"Class `{min(missing)}` has none." if missing else "Divide each by their sum."
         raise refuse(place, "shares_do_not_sum_to_one", detail)
-    return found
+    return vector
 
 
-def _own(asked: PopulationAsked, read: Evidence) -> Population:
+def _own(request: PopulationAsked, read: Evidence) -> Population:
     place = f"{PLACE}/strata"
     if read.items is None:
         detail = "Strata of items need the items: send `y_true` and `y_pred`."
@@ -171,25 +175,25 @@ def _own(asked: PopulationAsked, read: Evidence) -> Population:
     if read.items.weights is not None:
         detail = "Strata of items cannot be combined with weights: the shares weigh the items."
         raise refuse(place, "not_with_population", detail)
-    assert isinstance(asked.strata, list) and asked.shares is not None  # noqa: S101, PT018 (the schema)
-    texts = list(map(str, asked.strata))
+    assert isinstance(request.strata, list) and request.shares is not None  # noqa: S101, PT018 (the schema)
+    texts = list(map(str, request.strata))
     codes = group_codes(texts, len(read.items.true), place, what="strata")
     if read.identities is not None:
         detail = "Items with ids are sorted by them, so that strata in another order do not fit."
         raise refuse(place, "not_with_ids", detail)
     names = tuple(dict.fromkeys(texts))
-    missing = set(names) - asked.shares.keys()
+    missing = set(names) - request.shares.keys()
     if missing:
         detail = f"{len(missing)} of the strata have no share: give 0 to what is not in it."
         raise refuse(f"{PLACE}/shares", "stratum_without_share", detail)
-    names += tuple(name for name in asked.shares if name not in set(names))
+    names += tuple(name for name in request.shares if name not in set(names))
     k = read.table.k
     if len(names) * k * (k + 1) > MOST_CELLS:
         detail = f"{len(names):,} strata of {k:,} classes are too many; merge strata."
         raise refuse(place, "too_many_strata", detail)
     joint = (codes.astype(np.intp) * k + read.items.true) * (k + 1) + read.items.predicted
     counts = np.bincount(joint, minlength=len(names) * k * (k + 1)).astype(np.float64)
-    shares = _shares([asked.shares[name] for name in names], f"{PLACE}/shares")
+    shares = _shares([request.shares[name] for name in names], f"{PLACE}/shares")
     return Population("own", shares, names, counts.reshape(len(names), k, k + 1))
 
 

@@ -49,8 +49,8 @@ def request_of_report(report: Report) -> EvaluationRequest:
     body |= {"indices": _of_table(report)}
     if population is not None:
         mapped: dict[str, Any] = {"strata": "predicted", "shares": population.shares}
-        known = {"prevalence": population.shares}
-        body["population"] = mapped if population.strata == "predicted" else known
+        prevalence = {"prevalence": population.shares}
+        body["population"] = mapped if population.strata == "predicted" else prevalence
     # Of counts that carry weights there were no intervals.
     body |= {"intervals": False} if report.counts.weight is not None else {}
     return read_request(orjson.dumps(body), Limits())
@@ -64,12 +64,14 @@ def _of_table(report: Report) -> list[str] | None:
     return [e.key for e in entries if e and not e.scored and e.needs is None] or None
 
 
-def evaluated(given: EvaluationRequest, indices: Sequence[str] | None = None) -> Evaluation:
+def evaluated(
+    evaluation_request: EvaluationRequest, indices: Sequence[str] | None = None
+) -> Evaluation:
     """Evaluate a request with other indices; None: with its own."""
     if indices is None:
-        return given.evaluate()
-    options = replace(given.options, indices=tuple(indices))
-    return replace(given, options=options).evaluate()
+        return evaluation_request.evaluate()
+    options = replace(evaluation_request.options, indices=tuple(indices))
+    return replace(evaluation_request, options=options).evaluate()
 
 
 def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:

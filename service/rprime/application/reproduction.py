@@ -142,8 +142,8 @@ def printed_request(name: str) -> dict[str, Any]:
 
 
 def _data(path: str) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(files("rprime").joinpath(path).read_bytes())
-    return found
+    document: dict[str, Any] = orjson.loads(files("rprime").joinpath(path).read_bytes())
+    return document
 
 
 def _title(name: str) -> str:
@@ -172,10 +172,10 @@ def _of_models(models: dict[str, Any]) -> Iterator[PrintedResult]:
     printed = models["agreement_with_r_prime"]
     others = list(printed["correlation"])
     values = np.array([models[name] for name in ("r_prime", *others)])
-    found = {others[pair.b - 1]: pair for pair in agreements(values) if pair.a == 0}
+    pairs = {others[pair.b - 1]: pair for pair in agreements(values) if pair.a == 0}
     for name, published in printed["correlation"].items():
         label = f"Pearson correlation of r_prime and {KEYS.get(name, name)}"
-        yield PrintedResult("Table 6", label, None, published, found[name].pearson)
+        yield PrintedResult("Table 6", label, None, published, pairs[name].pearson)
     for name, published in printed["rmse"].items():
         label = f"root mean squared difference of r_prime and {KEYS.get(name, name)}"
-        yield PrintedResult("Table 6", label, None, published, found[name].rmse)
+        yield PrintedResult("Table 6", label, None, published, pairs[name].rmse)

@@ -57,15 +57,15 @@ class EvaluationRequest:
 
     def evaluate(self) -> Evaluation:
         """Evaluate the request alone."""
-        found, items, given = self.evidence, self.evidence.items, self.assessment
-        if given is not None and given.options is self.options:
-            evaluation = evaluation_of(given.estimates, found.labels)
+        read, items, assessment = self.evidence, self.evidence.items, self.assessment
+        if assessment is not None and assessment.options is self.options:
+            evaluation = evaluation_of(assessment.estimates, read.labels)
         else:
-            scores = None if found.scores is None else found.ranked
-            evaluation = evaluate(found.table, found.labels, self.options, items, scores=scores)
-        if found.slices is None:
+            scores = None if read.scores is None else read.ranked
+            evaluation = evaluate(read.table, read.labels, self.options, items, scores=scores)
+        if read.slices is None:
             return evaluation
-        return replace(evaluation, slices=evaluate_slices(found.slices, found.table, self.options))
+        return replace(evaluation, slices=evaluate_slices(read.slices, read.table, self.options))
 
     def report(
         self,
@@ -91,7 +91,7 @@ class EvaluationRequest:
 
     def subject(self, evaluation: Evaluation) -> ReportSubject:
         """Return what a rendering shows of its evaluation, which is not stored."""
-        given, assessment = self.given, self.assessment
+        request, assessment = self.given, self.assessment
         warnings = evaluation.warnings + (assessment or self.evidence).warnings
         members = assessment.members if assessment else {}
         comparison = read_comparison(members.get("comparison"))
@@ -102,27 +102,27 @@ class EvaluationRequest:
             gate=read_gate(members.get("gate")),
             baseline=baseline_name(comparison),
             input_digest=self.evidence.input_digest,
-            origin=origin_of(given),
-            source=given.source,
+            origin=origin_of(request),
+            source=request.source,
         )
 
     @property
     def verdict(self) -> str | None:
         """The verdict of the gate; None without a gate."""
-        found = self.assessment and self.assessment.verdict
-        return found.verdict if found else None
+        gate = self.assessment and self.assessment.verdict
+        return gate.verdict if gate else None
 
     @property
     def undecided(self) -> int:
         """The number of results that neither pass nor fail, nor are waived; 0 without a gate."""
-        found = self.assessment and self.assessment.verdict
-        return found.undecided if found else 0
+        gate = self.assessment and self.assessment.verdict
+        return gate.undecided if gate else 0
 
     @property
     def judged(self) -> bool:
         """Whether the verdict of the gate rests on numbers."""
-        found = self.assessment and self.assessment.verdict
-        return bool(found and found.judged)
+        gate = self.assessment and self.assessment.verdict
+        return bool(gate and gate.judged)
 
 
 def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest:
@@ -139,7 +139,7 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
         detail = f"The object has more than {MOST_MEMBERS} members; few of them are known."
         raise refuse("", "unknown_field", detail)
     errors: list[Violation] = []
-    wanted = validated(RequestOptions, document, errors)
+    request = validated(RequestOptions, document, errors)
     read = baseline = None
     try:
         read = evidence.read(document, limits)
@@ -148,31 +148,31 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
             baseline = evidence.read_baseline(inner, document, read, limits)
     except Problem as problem:
         errors.extend(problem.errors)
-    if errors or wanted is None or read is None:
+    if errors or request is None or read is None:
         raise Problem("invalid_request", errors=errors)
-    if wanted.indices:
+    if request.indices:
         detail = "The index needs the option `{}`."
         raise_violations(
             Violation(pointer("indices", i), "option_missing", detail.format(option))
-            for i, option in wanted.lacking(read.matrices)
+            for i, option in request.lacking(read.matrices)
         )
-    options = wanted.options(read.matrices, wanted.top_confusions or limits.top_confusions)
-    if wanted.curves or wanted.reject or wanted.thresholds:
-        thresholds = wanted.thresholds or {}
+    options = request.options(read.matrices, request.top_confusions or limits.top_confusions)
+    if request.curves or request.reject or request.thresholds:
+        thresholds = request.thresholds or {}
         refuse_unknown_classes(thresholds, read.labels, "/thresholds")
-        options = replace(options, curves=wanted.curves, reject=wanted.reject)
+        options = replace(options, curves=request.curves, reject=request.reject)
         options = replace(options, thresholds=tuple(thresholds.items()))
-    if wanted.population is not None:
-        population = population_of(wanted.population, read, wanted.gates)
+    if request.population is not None:
+        population = population_of(request.population, read, request.gates)
         options = replace(options, population=population)
-    if wanted.classes is not None:
-        options = replace(options, classes=wanted.classes.core())
-        _refuse_large_page(wanted.classes.core(), options, read)
-    stored = wanted.population and wanted.population.stored
-    if not (wanted.baseline or wanted.gates or wanted.project or stored):
-        return EvaluationRequest(read, options, given=wanted)
-    assessment = _assessment(wanted, options, read, baseline)
-    return EvaluationRequest(read, options, assessment, wanted, _store_request(wanted, options))
+    if request.classes is not None:
+        options = replace(options, classes=request.classes.core())
+        _refuse_large_page(request.classes.core(), options, read)
+    stored = request.population and request.population.stored
+    if not (request.baseline or request.gates or request.project or stored):
+        return EvaluationRequest(read, options, given=request)
+    assessment = _assessment(request, options, read, baseline)
+    return EvaluationRequest(read, options, assessment, request, _store_request(request, options))
 
 
 def read_members(
@@ -180,14 +180,14 @@ def read_members(
 ) -> tuple[ModelT, Evidence]:
     """Validate the members of a document and read its arrays; 422 for violations of both."""
     errors: list[Violation] = []
-    wanted, found = validated(model, document, errors), None
+    members, content = validated(model, document, errors), None
     try:
-        found = read()
+        content = read()
     except Problem as problem:
         errors.extend(problem.errors)
-    if errors or wanted is None or found is None:
+    if errors or members is None or content is None:
         raise Problem("invalid_request", errors=errors)
-    return wanted, found
+    return members, content
 
 
 def is_reference(inner: Document) -> bool:
@@ -199,10 +199,10 @@ def is_reference(inner: Document) -> bool:
     return named
 
 
-def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | None:
-    named, anchor = reference_of(wanted.baseline), anchor_of(wanted.gates)
-    prevalence_of = wanted.population.stored if wanted.population else None
-    if wanted.project is None:
+def _store_request(request: RequestOptions, options: Options) -> StoreRequest | None:
+    named, anchor = reference_of(request.baseline), anchor_of(request.gates)
+    prevalence_of = request.population.stored if request.population else None
+    if request.project is None:
         places = {
             "/baseline": named,
             "/gates/anchor": anchor,
@@ -214,8 +214,8 @@ def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | N
         )
         return None
     return StoreRequest(
-        project=wanted.project,
-        asked=write_options(options, wanted.gates),
+        project=request.project,
+        asked=write_options(options, request.gates),
         reference=named,
         anchor=anchor,
         prevalence_of=prevalence_of,
@@ -237,17 +237,17 @@ def reference_of(rest: Reference | None) -> "BaselineQuery | None":
 
 
 def _assessment(
-    wanted: RequestOptions, options: Options, read: Evidence, baseline: Evidence | None
+    request: RequestOptions, options: Options, read: Evidence, baseline: Evidence | None
 ) -> Assessment | None:
-    if baseline is None and wanted.gates is None and wanted.baseline is None:
+    if baseline is None and request.gates is None and request.baseline is None:
         return None
     return Assessment(
-        candidate=side_of(read, wanted.test_set),
-        baseline_side=baseline_from_evidence(baseline, wanted.baseline),
+        candidate=side_of(read, request.test_set),
+        baseline_side=baseline_from_evidence(baseline, request.baseline),
         options=options,
-        gate=None if wanted.gates is None else gate_of(wanted.gates, options),
+        gate=None if request.gates is None else gate_of(request.gates, options),
         notes=notes_of(read, baseline),
-        every_result=wanted.gates is not None and wanted.gates.results == "all",
+        every_result=request.gates is not None and request.gates.results == "all",
     )
 
 
@@ -261,8 +261,8 @@ def baseline_from_evidence(read: Evidence | None, rest: SideRest | None) -> Base
     if read is None or rest is None:
         return None
     side, why = side_of(read, rest.test_set), "It came with the request."
-    asked = {"evidence": read.kind}
-    return BaselineSide(side=side, requested=asked, resolved=None, why=why, evidence=read)
+    requested = {"evidence": read.kind}
+    return BaselineSide(side=side, requested=requested, resolved=None, why=why, evidence=read)
 
 
 def gate_of(gates: Gates, options: Options) -> Gate:

@@ -39,12 +39,12 @@ def search_request(body: bytes, limits: Limits) -> bytes:
 
 def search_document(document: Document, limits: Limits) -> bytes:
     """Search for weak slices and return the answer as JSON."""
-    wanted, read = read_members(SearchRest, document, lambda: _evidence(document, limits))
+    search, read = read_members(SearchRest, document, lambda: _evidence(document, limits))
     if read.items is None or document.arrays.get("slices") is None:
         detail = "A search needs labels or scores of items, and the columns to search in."
         raise refuse("/slices", "required", detail)
     size = read.items.true.size
-    columns = slice_columns(document, size, wanted.slice_cuts or {}, measured=True)
+    columns = slice_columns(document, size, search.slice_cuts or {}, measured=True)
     for name, column in columns.items():
         place, k = pointer("slices", name), len(column.values)
         counts = np.bincount(column.codes, minlength=k)[:k]
@@ -53,86 +53,86 @@ def search_document(document: Document, limits: Limits) -> bytes:
         if k == counts.sum():
             detail = "Each item has a value of its own, as an id: leave this name out."
             raise refuse(place, "all_distinct", detail)
-    return _searched(read, _values(read, read.items, wanted), columns, wanted)
+    return _searched(read, _values(read, read.items, search), columns, search)
 
 
 def _evidence(document: Document, limits: Limits) -> Evidence:
     """Read the evidence without its slices, which are read for the search."""
-    given = document.arrays.get("slices")
-    if isinstance(given, dict) and len(given) > MOST_COLUMNS:
-        detail = f"There are {len(given)} columns; a search is over at most {MOST_COLUMNS}."
+    slices = document.arrays.get("slices")
+    if isinstance(slices, dict) and len(slices) > MOST_COLUMNS:
+        detail = f"There are {len(slices)} columns; a search is over at most {MOST_COLUMNS}."
         raise refuse("/slices", "too_many_columns", detail)
     if "slice_crossings" in document.rest:
         detail = "A search crosses all columns; `crossed` says how many at most."
         raise refuse("/slice_crossings", "not_with_search", detail)
-    arrays = {name: one for name, one in document.arrays.items() if name != "slices"}
-    rest = {name: one for name, one in document.rest.items() if name != "slice_cuts"}
+    arrays = {name: array for name, array in document.arrays.items() if name != "slices"}
+    rest = {name: value for name, value in document.rest.items() if name != "slice_cuts"}
     return evidence.read(replace(document, arrays=arrays, rest=rest), limits)
 
 
 def _searched(
-    read: Evidence, measured: Measured, columns: dict[str, SliceColumn], wanted: SearchRest
+    read: Evidence, measured: Measured, columns: dict[str, SliceColumn], search: SearchRest
 ) -> bytes:
     index, values, counted = measured
     values = values[counted].astype(np.float64)
     sign = -1.0 if index.higher_is_better else 1.0
-    asked = ("crossed", "candidates", "min_items", "confidence", "seed")
-    options = SearchOptions(**wanted.model_dump(include=set(asked)))
+    names = ("crossed", "candidates", "min_items", "confidence", "seed")
+    options = SearchOptions(**search.model_dump(include=set(names)))
     if values.size < 2 * options.least(values.size):
         detail = (
             f"{values.size} items count in the index, and a slice has at least "
             f"{options.least(values.size)}: too few to search."
         )
         raise refuse("/y_true", "too_few_items", detail)
-    own = {name: replace(c, codes=c.codes[counted]) for name, c in columns.items()}
+    counted_columns = {name: replace(c, codes=c.codes[counted]) for name, c in columns.items()}
     try:
-        found, plan = search_slices(own, sign * values, options)
+        slices, plan = search_slices(counted_columns, sign * values, options)
     except TooManyCellsError as error:
         detail = f"There are {error}: ask for a larger `min_items` or fewer slices."
         raise refuse("/min_items", "too_many_slices", detail) from None
-    difference = sign * (found.losses - found.rests)
-    limits = np.sort(sign * np.stack((found.lower, found.upper), axis=-1), axis=-1)
-    weak = found.p_adjusted <= 1 - wanted.confidence
-    parts = (weak, found.items.astype(int), sign * found.losses, sign * found.rests)
-    rows = (*parts, difference, limits, found.p_adjusted, sign * found.shrunken)
+    difference = sign * (slices.losses - slices.rests)
+    limits = np.sort(sign * np.stack((slices.lower, slices.upper), axis=-1), axis=-1)
+    weak = slices.p_adjusted <= 1 - search.confidence
+    parts = (weak, slices.items.astype(int), sign * slices.losses, sign * slices.rests)
+    rows = (*parts, difference, limits, slices.p_adjusted, sign * slices.shrunken)
     members = ("weak", "items", "value", "rest", "difference", "interval", "p_adjusted", "shrunken")
     content = {
         "engine_version": __version__,
         "input_digest": read.input_digest,
         "index": index.key,
-        **({} if wanted.class_ is None else {"class": wanted.class_}),
+        **({} if search.class_ is None else {"class": search.class_}),
         "higher_is_better": index.higher_is_better,
         "items": values.size,
         "value": values.mean(),
         "columns": [{"name": name, "values": c.values} for name, c in columns.items()],
         "searched": plan.searched,
-        "seed": wanted.seed,
+        "seed": search.seed,
         "found_on": plan.halves[0],
         "tested_on": plan.halves[1],
         "min_items": plan.least,
-        "confidence": wanted.confidence,
+        "confidence": search.confidence,
         "slices": [
             {"slice": name, **dict(zip(members, row, strict=True))}
-            for name, *row in zip(found.names, *rows, strict=True)
+            for name, *row in zip(slices.names, *rows, strict=True)
         ],
         "detectable": [{"items": n, "difference": sign * d} for n, d in plan.detectable],
     }
     return orjson.dumps(content, option=NUMPY)
 
 
-def _values(read: Evidence, items: Items, wanted: SearchRest) -> Measured:
+def _values(read: Evidence, items: Items, search: SearchRest) -> Measured:
     true, predicted, k = items.true, items.predicted, len(read.labels)
     right, everything = true == predicted, np.ones(true.size, bool)
-    if wanted.class_ is not None:
-        if wanted.class_ not in read.labels:
+    if search.class_ is not None:
+        if search.class_ not in read.labels:
             raise refuse("/class", "undeclared_label", "It is no class; use a name in `labels`.")
-        own = {"recall": true, "precision": predicted}.get(wanted.index)
-        if own is None:
+        labels = {"recall": true, "precision": predicted}.get(search.index)
+        if labels is None:
             raise refuse("/class", "no_class", "Only recall and precision are of one class.")
-        return CLASS_INDICES[wanted.index], right, own == read.labels.index(wanted.class_)
-    if wanted.index in {"recall", "precision"}:
+        return CLASS_INDICES[search.index], right, labels == read.labels.index(search.class_)
+    if search.index in {"recall", "precision"}:
         raise refuse("/index", "needs_class", "The index is per class: name it in `class`.")
-    index = OVERALL_INDICES.get(wanted.index)
+    index = OVERALL_INDICES.get(search.index)
     if index is None:
         raise refuse("/index", "no_mean", _NO_MEAN)
     answered = predicted < k
@@ -143,17 +143,17 @@ def _values(read: Evidence, items: Items, wanted: SearchRest) -> Measured:
         priced = predicted < cost.shape[1]
         return index, cost[true, np.where(priced, predicted, 0)], priced
     if index.of_items is not None and index.scale_invariant:
-        asked = [wanted.top_k] if index.takes else []
-        return index, np.asarray(index.of_items(_scores(read, index), *asked)), everything
-    known = {
+        arguments = [search.top_k] if index.takes else []
+        return index, np.asarray(index.of_items(_scores(read, index), *arguments)), everything
+    means = {
         "accuracy": (right, everything),
         "accuracy_on_answered": (right, answered),
         "coverage": (answered, everything),
         "error_rate": (~right, everything),
     }
-    if index.key not in known:
+    if index.key not in means:
         raise refuse("/index", "no_mean", _NO_MEAN)
-    return index, *known[index.key]
+    return index, *means[index.key]
 
 
 def _scores(read: Evidence, index: Index) -> Scores:

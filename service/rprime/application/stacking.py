@@ -20,8 +20,10 @@ def evaluate_together(evaluation_requests: list[EvaluationRequest]) -> list[Eval
     if len(evaluation_requests) == 1:
         return [evaluation_requests[0].evaluate()]
     evidence = [evaluation_request.evidence for evaluation_request in evaluation_requests]
-    tables = ConfusionTable.stack([one.table for one in evidence])
-    return evaluate_stack(tables, [one.labels for one in evidence], evaluation_requests[0].options)
+    tables = ConfusionTable.stack([read.table for read in evidence])
+    return evaluate_stack(
+        tables, [read.labels for read in evidence], evaluation_requests[0].options
+    )
 
 
 def stack_key(evaluation_request: EvaluationRequest) -> Key | None:

@@ -63,32 +63,32 @@ def write_options(options: Options, gates: Gates | None) -> bytes:
     return orjson.dumps(document, option=_WRITTEN)
 
 
-def with_options(asked: bytes, options: Options) -> bytes:
+def with_options(content: bytes, options: Options) -> bytes:
     """Write other options beside the same gates."""
-    document = orjson.loads(asked) | {"options": _changed(options)}
+    document = orjson.loads(content) | {"options": _changed(options)}
     return orjson.dumps(document, option=_WRITTEN)
 
 
 def _changed(options: Options) -> dict[str, Any]:
-    given = ((name, getattr(options, name)) for name in _KEPT)
+    pairs = ((name, getattr(options, name)) for name in _KEPT)
     return {
         name: value
-        for name, value in given
+        for name, value in pairs
         if isinstance(value, np.ndarray) or value != getattr(_DEFAULTS, name)
     }
 
 
-def read_options(asked: bytes, top_confusions: int) -> Options:
+def read_options(content: bytes, top_confusions: int) -> Options:
     """Read the options that `write_options` wrote."""
-    found = _read(asked)
+    members = _read(content)
     matrices: dict[str, Any] = {
-        name: np.array(found[name]) for name in MATRICES if isinstance(found.get(name), list)
+        name: np.array(members[name]) for name in MATRICES if isinstance(members.get(name), list)
     }
     others: dict[str, Any] = {"top_confusions": top_confusions}
     for name in ("indices", "families"):
-        if found.get(name) is not None:
-            others[name] = tuple(found[name])
-    if (population := found.get("population")) is not None:
+        if members.get(name) is not None:
+            others[name] = tuple(members[name])
+    if (population := members.get("population")) is not None:
         counts = population["counts"]
         arrays = {
             "shares": np.array(population["shares"]),
@@ -96,51 +96,52 @@ def read_options(asked: bytes, top_confusions: int) -> Options:
             "counts": None if counts is None else np.array(counts),
         }
         others["population"] = Population(**population | arrays)
-    return Options(**found | matrices | others)
+    return Options(**members | matrices | others)
 
 
-def asks_every_result(asked: bytes) -> bool:
+def asks_every_result(options: bytes) -> bool:
     """Whether the gates that were written ask for all results."""
-    gates: dict[str, Any] = orjson.loads(asked).get("gates") or {}
+    gates: dict[str, Any] = orjson.loads(options).get("gates") or {}
     return gates.get("results") == "all"
 
 
-def comparison_options(asked: bytes, top_confusions: int) -> tuple[Options, tuple[str, ...]]:
+def comparison_options(content: bytes, top_confusions: int) -> tuple[Options, tuple[str, ...]]:
     """Return the options that a stored candidate is compared by, and the indices of its slices.
 
     They are those of its report, so that a comparison finds in the slices what the report does;
     but the summary is compared besides, and the population is chosen apart.
     """
-    options = read_options(asked, top_confusions)
+    options = read_options(content, top_confusions)
     families = tuple(dict.fromkeys(("summary", *options.families)))
     return replace(options, families=families, population=None), asked_indices(options)
 
 
-def stored_prevalence_of(asked: bytes) -> Population | None:
+def stored_prevalence_of(content: bytes) -> Population | None:
     """Return the prevalence that a stored evaluation is about, which others can be compared at."""
-    found = read_options(asked, 0).population
-    return found if found is not None and found.strata == "true" else None
+    population = read_options(content, 0).population
+    return population if population is not None and population.strata == "true" else None
 
 
 @lru_cache(maxsize=256)
-def shaping_options(asked: bytes) -> bytes:
+def shaping_options(content: bytes) -> bytes:
     """Keep of the written options those that a series honours; the same bytes for the same ones."""
-    found = _read(asked)
-    return orjson.dumps({"options": {name: found[name] for name in SHAPING if name in found}})
+    members = _read(content)
+    return orjson.dumps({"options": {name: members[name] for name in SHAPING if name in members}})
 
 
-def shaping_text(asked: bytes, index: Index) -> str:
+def shaping_text(content: bytes, index: Index) -> str:
     """Name the options that make values of an index incomparable; "" for the default ones."""
-    found = _read(asked)
+    members = _read(content)
     named = {
-        f"beta {found.get('beta', 1):g}": "beta" in found and "f_beta" in {index.key, *index.of},
-        "cell weights": "cell_weights" in found,
-        f"undefined as {found.get('undefined')}": "undefined" in found and bool(index.of),
+        f"beta {members.get('beta', 1):g}": "beta" in members
+        and "f_beta" in {index.key, *index.of},
+        "cell weights": "cell_weights" in members,
+        f"undefined as {members.get('undefined')}": "undefined" in members and bool(index.of),
     }
     return ", ".join(text for text, holds in named.items() if holds)
 
 
 @lru_cache(maxsize=256)
-def _read(asked: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(asked)["options"]
-    return found
+def _read(content: bytes) -> dict[str, Any]:
+    members: dict[str, Any] = orjson.loads(content)["options"]
+    return members

@@ -40,25 +40,25 @@ class VisibleHistory:
         """Return the evaluation that a candidate names, and why it is this one. Blocks."""
         project = self._project(query, None, "/candidate", "candidate_not_found")
         try:
-            found = self.open().baseline(Candidate(project, is_sought=True), query)
+            resolved = self.open().baseline(Candidate(project, is_sought=True), query)
         except BaselineNotFoundError as error:
             raise _absent("/candidate", query.by, "candidate_not_found", str(error)) from None
-        if found.evaluation is None:
-            raise _absent("/candidate", query.by, "candidate_not_found", found.why)
-        return found.evaluation, found.why
+        if resolved.evaluation is None:
+            raise _absent("/candidate", query.by, "candidate_not_found", resolved.why)
+        return resolved.evaluation, resolved.why
 
     def sought_for(
         self, stored: StoredEvaluation | None, query: BaselineQuery, place: str
     ) -> Candidate:
         """Return what to look a baseline up for: in a project of its own, or the candidate's."""
-        own = None if stored is None else stored.project
-        project = self._project(query, own, place, "baseline_not_found")
+        default = None if stored is None else stored.project
+        project = self._project(query, default, place, "baseline_not_found")
         if stored is None or query.by == "evaluation":
             return Candidate(project)
         run = stored.id, stored.commit, stored.input_digest
         return Candidate(stored.project, stored.model, *run)
 
-    def _project(self, query: BaselineQuery, own: str | None, place: str, code: str) -> str:
+    def _project(self, query: BaselineQuery, default: str | None, place: str, code: str) -> str:
         """Return the project of a query; the same problem if it is absent or not to be seen."""
         if query.project is not None:
             if not self.may_use(query.project) or self.open().is_empty(query.project):
@@ -68,10 +68,10 @@ class VisibleHistory:
             if (named := self.find(query.name)) is None:
                 raise _absent(place, "evaluation", code, "You have no evaluation with this id.")
             return named.project
-        if own is None:
+        if default is None:
             detail = "A name is looked up in a project: name it in `project`."
             raise refuse(place, "needs_project", detail)
-        return own
+        return default
 
 
 def _absent(place: str, member: str, code: str, detail: str) -> Problem:
@@ -79,47 +79,54 @@ def _absent(place: str, member: str, code: str, detail: str) -> Problem:
 
 
 def with_side(
-    given: Assessment, store: Store, candidate: Candidate, query: BaselineQuery, *, anchor: bool
+    assessment: Assessment,
+    store: Store,
+    candidate: Candidate,
+    query: BaselineQuery,
+    *,
+    anchor: bool,
 ) -> Assessment:
     """Add the stored baseline or anchor that a request names, or the reason why there is none.
 
     Problem 404 if it does not exist.
     """
     try:
-        found = store.baseline(candidate, query)
+        baseline = store.baseline(candidate, query)
     except BaselineNotFoundError as error:
         place = pointer(*(("gates", "anchor") if anchor else ("baseline",)), query.by)
         detail = "This names no stored evaluation."
         errors = [Violation(place, "baseline_not_found", detail)]
         raise Problem("baseline_not_found", str(error), errors=errors) from None
-    stored = found.evaluation
+    stored = baseline.evaluation
     if stored is None:
-        mend = "" if found.command is None else f" To set one: `{found.command}`."
-        why = found.why + mend.replace("{id}", candidate.id or "ID")
+        mend = "" if baseline.command is None else f" To set one: `{baseline.command}`."
+        why = baseline.why + mend.replace("{id}", candidate.id or "ID")
         model = "without a model" if candidate.model is None else f"of model `{candidate.model}`"
-        begins = f"{model} in project `{candidate.project}`" if found.begins else given.begins
+        begins = (
+            f"{model} in project `{candidate.project}`" if baseline.begins else assessment.begins
+        )
         if anchor:
-            return replace(given, missing_anchor=why, begins=begins)
-        return replace(given, missing=why, begins=begins)
+            return replace(assessment, missing_anchor=why, begins=begins)
+        return replace(assessment, missing=why, begins=begins)
     side = BaselineSide(
-        side=side_of_stored(stored, store, with_items=given.candidate.items is not None),
+        side=side_of_stored(stored, store, with_items=assessment.candidate.items is not None),
         requested=query.requested,
         resolved=stored.id,
-        why=found.why,
+        why=baseline.why,
         has_population=stored_prevalence_of(stored.options) is not None,
     )
     if anchor:
-        return replace(given, anchor_side=side)
-    return replace(given, baseline_side=side)
+        return replace(assessment, anchor_side=side)
+    return replace(assessment, baseline_side=side)
 
 
 def side_of_stored(
-    stored: StoredEvaluation, store: Store, *, with_items: bool = True, one: Slice = ()
+    stored: StoredEvaluation, store: Store, *, with_items: bool = True, slice_: Slice = ()
 ) -> Side:
     """Return a stored evaluation as a side of a comparison, with one slice or all of them."""
-    known = store.sliced_items(stored.id) if with_items and stored.keeps_items else None
-    items, columns = known or (None, {})
-    slices = store.slices(stored, one) if extras_of(stored).get("sliced") else None
+    sliced_items = store.sliced_items(stored.id) if with_items and stored.keeps_items else None
+    items, columns = sliced_items or (None, {})
+    slices = store.slices(stored, slice_) if extras_of(stored).get("sliced") else None
     return Side(
         labels=stored.labels,
         table=table_of_stored(stored),

@@ -34,9 +34,9 @@ _NO_MEMORY = (
 
 
 def _index(scope: IndexScope, key: str) -> Index:
-    found = find(scope, key)
-    assert found is not None  # noqa: S101 (both processes have the same catalog)
-    return found
+    index = find(scope, key)
+    assert index is not None  # noqa: S101 (both processes have the same catalog)
+    return index
 
 
 def _by_key(index: Index) -> tuple[Callable[..., Index], tuple[IndexScope, str]]:
@@ -128,12 +128,12 @@ class RemoteStore:
     def put_many(self, batch: "Sequence[Packed]") -> "Future[list[Outcome]]":
         """Store evaluations; the future is done."""
         # A table that was pickled is another one, so the rows are sent by its name.
-        kept = [{table.name: rows for table, rows in one.kept.items()} for one in batch]
-        bare = [replace(one, kept={}) for one in batch]
+        kept = [{table.name: rows for table, rows in packed.kept.items()} for packed in batch]
+        bare = [replace(packed, kept={}) for packed in batch]
         outcomes: list[Outcome] = self._call("put_many", (bare, kept), {})
-        for one in outcomes:
-            if isinstance(one, Exception):
-                one.__cause__ = StoreRaisedError()
+        for outcome in outcomes:
+            if isinstance(outcome, Exception):
+                outcome.__cause__ = StoreRaisedError()
         stored: Future[list[Outcome]] = Future()
         stored.set_result(outcomes)
         return stored
@@ -154,8 +154,8 @@ class RemoteStore:
         return cast("Store", self)
 
     def _call(self, name: str, args: Sequence[object], kwargs: dict[str, object]) -> Any:  # noqa: ANN401 (of any method)
-        asked = pickle.dumps((name, args, kwargs), protocol=5)
-        found = pickle.loads(self._channel.call(asked))  # noqa: S301 (from the service itself)
-        if isinstance(found, Raised):
-            raise found.error or StoreRaisedError() from StoreRaisedError()
-        return found
+        call = pickle.dumps((name, args, kwargs), protocol=5)
+        answer = pickle.loads(self._channel.call(call))  # noqa: S301 (from the service itself)
+        if isinstance(answer, Raised):
+            raise answer.error or StoreRaisedError() from StoreRaisedError()
+        return answer

@@ -31,17 +31,17 @@ def _answer(request: bytes, body: Channel) -> bytes:
         answer = pickle.loads(request)(body)  # noqa: S301 (from the service itself)
         return pickle.dumps(answer, protocol=5)
     except Problem as problem:
-        found: object = problem
+        failure: object = problem
     except GoneError:
         raise
     except Exception as error:  # noqa: BLE001 (the service logs every error)
         if is_of_store(error):
-            found = Raised()
+            failure = Raised()
         else:
             from rprime.server.failures import traced, where  # noqa: PLC0415 (rarely needed)
 
-            found = Failure("".join(traced(error)), where(error))
-    return pickle.dumps(found, protocol=5)
+            failure = Failure("".join(traced(error)), where(error))
+    return pickle.dumps(failure, protocol=5)
 
 
 if __name__ == "__main__":

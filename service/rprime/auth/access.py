@@ -123,14 +123,14 @@ def with_authentication(
             guarded.append(route)
             continue
         # A copy, since another application of this process may need no keys.
-        own = copy(route)
+        guarded_route = copy(route)
         unless = getattr(route.endpoint, _UNLESS, None)
-        own.app = _Guard(route.app, needed, keyring, unless, of_page=pages)
+        guarded_route.app = _Guard(route.app, needed, keyring, unless, of_page=pages)
         refused = responses("unauthorized", "forbidden", "too_many_requests")
-        own.responses = route.responses | refused
+        guarded_route.responses = route.responses | refused
         security = [{name: [scope]} for name in SCHEME for scope in needed]
-        own.openapi_extra = (route.openapi_extra or {}) | {"security": security}
-        guarded.append(own)
+        guarded_route.openapi_extra = (route.openapi_extra or {}) | {"security": security}
+        guarded.append(guarded_route)
     return guarded
 
 
@@ -193,11 +193,11 @@ class _Guard:
 
 
 def _token(scope: Scope) -> bytes | None:
-    given: list[bytes] = [value for name, value in scope["headers"] if name == b"authorization"]
+    headers: list[bytes] = [value for name, value in scope["headers"] if name == b"authorization"]
     # With two headers, a proxy and the service might read different ones.
-    if len(given) != 1 or not given[0].lower().startswith(_BEARER):
+    if len(headers) != 1 or not headers[0].lower().startswith(_BEARER):
         return None
-    return given[0][len(_BEARER) :].strip()
+    return headers[0][len(_BEARER) :].strip()
 
 
 def _forbidden(request: Request, access: Access, needed: Sequence[keys.Scope]) -> Problem:

@@ -84,8 +84,10 @@ def session_of(request: Request) -> Session | None:
         raise scope.pop(_FAILURE)
     if _SESSION not in scope:
         # Without keys there is no middleware: such a session only protects forms, and never ends.
-        found = _signed_session(request)
-        scope[_SESSION] = found if found is not None and found.key is None else None
+        signed_session = _signed_session(request)
+        scope[_SESSION] = (
+            signed_session if signed_session is not None and signed_session.key is None else None
+        )
     session: Session | None = scope[_SESSION]
     return session
 
@@ -174,15 +176,15 @@ def to_sign_in(request: Request) -> Response:
         again = escape(f"./{path.rpartition('/')[2]}{query}")
         return HTMLResponse(_ONWARD.format(address=again), headers=_NOT_KEPT)
     root = "../" * (path.count("/") - 1) or "./"
-    asked = urlencode({"next": path.lstrip("/") + query})
-    return RedirectResponse(f"{root}{SIGN_IN}?{asked}", HTTPStatus.SEE_OTHER, _NOT_KEPT)
+    parameters = urlencode({"next": path.lstrip("/") + query})
+    return RedirectResponse(f"{root}{SIGN_IN}?{parameters}", HTTPStatus.SEE_OTHER, _NOT_KEPT)
 
 
-def destination(asked: str | None, first: str) -> str:
+def destination(path: str | None, first: str) -> str:
     """Return where to go after signing in, from the root: the requested path if it is a page."""
-    if asked is None or not _PAGE.fullmatch(asked) or asked.startswith(SIGN_IN):
+    if path is None or not _PAGE.fullmatch(path) or path.startswith(SIGN_IN):
         return first
-    return asked
+    return path
 
 
 _PAGE = re.compile(r"(?:ui/[^\\\s]*)?(?:\?[^\\\s]*)?")

@@ -115,7 +115,7 @@ class ApiKey(BaseModel):
     @cached_property
     def access(self) -> Access:
         """The access of a request with the key."""
-        implied = (scope for given in self.scopes for scope in _IMPLIED.get(given, ()))
+        implied = (scope for granted in self.scopes for scope in _IMPLIED.get(granted, ()))
         return Access(self.id, frozenset((*self.scopes, *implied)), self.project)
 
 
@@ -318,11 +318,11 @@ def _active(key: ApiKey) -> ApiKey:
 
 def _stamp(path: Path) -> object:
     try:
-        found = os.stat(path)  # noqa: PTH116 - runs with each request, and pathlib takes twice as long
+        status = os.stat(path)  # noqa: PTH116 - runs with each request, and pathlib takes twice as long
     except OSError as exc:
         return exc.errno
     # The time of the last change of the inode covers its content, its mode and its owner.
-    return found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
+    return status.st_ctime_ns, status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
 
 
 def _report(path: Path, keys: Mapping[str, ApiKey], before: Mapping[str, ApiKey] | None) -> None:

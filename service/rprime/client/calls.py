@@ -79,12 +79,16 @@ def slice_search(
 def path_of(*parts: str, query: Mapping[str, object] | None = None) -> str:
     """Return the path of a resource; None in its query means absent, a mapping becomes JSON."""
     path = "/v1/" + "/".join(quote(part, safe="") for part in parts)
-    found = {
+    parameters = {
         name: orjson.dumps(value) if isinstance(value, Mapping) else value
         for name, value in (query or {}).items()
         if value is not None
     }
-    return f"{path}?{urlencode(found, doseq=True, quote_via=quote, safe='')}" if found else path
+    return (
+        f"{path}?{urlencode(parameters, doseq=True, quote_via=quote, safe='')}"
+        if parameters
+        else path
+    )
 
 
 def document(

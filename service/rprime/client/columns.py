@@ -52,18 +52,18 @@ def weights(values: object, name: str) -> list[float]:
 
 def rows(values: object, name: str) -> list[list[float]]:
     """Return the finite numbers of a table, row by row."""
-    found = _listed(_array_of(values), name)
-    return [weights(row, f"{name}[{place}]") for place, row in enumerate(found)]
+    table = _listed(_array_of(values), name)
+    return [weights(row, f"{name}[{place}]") for place, row in enumerate(table)]
 
 
 def scores(values: object, name: str) -> object:
     """Return the finite scores of items, a row or a number for each: lists, or an array."""
-    found = _array_of(values)
-    if getattr(getattr(found, "dtype", None), "kind", "") == "f" and hasattr(found, "astype"):
-        array = np.ascontiguousarray(found, dtype=np.float64)
+    data = _array_of(values)
+    if getattr(getattr(data, "dtype", None), "kind", "") == "f" and hasattr(data, "astype"):
+        array = np.ascontiguousarray(data, dtype=np.float64)
         if np.isfinite(array).all():
             return array
-    items = _listed(found, name)
+    items = _listed(data, name)
     flat = bool(items) and not isinstance(items[0], Iterable)
     return weights(items, name) if flat else rows(items, name)
 
@@ -149,21 +149,21 @@ _LABELS = {"labels", "indices", "families", "tags", "unclassified", "spurious"}
 def _listed(values: object, name: str) -> list[Any]:
     if isinstance(values, list):
         return values
-    found: object = None
+    items: object = None
     methods = (getattr(values, method, None) for method in _LISTS)
     if (convert := next(filter(callable, methods), None)) is not None:
-        found = convert()
+        items = convert()
     elif any(hasattr(values, method) for method in _ARROW):
-        found = _through_arrow(values, name)
+        items = _through_arrow(values, name)
     elif isinstance(values, Iterable) and not isinstance(values, _NO_LISTS):
-        found = list(values)
+        items = list(values)
     # An array without dimensions returns a number.
-    if not isinstance(found, list):
+    if not isinstance(items, list):
         needs = "be a list" if name in _LABELS else "be a matrix, such as a list of rows"
         if name in _ITEMS or "/" in name:
             needs = "have one value for each item"
         raise TypeError(f"`{name}` is {kind_of(values)}; it must {needs}")
-    return found
+    return items
 
 
 def _through_arrow(values: object, name: str) -> object:
@@ -206,9 +206,9 @@ def _label(value: object, name: str, place: int) -> Label:
     if isinstance(value, Integral):
         return int(value)
     if not isinstance(value, Real):
-        said = f"{kind_of(value)}; a label is a string or an integer"
+        fault = f"{kind_of(value)}; a label is a string or an integer"
         hint = ": .decode() or, of an array, .astype(str) returns strings"
-        raise TypeError(f"`{name}[{place}]` is {said}{hint if isinstance(value, bytes) else ''}")
+        raise TypeError(f"`{name}[{place}]` is {fault}{hint if isinstance(value, bytes) else ''}")
     number = float(value)
     if math.isnan(number):
         return None

@@ -90,16 +90,16 @@ class Patience:
     longest: float = 60.0
     """Most seconds to wait. If a service asks for more, the call is not repeated."""
 
-    def pause(self, retry: int, asked: float | None) -> float | None:
+    def pause(self, retry: int, least: float | None) -> float | None:
         """Return the seconds to wait before this retry; None means no retry.
 
-        `asked` are the seconds in Retry-After.
+        `least` are the seconds in Retry-After.
         """
-        if retry >= self.retries or (asked is not None and asked > self.longest):
+        if retry >= self.retries or (least is not None and least > self.longest):
             return None
         most = min(self.backoff * 2.0**retry, self.longest)
         waited = SystemRandom().uniform(most / 2, most)
-        return waited if asked is None else max(asked, waited)
+        return waited if least is None else max(least, waited)
 
 
 @dataclass
@@ -114,23 +114,23 @@ class Attempts:
 
         Without a further attempt, a `ServiceUnavailableError` says why there is no answer.
         """
-        asked = None
+        least = None
         if isinstance(outcome, httpx.Response):
             if outcome.status_code not in BUSY:
                 check(outcome)
                 return outcome
-            asked = retry_after(outcome)
+            least = retry_after(outcome)
         passing = isinstance(outcome, (httpx.Response, *_PASSING))
-        pause = self.patience.pause(self.made, asked) if passing else None
+        pause = self.patience.pause(self.made, least) if passing else None
         self.made += 1
         if pause is not None:
             return pause
         tried = "" if self.made == 1 else f" after {self.made} attempts"
         if isinstance(outcome, httpx.RequestError):
-            said = f"{_words(outcome)}{tried}"
-            raise ServiceUnavailableError(f"{_place(outcome.request.url)}: {said}") from outcome
-        said = f"it answers {_phrase(outcome.status_code)}{tried}"
-        raise ServiceUnavailableError(f"{_place(outcome.url)}: {said}") from problem_of(outcome)
+            reason = f"{_words(outcome)}{tried}"
+            raise ServiceUnavailableError(f"{_place(outcome.request.url)}: {reason}") from outcome
+        reason = f"it answers {_phrase(outcome.status_code)}{tried}"
+        raise ServiceUnavailableError(f"{_place(outcome.url)}: {reason}") from problem_of(outcome)
 
 
 def check(response: httpx.Response) -> None:
@@ -161,11 +161,11 @@ def problem_of(response: httpx.Response) -> ProblemError | None:
 
 def retry_after(response: httpx.Response) -> float | None:
     """Return the seconds in Retry-After; None without the header."""
-    said = response.headers.get("retry-after", "").strip()
-    if said.isdecimal():
-        return float(said)
+    header = response.headers.get("retry-after", "").strip()
+    if header.isdecimal():
+        return float(header)
     try:
-        moment = parsedate_to_datetime(said)
+        moment = parsedate_to_datetime(header)
     except ValueError:
         return None
     if moment.tzinfo is None:

@@ -38,16 +38,16 @@ def frame(
     return module.DataFrame(columns)
 
 
-def _library(wanted: str | ModuleType | None) -> ModuleType:
-    if isinstance(wanted, ModuleType):
-        return wanted
-    if wanted not in (None, *LIBRARIES):
+def _library(library: str | ModuleType | None) -> ModuleType:
+    if isinstance(library, ModuleType):
+        return library
+    if library not in (None, *LIBRARIES):
         raise ValueError(f"`library` must be one of: {', '.join(LIBRARIES)}")
-    names = LIBRARIES if wanted is None else (wanted,)
+    names = LIBRARIES if library is None else (library,)
     for name in sorted(names, key=lambda name: name not in sys.modules):
         if name in sys.modules or find_spec(name) is not None:
             return import_module(name)
-    missing = "neither is" if wanted is None else f"{wanted} is not"
+    missing = "neither is" if library is None else f"{library} is not"
     raise ImportError(
         f"to_frame makes a data frame of pandas or polars, and {missing} installed: "
         "pip install pandas, or pip install polars"
@@ -59,16 +59,16 @@ def _per_class(per_class: Classes) -> Columns:
     counts = ("support", "predicted", "correct")
     return {
         "class": list(per_class),
-        **{name: [getattr(found, name) for found in classes] for name in counts},
-        **{key: [found[key].value for found in classes] for key in next(iter(classes))},
+        **{name: [getattr(entry, name) for entry in classes] for name in counts},
+        **{key: [entry[key].value for entry in classes] for key in next(iter(classes))},
     }
 
 
 def _values(overall: Values[Value], per_class: Classes) -> Columns:
     names = ("class", "index", "value", "low", "high", "reason")
     rows = [
-        (label, key, found.value, *(found.interval or (None, None)), found.reason)
+        (label, key, entry.value, *(entry.interval or (None, None)), entry.reason)
         for label, values in ((None, overall), *per_class.items())
-        for key, found in values.items()
+        for key, entry in values.items()
     ]
     return {name: [row[place] for row in rows] for place, name in enumerate(names)}

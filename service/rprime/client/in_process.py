@@ -35,10 +35,10 @@ class InProcess(Methods):
                 content = _ANSWERS[path](body, self._limits)
         except Problem as problem:
             raise ProblemError(problem.document(local=True)) from None
-        found = call.read(content, {})
-        if isinstance(found, Report) and evaluation_request is not None:
-            found.keep(evaluation_request)
-        return found
+        answer = call.read(content, {})
+        if isinstance(answer, Report) and evaluation_request is not None:
+            answer.keep(evaluation_request)
+        return answer
 
 
 def _read(body: bytes, limits: Limits) -> application.EvaluationRequest:
@@ -102,7 +102,7 @@ def tallied(
     --------
     >>> rprime.evaluate(**rprime.tallied(polars.scan_parquet("*.parquet")))  # doctest: +SKIP
     """
-    found = tally(
+    tallies = tally(
         frame,
         labels=labels,
         reject_below=reject_below,
@@ -110,7 +110,7 @@ def tallied(
         cuts=slice_cuts,
         crossings=slice_crossings,
     )
-    request = cast("RequestFields", found.candidate.evidence())
-    if found.baseline is not None:
-        request["baseline"] = cast("SideFields", found.baseline.evidence())
+    request = cast("RequestFields", tallies.candidate.evidence())
+    if tallies.baseline is not None:
+        request["baseline"] = cast("SideFields", tallies.baseline.evidence())
     return request

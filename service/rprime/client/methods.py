@@ -71,8 +71,8 @@ def method(make: Callable[Concatenate[Any, Given], Call[Result]]) -> Method[Give
     """Declare a method by the call that it makes."""
 
     @wraps(make)
-    def asked(self: "Client", *given: Given.args, **named: Given.kwargs) -> Result:
-        return self.ask(make(self, *given, **named))
+    def asked(self: "Client", *arguments: Given.args, **named: Given.kwargs) -> Result:
+        return self.ask(make(self, *arguments, **named))
 
     signature = inspect.signature(make)
     (result,) = get_args(signature.return_annotation)
@@ -118,8 +118,8 @@ class Methods:
         >>> rprime.evaluate(["cat", "dog"], ["cat", "cat"]).overall["accuracy"].value
         0.5
         """
-        asked = body(y_true=y_true, y_pred=y_pred, **request)
-        return calls.evaluation(asked, table=table, idempotency_key=idempotency_key)
+        content = body(y_true=y_true, y_pred=y_pred, **request)
+        return calls.evaluation(content, table=table, idempotency_key=idempotency_key)
 
     @method
     def evaluate_batch(
@@ -140,9 +140,9 @@ class Methods:
         -------
         A report or, not raised, a problem for each.
         """
-        asked = encode({"requests": [document(request) for request in requests]})
+        content = encode({"requests": [document(request) for request in requests]})
         path = calls.path_of("evaluate", "batch", query={"include": "table" if table else None})
-        return calls.post(path, asked, calls.batch_results, idempotency_key)
+        return calls.post(path, content, calls.batch_results, idempotency_key)
 
     @method
     def compare(
@@ -164,8 +164,8 @@ class Methods:
         **of
             `slice`, the value of each column of a slice that both sides have.
         """
-        asked = body(candidate=candidate, baseline=baseline, options=options, gates=gates, **of)
-        return calls.comparison(asked)
+        content = body(candidate=candidate, baseline=baseline, options=options, gates=gates, **of)
+        return calls.comparison(content)
 
     @method
     def lint(
@@ -192,8 +192,8 @@ class Methods:
             Evidence about the unchanged model, such as `confusion_matrix`.
         """
         simulation = {"discordance": discordance, "replicates": replicates, "seed": seed}
-        asked = body(gates=gates, pairing=pairing, **simulation, **model)
-        return calls.post("/v1/gates/lint", asked, GateLintReport.of)
+        content = body(gates=gates, pairing=pairing, **simulation, **model)
+        return calls.post("/v1/gates/lint", content, GateLintReport.of)
 
     @method
     def plan(
@@ -216,8 +216,8 @@ class Methods:
             The drop to find; default: twice the limit of each rule.
         """
         simulation = {"discordance": discordance, "drop": drop, "seed": seed}
-        asked = body(gates=gates, pairing=pairing, **simulation, **model)
-        return calls.post("/v1/gates/plan", asked, GatePlanReport.of)
+        content = body(gates=gates, pairing=pairing, **simulation, **model)
+        return calls.post("/v1/gates/plan", content, GatePlanReport.of)
 
     @method
     def weak_slices(
@@ -241,8 +241,8 @@ class Methods:
         **more
             Scores and options, as `rprime.client.request.SearchFields` lists them.
         """
-        asked = {"y_true": y_true, "y_pred": y_pred, "index": index, "class": class_}
-        return calls.slice_search(body(slices=slices, **asked, **more))
+        members = {"y_true": y_true, "y_pred": y_pred, "index": index, "class": class_}
+        return calls.slice_search(body(slices=slices, **members, **more))
 
     @method
     def evaluations(

@@ -59,8 +59,8 @@ class Answer(Generic[Model]):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON document."""
-        found: dict[str, Any] = orjson.loads(self.content)
-        return found
+        document: dict[str, Any] = orjson.loads(self.content)
+        return document
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 (each member has its type)
         if name in self.kind.model_fields:
@@ -111,8 +111,8 @@ class Judged(Answer[JudgedModel]):
     @cached_property
     def comparison(self) -> Differences | None:
         """The differences of the candidate from the baseline; None without a baseline."""
-        found = self.model.comparison
-        return None if found is None else Differences(found)
+        comparison = self.model.comparison
+        return None if comparison is None else Differences(comparison)
 
 
 class Figure:
@@ -175,13 +175,13 @@ class Report(Judged[schema.Report]):
     @cached_property
     def per_class(self) -> Classes[ClassValues]:
         """The values of each class, in the order of the labels."""
-        found = self.model.per_class.items()
-        return Classes({label: ClassValues(values) for label, values in found})
+        classes = self.model.per_class.items()
+        return Classes({label: ClassValues(values) for label, values in classes})
 
     def _near(self, name: str) -> list[str]:
         parts = {"overall": self.overall, "per_class[...]": next(iter(self.per_class.values()), ())}
-        found = [f"{part}[{name!r}]" for part, values in parts.items() if name in values]
-        return found or super()._near(name)
+        near = [f"{part}[{name!r}]" for part, values in parts.items() if name in values]
+        return near or super()._near(name)
 
     def to_frame(
         self,
@@ -285,9 +285,9 @@ class Comparison(Judged[schema.CompareReport]):
 
     def __repr__(self) -> str:
         verdict = f", {self.verdict}" if self.verdict else ""
-        if (found := self.comparison) is None:
+        if (changes := self.comparison) is None:
             return f"<Comparison: no baseline{verdict}>"
-        return f"<Comparison: {found.comparability}, {found.pairing or 'not paired'}{verdict}>"
+        return f"<Comparison: {changes.comparability}, {changes.pairing or 'not paired'}{verdict}>"
 
 
 class GatePlanReport(Answer[PlanReport]):

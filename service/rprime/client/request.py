@@ -169,7 +169,7 @@ class TrendFilters(HistoryFilters, SliceField, total=False):
     """What the evaluations of a trend must match, and the slice that it is about."""
 
 
-def document(given: Mapping[str, Any], candidate: Json | None = None) -> Json:
+def document(arguments: Mapping[str, Any], candidate: Json | None = None) -> Json:
     """Return a request as its JSON object, from arguments by name; None means absent.
 
     Of a baseline, `candidate` is the document of what it is compared with.
@@ -180,42 +180,44 @@ def document(given: Mapping[str, Any], candidate: Json | None = None) -> Json:
         If a value does not fit its name.
     """
     content: Json = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value is not None and name != "baseline":
             convert = _CONVERT.get(name)
             content[name] = value if convert is None else convert(value, name)
     true = content.get("y_true", (candidate or {}).get("y_true"))
     brought = {
-        "confusion_matrix": columns.frame_labels(given.get("confusion_matrix"), "confusion_matrix"),
-        "y_score": columns.score_labels(given.get("y_score"), "y_score", true),
+        "confusion_matrix": columns.frame_labels(
+            arguments.get("confusion_matrix"), "confusion_matrix"
+        ),
+        "y_score": columns.score_labels(arguments.get("y_score"), "y_score", true),
     }
     if brought["y_score"] is not None and true is not None:
         columns.refuse_others(content["y_score"], brought["y_score"], true)
-    for name, found in brought.items():
-        if found is not None and content.setdefault("labels", found) != found:
+    for name, labels in brought.items():
+        if labels is not None and content.setdefault("labels", labels) != labels:
             raise ValueError(f"`labels` are not the columns of `{name}`; remove them")
-    if given.get("baseline") is not None:
-        content["baseline"] = _baseline(given, content)
+    if arguments.get("baseline") is not None:
+        content["baseline"] = _baseline(arguments, content)
     return content
 
 
-def _baseline(given: Mapping[str, Any], content: Json) -> Json:
+def _baseline(arguments: Mapping[str, Any], content: Json) -> Json:
     """Convert a baseline, whose scores have names of columns if those of the candidate have."""
     candidate = content.get("candidate", content)
-    found = _evidence(given["baseline"], "baseline", candidate)
-    named = given.get("candidate", given).get("labels") is None and "labels" in candidate
-    own = {"y_true", "labels"} & found.keys()
-    if named and not own and "y_score" in candidate and "y_score" in found:
+    evidence = _evidence(arguments["baseline"], "baseline", candidate)
+    named = arguments.get("candidate", arguments).get("labels") is None and "labels" in candidate
+    members = {"y_true", "labels"} & evidence.keys()
+    if named and not members and "y_score" in candidate and "y_score" in evidence:
         raise TypeError(
             "the columns of `y_score` have names, those of the baseline have none: name the "
             "columns on both sides, or pass `labels`"
         )
-    return found
+    return evidence
 
 
-def body(**given: object) -> bytes:
+def body(**arguments: object) -> bytes:
     """Return the bytes of a request; its errors are those of `document` and `encode`."""
-    return encode(document(given))
+    return encode(document(arguments))
 
 
 def encode(content: object) -> bytes:

@@ -40,9 +40,9 @@ class Values(_Named[Found]):
 
     def __getitem__(self, key: str) -> Found:
         # At a population the alias `estimated_prevalence` is the name of the member.
-        own = key if key in self._values else canonical(key)
-        if own in self._values:
-            return self._values[own]
+        index = key if key in self._values else canonical(key)
+        if index in self._values:
+            return self._values[index]
         raise KeyError(self._absent(key))
 
     def __getattr__(self, key: str) -> Found:
@@ -56,15 +56,15 @@ class Values(_Named[Found]):
     def _absent(self, key: object) -> str:
         """Say which index of the report may be meant."""
         name = str(key)
-        own = canonical(name)
-        single = own.removeprefix("macro_").removeprefix("weighted_")
-        meant = dict.fromkeys((f"macro_{own}", single, *nearest_keys(name)))
-        near = [repr(one) for one in meant if one in self._values]
-        is_overall = all(find("overall", one) for one in self._values)
-        if is_overall and find("class", own) and not find("overall", own):
-            near.append(f"per_class[...][{own!r}]")
-        elif not is_overall and find("overall", own):
-            near.append(f"overall[{own!r}]")
+        index = canonical(name)
+        single = index.removeprefix("macro_").removeprefix("weighted_")
+        meant = dict.fromkeys((f"macro_{index}", single, *nearest_keys(name)))
+        near = [repr(other) for other in meant if other in self._values]
+        is_overall = all(find("overall", other) for other in self._values)
+        if is_overall and find("class", index) and not find("overall", index):
+            near.append(f"per_class[...][{index!r}]")
+        elif not is_overall and find("overall", index):
+            near.append(f"overall[{index!r}]")
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"there is no index {key!r} here{hint}"
 
@@ -74,9 +74,9 @@ class Values(_Named[Found]):
     def __repr__(self) -> str:
         width = max(map(len, self._values), default=0)
         lines = []
-        for key, found in islice(self._values.items(), _LINES):
-            value = f"none ({found.reason})" if found.value is None else decimal(found.value)
-            limits = "" if found.interval is None else f"  {span(*found.interval)}"
+        for key, entry in islice(self._values.items(), _LINES):
+            value = f"none ({entry.reason})" if entry.value is None else decimal(entry.value)
+            limits = "" if entry.interval is None else f"  {span(*entry.interval)}"
             lines.append(f"\n  {key:<{width}}  {value}{limits}")
         if len(self) > _LINES:
             lines.append(f"\n  ... {len(self) - _LINES} more")
@@ -87,11 +87,11 @@ class Values(_Named[Found]):
 class ClassValues(Values[Value]):
     """The values of one class, and its counts: items, predictions, and correct predictions."""
 
-    def __init__(self, found: ClassReport) -> None:
-        super().__init__(found.indices.root)
-        self.support = found.support
-        self.predicted = found.predicted
-        self.correct = found.correct
+    def __init__(self, report: ClassReport) -> None:
+        super().__init__(report.indices.root)
+        self.support = report.support
+        self.predicted = report.predicted
+        self.correct = report.correct
 
 
 class Classes(_Named[Member]):
@@ -117,7 +117,7 @@ class Differences:
     def __init__(self, model: Comparison) -> None:
         self.model = model
         self.overall = Values(model.overall)
-        self.per_class = Classes({name: Values(found) for name, found in model.per_class.items()})
+        self.per_class = Classes({name: Values(deltas) for name, deltas in model.per_class.items()})
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (each member has its type)
         # Copying and unpickling read attributes before the model exists.

@@ -124,7 +124,7 @@ def assemble(
     kept = {name: value for name, value in (origin or {}).items() if value or value is False}
     if engine is not None:
         kept.setdefault("source", ", ".join(files)[:2048])  # the most that the contract allows
-    given = dict(kept)
+    provenance = dict(kept)
     if "project" in kept:
         # The reader, too, needs it: the anchor of a gate belongs to a project.
         _add(members, "project", kept.pop("project"), "--project")
@@ -134,18 +134,20 @@ def assemble(
     options = {"slice_cuts": "--slice", "slice_crossings": "--crossing"}
     for name, value in (chosen or {}).items():
         _add(members, name, value, options.get(name, f"--{name}"))
-    asked = _counted(files, other, members, engine) if engine else _request(file, other, members)
-    inline = isinstance(asked, ColumnFileRequest) or "baseline" in members
-    said = baseline or ("y_pred_baseline" if inline else None)
-    return CiRequest(request=asked, kept_there=kept, baseline=said, origin=given)
+    submitted = (
+        _counted(files, other, members, engine) if engine else _request(file, other, members)
+    )
+    inline = isinstance(submitted, ColumnFileRequest) or "baseline" in members
+    baseline_name = baseline or ("y_pred_baseline" if inline else None)
+    return CiRequest(request=submitted, kept_there=kept, baseline=baseline_name, origin=provenance)
 
 
 def reference_of(baseline: str | None) -> Json | None:
     """Read the name of a stored evaluation, as `version=7,model=svc,project=a`; None for a file."""
-    found = _REFERENCE.fullmatch(baseline or "")
-    if found is None:
+    match = _REFERENCE.fullmatch(baseline or "")
+    if match is None:
         return None
-    by, name, _, beside = found.groups()
+    by, name, _, beside = match.groups()
     named = dict(pair.split("=", 1) for pair in beside.split(",")[1:])
     return {by or "latest": name or True, **named}
 
@@ -207,10 +209,10 @@ def _members(file: ColumnFile, members: Mapping[str, Any]) -> bytes:
     """Return the columns of a file as JSON, to stand within JSON."""
     try:
         with file.opened() as source:
-            found = read_members(*source, local(settings().limits), members)
+            content = read_members(*source, local(settings().limits), members)
     except Problem as problem:
         refuse_here(problem, file.name)
-    return orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY)
+    return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def _counted(files: Sequence[str], baseline: str | None, members: Json, engine: str) -> JsonRequest:
@@ -252,10 +254,10 @@ def written(members: Mapping[str, Any]) -> bytes:
 def comparison_body(body: bytes) -> bytes:
     """Turn a request to evaluate against a baseline into one to compare."""
     content = orjson.loads(body)
-    asked = {name: content.pop(name) for name in ("baseline", "gates") if name in content}
+    comparison = {name: content.pop(name) for name in ("baseline", "gates") if name in content}
     side = MEMBERS | {"test_set"}
-    asked["candidate"] = {name: content.pop(name) for name in side if name in content}
-    return orjson.dumps(asked | ({"options": content} if content else {}))
+    comparison["candidate"] = {name: content.pop(name) for name in side if name in content}
+    return orjson.dumps(comparison | ({"options": content} if content else {}))
 
 
 def _add(members: Json, name: str, value: object, source: str) -> None:
@@ -310,13 +312,13 @@ def chosen_members(
         read[f"slice:{name}"] = source or plain
         if edges is not None:
             cuts[name] = _cut(f"{option} {text}", edges)
-    found = {
+    members = {
         "columns": read,
         "slice_cuts": cuts,
         "slice_crossings": [[part.strip() for part in each.split(",")] for each in crossings or ()],
         "population": population and _population(population),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in members.items() if value}
 
 
 def _cut(text: str, edges: str) -> int | list[float]:
@@ -333,12 +335,16 @@ def _population(text: str) -> Json:
         return {"prevalence": text}
     if text.lstrip().startswith("{"):
         try:
-            found = orjson.loads(text)
+            population = orjson.loads(text)
         except orjson.JSONDecodeError as error:
             refuse(f"--population is not valid JSON: {error}")
     elif Path(text).exists():
-        found = read_mapping(Path(text), "a population")
+        population = read_mapping(Path(text), "a population")
     else:
         refuse(f"--population {text}: there is no such file; else it is uniform, or JSON")
     # Shares by class need no other name.
-    return found if {"prevalence", "strata", "shares"} & set(found) else {"prevalence": found}
+    return (
+        population
+        if {"prevalence", "strata", "shares"} & set(population)
+        else {"prevalence": population}
+    )

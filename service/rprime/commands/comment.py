@@ -71,8 +71,8 @@ def _number(*, on_gitlab: bool) -> int | None:
     if on_gitlab:
         return int(os.environ.get("CI_MERGE_REQUEST_IID") or 0) or None
     event = os.environ.get("GITHUB_EVENT_PATH")
-    found: Any = json.loads(Path(event).read_bytes()) if event else {}
-    number: int | None = found.get("pull_request", {}).get("number")
+    payload: Any = json.loads(Path(event).read_bytes()) if event else {}
+    number: int | None = payload.get("pull_request", {}).get("number")
     return number
 
 
@@ -120,8 +120,8 @@ def _publish(forge: Forge, body: str) -> None:
             way = ("POST", forge.listed) if mine is None else (forge.edit, f"{forge.one}/{mine}")
             done = http.request(*way, json={"body": body}).raise_for_status().json()["id"]
     except httpx.HTTPStatusError as error:
-        asked, status = error.request, error.response.status_code
-        say(f"NO COMMENT: {asked.method} {asked.url} answers {status}")
+        request, status = error.request, error.response.status_code
+        say(f"NO COMMENT: {request.method} {request.url} answers {status}")
         say(f"the token in {forge.token} needs {forge.needs}")
         raise Exit(Status.UNREACHABLE) from None
     except (httpx.HTTPError, ValueError, LookupError) as error:
@@ -135,14 +135,14 @@ def _mine(client: "httpx.Client", forge: Forge, marker: str) -> int | None:
     user = client.get("/user")
     # The token of a job on GitHub belongs to an app, which may not ask who it is.
     app = user.status_code == HTTPStatus.FORBIDDEN and forge.author == "user"
-    own = {"type": "Bot"} if app else {"id": user.raise_for_status().json()["id"]}
+    identity = {"type": "Bot"} if app else {"id": user.raise_for_status().json()["id"]}
     for page in count(1):
-        asked = client.get(forge.listed, params={"per_page": _PAGE, "page": page})
-        found: list[Any] = asked.raise_for_status().json()
-        for one in found:
-            author = one.get(forge.author) or {}
-            if one.get("body", "").startswith(marker) and own.items() <= author.items():
-                return int(one["id"])
-        if len(found) < _PAGE:
+        answer = client.get(forge.listed, params={"per_page": _PAGE, "page": page})
+        comments: list[Any] = answer.raise_for_status().json()
+        for entry in comments:
+            author = entry.get(forge.author) or {}
+            if entry.get("body", "").startswith(marker) and identity.items() <= author.items():
+                return int(entry["id"])
+        if len(comments) < _PAGE:
             break
     return None

@@ -43,13 +43,13 @@ def _report(file: str) -> Report | None:
     if path.suffix.lower() != ".json":
         return None
     try:
-        found = orjson.loads(path.read_bytes())
+        document = orjson.loads(path.read_bytes())
     except (OSError, orjson.JSONDecodeError):
         # Who reads it as evidence says what is wrong.
         return None
-    if not isinstance(found, dict) or "engine_version" not in found:
+    if not isinstance(document, dict) or "engine_version" not in document:
         return None
-    report = Report(orjson.dumps(found))
+    report = Report(orjson.dumps(document))
     try:
         _ = report.model
     except ValidationError as error:
@@ -68,9 +68,13 @@ def _of_evidence(
     evaluation_request = read(ci_request.request, kept_there=True)
 
     def subject(indices: tuple[str, ...]) -> ReportSubject:
-        found = subject_of(evaluation_request, evaluated(evaluation_request, indices), ci_request)
-        model = found.origin.model or Path(file).stem
-        return replace(found, origin=found.origin.model_copy(update={"model": model}))
+        report_subject = subject_of(
+            evaluation_request, evaluated(evaluation_request, indices), ci_request
+        )
+        model = report_subject.origin.model or Path(file).stem
+        return replace(
+            report_subject, origin=report_subject.origin.model_copy(update={"model": model})
+        )
 
     assessment = evaluation_request.assessment
     return subject, assessment is not None and assessment.comparison is not None

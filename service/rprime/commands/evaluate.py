@@ -189,12 +189,12 @@ def compare(
             refuse("--columns, --crossing and --population are about files, not stored evaluations")
         else:
             client = connections.enter_context(HistorySource(service, store).client())
-            asked = {"candidate": new, "baseline": old, **slice_member(slice_)}
+            comparison = {"candidate": new, "baseline": old, **slice_member(slice_)}
             if gates is not None:
-                asked["gates"] = read_gates(gates)
+                comparison["gates"] = read_gates(gates)
             if request is not None:
-                asked["options"] = read_mapping(request, "members of a request")
-            outcome = _stored(client, asked, baseline)
+                comparison["options"] = read_mapping(request, "members of a request")
+            outcome = _stored(client, comparison, baseline)
         conclude(outcome, output, gates, strict=strict)
 
 
@@ -210,16 +210,16 @@ def _in_project(side: str, project: str | None) -> str:
     return f"{side},project={project}"
 
 
-def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome":
+def _stored(client: "Client", comparison: Json, baseline: str) -> "EvaluationOutcome":
     """Compare two stored evaluations; `baseline` is what the second one is called."""
     from rprime.application.report_subject import request_of_report, subject_of_report
     from rprime.client import calls
     from rprime.commands.evaluation import EvaluationOutcome, answered, details
 
-    answer = client.ask(calls.comparison(orjson.dumps(asked)))
+    answer = client.ask(calls.comparison(orjson.dumps(comparison)))
 
     def subject() -> "ReportSubject":
-        of: Any = {"slice": asked["slice"]} if "slice" in asked else {}
+        of: Any = {"slice": comparison["slice"]} if "slice" in comparison else {}
         candidate = answer.model.candidate
         assert candidate is not None  # noqa: S101 (it is stored)
         assert candidate.resolved is not None  # noqa: S101 (as above)

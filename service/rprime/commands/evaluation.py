@@ -100,10 +100,10 @@ def _run_on_server(
         if compares:
             answer = client.ask(calls.comparison(comparison_body(sent.content)))
         else:
-            asked = calls.evaluation(
+            call = calls.evaluation(
                 sent.content, table=table, media_type=sent.media_type, request=sent.request
             )
-            answer = client.ask(asked)
+            answer = client.ask(call)
     if answer.engine_version != __version__:
         there = answer.engine_version
         say(f"the service computes with version {there}, the renderings with {__version__}")
@@ -115,14 +115,14 @@ def _run_on_server(
             say(warning.detail)
     assessment = evaluation_request.assessment
     read_so = assessment.notes if assessment else evaluation_request.evidence.warnings
-    known = {(warning.code, warning.detail) for warning in answer.warnings}
-    notes = tuple(note for note in read_so if (note.code, note.detail) not in known)
+    reported = {(warning.code, warning.detail) for warning in answer.warnings}
+    notes = tuple(note for note in read_so if (note.code, note.detail) not in reported)
 
     def subject() -> ReportSubject:
         tables = read(JsonRequest(sent.content), kept_there=True) if sent.tallied else None
-        asked = replace(tables or evaluation_request, assessment=None)
+        bare_request = replace(tables or evaluation_request, assessment=None)
         evaluation = (tables or evaluation_request).evaluate()
-        alone = subject_of(asked, evaluation, ci_request)
+        alone = subject_of(bare_request, evaluation, ci_request)
         link = (getattr(answer, "links", None) or {}).get("self")
         return replace(
             answered(alone, evaluation, answer, notes),
@@ -132,15 +132,15 @@ def _run_on_server(
         )
 
     judged, undecided = answer.judged, answer.undecided
-    said = partial(details, answer.warnings)
+    detail_of = partial(details, answer.warnings)
     return EvaluationOutcome(
         answer.content,
         answer.verdict,
         judged,
         undecided,
         subject,
-        said("no_baseline"),
-        said("first_of_model"),
+        detail_of("no_baseline"),
+        detail_of("first_of_model"),
         notes,
     )
 
@@ -150,17 +150,19 @@ def details(warnings: Iterable[Any], code: str) -> str:
     return " ".join(warning.detail for warning in warnings if warning.code == code)
 
 
-def read(asked: JsonRequest | ColumnFileRequest, *, kept_there: bool = False) -> EvaluationRequest:
+def read(
+    submitted: JsonRequest | ColumnFileRequest, *, kept_there: bool = False
+) -> EvaluationRequest:
     """Read a request, or end and say what is wrong with it.
 
     `kept_there` says that a service will keep what the request wants to be kept.
     """
     try:
-        evaluation_request = asked.read(settings().limits)
+        evaluation_request = submitted.read(settings().limits)
     except Problem as problem:
-        if isinstance(asked, ColumnFileRequest):
-            names = " and ".join(file.name for file in asked.files)
-            refuse_here(problem, names, asked.place_of)
+        if isinstance(submitted, ColumnFileRequest):
+            names = " and ".join(file.name for file in submitted.files)
+            refuse_here(problem, names, submitted.place_of)
         refuse_here(problem)
     if evaluation_request.store_request is not None and not kept_there:
         refuse_here(Problem("no_store"))
@@ -204,11 +206,11 @@ def subject_of(
     evaluation_request: EvaluationRequest, evaluation: Evaluation, ci_request: CiRequest
 ) -> ReportSubject:
     """Return what the renderings are of."""
-    found = evaluation_request.subject(evaluation)
-    known = {name: one for name, one in ci_request.origin.items() if name in ORIGIN}
-    origin, source = found.origin.model_copy(update=known), ci_request.origin.get("source")
-    source = found.source if source is None else source
-    return replace(found, baseline=ci_request.baseline, origin=origin, source=source)
+    subject = evaluation_request.subject(evaluation)
+    update = {name: value for name, value in ci_request.origin.items() if name in ORIGIN}
+    origin, source = subject.origin.model_copy(update=update), ci_request.origin.get("source")
+    source = subject.source if source is None else source
+    return replace(subject, baseline=ci_request.baseline, origin=origin, source=source)
 
 
 def answered(

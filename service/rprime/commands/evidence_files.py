@@ -85,8 +85,8 @@ def _kind(path: Path, beginning: bytes) -> Kind | None:
         return SUFFIXES[suffix]
     if suffix == ".json" or beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
         return None
-    found = (kind for kind, form in FORMATS.items() if beginning.startswith(form.begins))
-    return next(found, "csv")
+    kinds = (kind for kind, form in FORMATS.items() if beginning.startswith(form.begins))
+    return next(kinds, "csv")
 
 
 @contextmanager
@@ -112,9 +112,9 @@ def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
 
 
 def _beginning(body: IO[bytes]) -> bytes:
-    found = body.read(64)
+    beginning = body.read(64)
     body.seek(0)
-    return found
+    return beginning
 
 
 def _table(body: IO[bytes]) -> bytes | None:

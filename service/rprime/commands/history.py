@@ -77,26 +77,39 @@ def list_(
     filters: Any = {"model": model, "version": version, "branch": branch, "commit": commit}
     filters |= {"verdict": verdict, "tag": tag}
     with history.client() as client:
-        found = page(
+        evaluations = page(
             client,
             project,
             limit,
             filters | {"index": index or (None if as_json else DEFAULT_INDEX)},
         )
     if as_json:
-        for one in found:
-            put(one.model_dump_json(exclude_unset=True).encode() + b"\n")
+        for evaluation in evaluations:
+            put(evaluation.model_dump_json(exclude_unset=True).encode() + b"\n")
         return
-    if not found:
+    if not evaluations:
         say(f"{project} has no such evaluation")
         return
-    keys = [key.upper() for key in found[0].values]
+    keys = [key.upper() for key in evaluations[0].values]
     head = ("CREATED", "MODEL", "VERSION", "BRANCH", "COMMIT", *keys, "VERDICT", "ID")
     rows = []
-    for one in found:
-        names = (one.model, one.version, one.branch, (one.commit or "")[:12])
-        verdict = f"{one.verdict or '-'}{' (waived)' if one.waived else ''}"
-        rows.append((_moment(one), *names, *map(_value, one.values.values()), verdict, one.id))
+    for evaluation in evaluations:
+        names = (
+            evaluation.model,
+            evaluation.version,
+            evaluation.branch,
+            (evaluation.commit or "")[:12],
+        )
+        verdict = f"{evaluation.verdict or '-'}{' (waived)' if evaluation.waived else ''}"
+        rows.append(
+            (
+                _moment(evaluation),
+                *names,
+                *map(_value, evaluation.values.values()),
+                verdict,
+                evaluation.id,
+            )
+        )
     print_rows(head, rows)
 
 
@@ -124,18 +137,18 @@ def show(
                 refuse("name an id, or the --project and what is known, such as --commit")
             names = {"model": model, "version": version, "branch": branch, "commit": commit}
             evaluation = newest(client, project, names)
-        found = client.evaluation(evaluation, table=True, **of)
+        report = client.evaluation(evaluation, table=True, **of)
     if as_json:
-        put(found.content)
+        put(report.content)
         return
-    put(render_terminal(found.subject()).encode())
-    if found.weakest:
-        key = found.weakest_by
+    put(render_terminal(report.subject()).encode())
+    if report.weakest:
+        key = report.weakest_by
         rows = []
-        for one in (found.slices[place] for place in found.weakest):
-            name = ", ".join(f"{column}={value}" for column, value in one.slice.items())
-            value, difference = one.overall.root[key], one.difference_to_rest[key].value
-            rows.append((name, count(one.items), _value(value), _span(value), signed(difference)))
+        for part in (report.slices[place] for place in report.weakest):
+            name = ", ".join(f"{column}={value}" for column, value in part.slice.items())
+            value, difference = part.overall.root[key], part.difference_to_rest[key].value
+            rows.append((name, count(part.items), _value(value), _span(value), signed(difference)))
         print_rows(("SLICE, WEAKEST FIRST", "ITEMS", key.upper(), "INTERVAL", "TO THE REST"), rows)
 
 
@@ -154,22 +167,22 @@ def trend(
     history: HistorySource,
 ) -> None:
     """Print an index over the evaluations, oldest first, and where and why it fell most."""
-    given: Any = {"class_": class_, "model": model, "branch": branch, "limit": limit}
+    query: Any = {"class_": class_, "model": model, "branch": branch, "limit": limit}
     of: Any = slice_member(slice_)
     with history.client() as client:
-        found = client.trend(project, index, **given, **of)
+        series = client.trend(project, index, **query, **of)
         if as_json:
-            _put(found)
+            _put(series)
             return
         head = ("CREATED", "MODEL", "VERSION", "VALUE", "INTERVAL", "SINCE ANCHOR", "VERDICT", "ID")
         rows = []
-        for one in found.items:
-            numbers = (_value(one), _span(one), signed(one.since_anchor))
+        for item in series.items:
+            numbers = (_value(item), _span(item), signed(item.since_anchor))
             rows.append(
-                (_moment(one), one.model, one.version, *numbers, one.verdict, one.evaluation)
+                (_moment(item), item.model, item.version, *numbers, item.verdict, item.evaluation)
             )
         print_rows(head, rows)
-        _explain(client, found, of)
+        _explain(client, series, of)
 
 
 @app.command()
@@ -188,24 +201,24 @@ def leaderboard(
     history: HistorySource,
 ) -> None:
     """Rank the versions in tiers: those of one tier cannot be told apart."""
-    given: Any = {"class_": class_, "test_set": test_set, "model": model, "branch": branch}
-    given |= slice_member(slice_)
+    query: Any = {"class_": class_, "test_set": test_set, "model": model, "branch": branch}
+    query |= slice_member(slice_)
     with history.client() as client:
-        found = client.leaderboard(project, index, limit=limit, **given)
+        ranking = client.leaderboard(project, index, limit=limit, **query)
     if as_json:
-        _put(found)
+        _put(ranking)
         return
     rows = (
-        (str(tier.tier), one.model, one.version, _value(one), _span(one), one.evaluation)
-        for tier in found.tiers
-        for one in tier.versions
+        (str(tier.tier), entry.model, entry.version, _value(entry), _span(entry), entry.evaluation)
+        for tier in ranking.tiers
+        for entry in tier.versions
     )
     print_rows(("TIER", "MODEL", "VERSION", "VALUE", "INTERVAL", "ID"), rows)
-    for tier in found.tiers:
+    for tier in ranking.tiers:
         _say(f"Tier {tier.tier}: {shown(tier.why)}")
     if test_set is None:
         _say("Only evaluations on the newest test set are ranked; --test-set chooses another one.")
-    for left in found.unranked:
+    for left in ranking.unranked:
         _say(f"Not ranked: {shown(left.version or left.evaluation)}, {left.reason}")
 
 
@@ -222,9 +235,9 @@ def purge(
     """Delete what no criterion keeps; an alias always protects its evaluation."""
     kept: Any = {"keep_last": keep_last, "newer_than_days": newer_than_days}
     with history.client(read_only=dry_run) as client:
-        found = client.purge(project, dry_run=dry_run, **kept)
+        answer = client.purge(project, dry_run=dry_run, **kept)
     what = "would be deleted" if dry_run else "deleted"
-    say(f"{found.deleted} {what}, {found.kept} kept, {found.aliased} of them for an alias alone")
+    say(f"{answer.deleted} {what}, {answer.kept} kept, {answer.aliased} of them for an alias alone")
 
 
 @with_history
@@ -286,14 +299,14 @@ def _id_of(evaluation: str) -> str:
     if not evaluation.endswith(".json"):
         return evaluation
     try:
-        found: object = json.loads(Path(evaluation).read_bytes()).get("id")
+        identifier: object = json.loads(Path(evaluation).read_bytes()).get("id")
     except OSError as error:
         refuse(f"cannot read {evaluation}: {error.strerror}")
     except (ValueError, AttributeError):
         refuse(f"{evaluation} is no report")
-    if not isinstance(found, str):
+    if not isinstance(identifier, str):
         refuse(f"{evaluation} has no id: its evaluation was not stored")
-    return found
+    return identifier
 
 
 def point(client: "Client", project: str, alias: str, evaluation: str, *, if_absent: bool) -> bool:
@@ -316,23 +329,23 @@ def point(client: "Client", project: str, alias: str, evaluation: str, *, if_abs
     return True
 
 
-def _explain(client: "Client", found: "Trend", of: Any) -> None:  # noqa: ANN401 (a slice)
+def _explain(client: "Client", series: "Trend", of: Any) -> None:  # noqa: ANN401 (a slice)
     """Say after which evaluation the index fell most, and by which predictions."""
     from rprime.core.catalog import find
     from rprime.report.changed_predictions import changed_predictions
 
-    label = found.class_
-    entry = find("overall" if label is None else "class", found.index)
+    label = series.class_
+    entry = find("overall" if label is None else "class", series.index)
     upward = None if entry is None else entry.higher_is_better
     falls = [
         (abs(change), change, before, after)
-        for change, before, after in _steps(found.items)
+        for change, before, after in _steps(series.items)
         if upward is not None and change and (change < 0) == upward
     ]
     if not falls:
         return
     _, change, before, after = max(falls, key=itemgetter(0))
-    names = [one.version or one.evaluation for one in (before, after)]
+    names = [item.version or item.evaluation for item in (before, after)]
     _say(shown(f"It got worse most from {names[0]} to {names[1]}: {signed(change)}"))
     sides: Any = ({"evaluation": after.evaluation}, {"evaluation": before.evaluation})
     compared = client.compare(*sides, **of).comparison
@@ -392,5 +405,5 @@ def _say(text: str) -> None:
     put(f"{text.rstrip()}\n".encode())
 
 
-def _put(found: "BaseModel") -> None:
-    put(found.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+def _put(answer: "BaseModel") -> None:
+    put(answer.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")

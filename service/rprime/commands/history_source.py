@@ -70,12 +70,12 @@ def _client_of(store: "Store") -> "Client":
 
         async def _answer(self, request: httpx.Request) -> httpx.Response:
             try:
-                found = await routes.handle_async_request(request)
-                content = b"".join([part async for part in found.aiter_raw()])
+                answer = await routes.handle_async_request(request)
+                content = b"".join([part async for part in answer.aiter_raw()])
             finally:
                 # A worker belongs to the loop, which ends with this request.
                 await app.state.services.workers.close()
-            return httpx.Response(found.status_code, headers=found.headers, content=content)
+            return httpx.Response(answer.status_code, headers=answer.headers, content=content)
 
     return Client("http://localhost", http=httpx.Client(transport=Here()))
 
@@ -138,7 +138,7 @@ def page(client: "Client", project: str, limit: int, filters: Any) -> list[Any]:
 
 
 @contextmanager
-def absent(said: str) -> Iterator[None]:
+def absent(message: str) -> Iterator[None]:
     """End with these words if what is asked for is not there."""
     from rprime.client.errors import ProblemError
 
@@ -147,18 +147,18 @@ def absent(said: str) -> Iterator[None]:
     except ProblemError as problem:
         if problem.status != HTTPStatus.NOT_FOUND:
             raise
-        refuse(said)
+        refuse(message)
 
 
 def newest(client: "Client", project: str, names: dict[str, str | None]) -> str:
     """Return the id of the newest evaluation with these names; of one commit alone."""
-    found = page(client, project, 200 if names.get("commit") else 1, names)
-    if len({one.commit for one in found}) > 1:
+    evaluations = page(client, project, 200 if names.get("commit") else 1, names)
+    if len({evaluation.commit for evaluation in evaluations}) > 1:
         refuse("several commits begin like this: give more of it, or all of it")
-    if not found:
-        said = ", ".join(f"{name} {value}" for name, value in names.items() if value)
-        refuse(f"{project} has no evaluation of {said or 'any kind'}")
-    return str(found[0].id)
+    if not evaluations:
+        criteria = ", ".join(f"{name} {value}" for name, value in names.items() if value)
+        refuse(f"{project} has no evaluation of {criteria or 'any kind'}")
+    return str(evaluations[0].id)
 
 
 @contextmanager

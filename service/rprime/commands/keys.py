@@ -45,7 +45,7 @@ def create(
     from rprime.server import logs
 
     lasts = _duration(expires)
-    scopes = [_valid("--scope", keys.Scope, given) for given in scope]
+    scopes = [_valid("--scope", keys.Scope, text) for text in scope]
     _valid("--project", Name | None, project)
     _valid("--name", keys.Name, name)
     if "admin" in scopes and project is not None:
@@ -64,9 +64,9 @@ def list_keys(*, file: File) -> None:
     from rprime.commands.history import print_rows
 
     with refusing(keys.KeyFileError):
-        found = keys.read(file)
+        api_keys = keys.read(file)
     rows = []
-    for key in found:
+    for key in api_keys:
         expires = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M}Z"
         scopes, project = ",".join(key.scopes), key.project or "*"
         rows.append((key.id, key.state, scopes, project, expires, key.name))
@@ -104,13 +104,13 @@ def _described(file: Path, key: "ApiKey") -> dict[str, Any]:
     return {"key": key.id, **described, "file": str(file), "uid": os.getuid(), "user": user}
 
 
-def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
+def _valid(option: str, kind: Any, value: str | None) -> Any:  # noqa: ANN401 - of any kind
     from pydantic import TypeAdapter, ValidationError
 
     from rprime.problems.sentences import sentence
 
     try:
-        return TypeAdapter(kind).validate_python(given)
+        return TypeAdapter(kind).validate_python(value)
     except ValidationError as exc:
         refuse(sentence(exc.errors()[0], option))
 
@@ -118,8 +118,8 @@ def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - 
 def _duration(text: str) -> timedelta | None:
     if text == "never":
         return None
-    found = re.fullmatch(r"([1-9]\d{0,4})([hdw])", text)
-    if found is None:
+    match = re.fullmatch(r"([1-9]\d{0,4})([hdw])", text)
+    if match is None:
         refuse("--expires is a number of hours, days or weeks, such as 12h, 90d or 4w; or never")
-    unit = {"h": "hours", "d": "days", "w": "weeks"}[found[2]]
-    return timedelta(**{unit: int(found[1])})
+    unit = {"h": "hours", "d": "days", "w": "weeks"}[match[2]]
+    return timedelta(**{unit: int(match[1])})

@@ -71,10 +71,10 @@ def lint(
     as_json: options.AsJson = False,
 ) -> None:
     """Say how often a gate fails a model that has not changed, and which drop it can see."""
-    asked = {"pairing": pairing, "discordance": discordance, "seed": seed}
-    with _simulating(file, gates, service, reading, asked) as (client, request):
-        found = client.lint(**request, replicates=replicates)
-    show(found.content if as_json else _lint_overview(found))
+    simulation = {"pairing": pairing, "discordance": discordance, "seed": seed}
+    with _simulating(file, gates, service, reading, simulation) as (client, request):
+        report = client.lint(**request, replicates=replicates)
+    show(report.content if as_json else _lint_overview(report))
 
 
 @_with_reading
@@ -94,15 +94,19 @@ def plan(
     as_json: options.AsJson = False,
 ) -> None:
     """Say how many items a gate needs to pass an unchanged model and to find a drop."""
-    asked = {"pairing": pairing, "discordance": discordance, "seed": seed}
-    with _simulating(file, gates, service, reading, asked) as (client, request):
-        found = client.plan(**request, drop=drop)
-    show(found.content if as_json else _plan_overview(found))
+    simulation = {"pairing": pairing, "discordance": discordance, "seed": seed}
+    with _simulating(file, gates, service, reading, simulation) as (client, request):
+        report = client.plan(**request, drop=drop)
+    show(report.content if as_json else _plan_overview(report))
 
 
 @contextmanager
 def _simulating(
-    file: str, gates: Path, service: ServiceOptions | None, reading: Reading, asked: dict[str, Any]
+    file: str,
+    gates: Path,
+    service: ServiceOptions | None,
+    reading: Reading,
+    simulation: dict[str, Any],
 ) -> Iterator[tuple["Client | InProcess", dict[str, Any]]]:
     """Yield a client, and the request: what is asked, the gates, and the evidence of a file."""
     from rprime.commands.ci_request import assemble, chosen_members
@@ -111,11 +115,13 @@ def _simulating(
 
     chosen = chosen_members(reading.columns, reading.slice_, reading.crossings, reading.population)
     submitted = assemble(file, request=reading.request, chosen=chosen).request
-    given = read(submitted)
-    request = asked | _evidence(given) | {"gates": read_gates(gates)}
+    evaluation_request = read(submitted)
+    request = simulation | _evidence(evaluation_request) | {"gates": read_gates(gates)}
     request["population"] = submitted.members.get("population")
     request["discordance"] = (
-        request["discordance"] if request["discordance"] is not None else _discordance(given)
+        request["discordance"]
+        if request["discordance"] is not None
+        else _discordance(evaluation_request)
     )
     with answering(service) as client:
         try:
@@ -139,25 +145,25 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     omitted = evidence.table.has_omissions
     if side.items is not None and (omitted or not side.counts_once):
         return spelled_side(side)
-    given: dict[str, Any] = {"confusion_matrix": cells.counts, "labels": evidence.labels}
+    content: dict[str, Any] = {"confusion_matrix": cells.counts, "labels": evidence.labels}
     for name in ("unclassified", "spurious"):
         vector = getattr(evidence.table, name)
         if vector is not None and vector.any():
-            given[name] = vector
+            content[name] = vector
     if evidence.slices is not None:
-        given["slices"] = slice_tables(evidence.slices)
-    return given
+        content["slices"] = slice_tables(evidence.slices)
+    return content
 
 
-def _discordance(given: "EvaluationRequest") -> float | None:
+def _discordance(evaluation_request: "EvaluationRequest") -> float | None:
     """Return the share of items that only the model or its baseline gets right, where it is known.
 
     None, too, if there is no such item, which says nothing of another candidate.
     """
     from rprime.commands.payload import baseline_of, same_items
 
-    baseline, ours = baseline_of(given), given.evidence.items
-    if ours is None or baseline is None or not same_items(given.evidence, baseline):
+    baseline, ours = baseline_of(evaluation_request), evaluation_request.evidence.items
+    if ours is None or baseline is None or not same_items(evaluation_request.evidence, baseline):
         return None
     assert baseline.items is not None  # noqa: S101 (they are the same)
     theirs = baseline.items
@@ -165,49 +171,52 @@ def _discordance(given: "EvaluationRequest") -> float | None:
     return float(differ.mean()) or None
 
 
-def show(found: "bytes | RenderableType") -> None:
+def show(content: "bytes | RenderableType") -> None:
     """Print JSON, or a table with the width of the terminal or a fixed one."""
     from io import StringIO
 
     from rich.console import Console
 
-    if isinstance(found, bytes):
-        put(found + b"\n")
+    if isinstance(content, bytes):
+        put(content + b"\n")
     elif sys.stdout.isatty():
-        Console().print(found)
+        Console().print(content)
     else:
         stream = StringIO()
-        Console(file=stream, width=120, color_system=None).print(found)
+        Console(file=stream, width=120, color_system=None).print(content)
         put("\n".join(line.rstrip() for line in stream.getvalue().splitlines()).encode() + b"\n")
 
 
-def _lint_overview(found: "GateLintReport") -> "RenderableType":
-    said, *advice = found.advice
+def _lint_overview(report: "GateLintReport") -> "RenderableType":
+    summary, *advice = report.advice
     rows = []
-    for rule in found.model.rules:
+    for rule in report.model.rules:
         rates = (percent(rule.false_fail_rate), percent(rule.inconclusive_rate))
         name = _name(rule.class_, rule.slice) if rule.average_of is None else "average"
         rows.append((rule.id, name, *rates, decimal(rule.detectable_drop)))
-    about = "class, slice" if any(rule.slice for rule in found.model.rules) else "class"
+    about = "class, slice" if any(rule.slice for rule in report.model.rules) else "class"
     columns = ("rule", about, "fails", "inconclusive", "drop it can see")
-    return overview([said], columns, rows, advice)
+    return overview([summary], columns, rows, advice)
 
 
-def _plan_overview(found: "GatePlanReport") -> "RenderableType":
-    parts = [(_name(c.class_, None), c.items, c.needed) for c in found.model.classes]
-    parts += [(_name(None, s.slice), s.items, s.needed) for s in found.model.slices]
+def _plan_overview(report: "GatePlanReport") -> "RenderableType":
+    parts = [(_name(c.class_, None), c.items, c.needed) for c in report.model.classes]
+    parts += [(_name(None, s.slice), s.items, s.needed) for s in report.model.slices]
     rows = [(name, f"{n:,}", "" if needed is None else f"{needed:,}") for name, n, needed in parts]
-    columns = ("class, slice" if found.model.slices else "class", "items", "needed")
-    return overview([], columns, rows, found.advice)
+    columns = ("class, slice" if report.model.slices else "class", "items", "needed")
+    return overview([], columns, rows, report.advice)
 
 
 def _name(label: str | None, part: dict[str, str] | None) -> str:
     named = [f"{column}={value}" for column, value in (part or {}).items()]
-    return ", ".join(isolated(clipped(shown(one), 60)) for one in [label, *named] if one)
+    return ", ".join(isolated(clipped(shown(name), 60)) for name in [label, *named] if name)
 
 
 def overview(
-    said: Sequence[str], head: Sequence[str], rows: Sequence[tuple[str, ...]], advice: Sequence[str]
+    sentences: Sequence[str],
+    head: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    advice: Sequence[str],
 ) -> "RenderableType":
     """Return sentences, a table and advice."""
     from rich.console import Group
@@ -220,4 +229,4 @@ def overview(
     more = [f"... and {len(rows) - _MOST_ROWS:,} more"] if len(rows) > _MOST_ROWS else []
     advice = [_OPTION.sub("`--\\1`", shown(line)) for line in advice]
     lines = (*more, *(f"* {line}" for line in advice))
-    return Group(*map(Text, said), table, *map(Text, lines))
+    return Group(*map(Text, sentences), table, *map(Text, lines))

@@ -29,10 +29,10 @@ class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers = {  # noqa: RUF012 (the base class has it so)
         first: [
             (tag, words)
-            for tag, words in found
+            for tag, words in resolvers
             if tag != _DATE and (tag != _BOOLEAN or first in "tTfF")
         ]
-        for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
     def construct_mapping(
@@ -40,12 +40,12 @@ class _Loader(yaml.SafeLoader):
         node: yaml.MappingNode,
         deep: bool = False,  # noqa: FBT001, FBT002 (the base class has it so)
     ) -> dict[Any, Any]:
-        own = [key for key, _ in node.value if key.tag != _MERGE]
-        names = [self.construct_object(key, deep=True) for key in own]
+        keys = [key for key, _ in node.value if key.tag != _MERGE]
+        names = [self.construct_object(key, deep=True) for key in keys]
         for place, name in enumerate(names):
             if name in names[:place]:
-                said, mark = f"the name {name!r} stands twice", own[place].start_mark
-                raise yaml.constructor.ConstructorError(None, None, said, mark)
+                message, mark = f"the name {name!r} stands twice", keys[place].start_mark
+                raise yaml.constructor.ConstructorError(None, None, message, mark)
         return super().construct_mapping(node, deep)
 
 
@@ -59,10 +59,10 @@ def read_mapping(path: Path, what: str) -> Json:
         mark = error.problem_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         hint = "; indent by spaces" if "\\t" in f"{error.problem}" else ""
-        said = f"this is no YAML: {error.problem}{hint}"
+        message = f"this is no YAML: {error.problem}{hint}"
         if error.problem == "but found another document":
-            said = "a second document begins here; a file holds one"
-        refuse(f"{path}{place}: {said}")
+            message = "a second document begins here; a file holds one"
+        refuse(f"{path}{place}: {message}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         refuse(f"{path}: this is no YAML: {' '.join(str(error).split())}")
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
@@ -79,10 +79,11 @@ def read_gates(path: Path) -> Json:
     if gates is not None and not violations:
         # What needs the options of a request is found with it.
         violations += (
-            Violation(pointer(*one.place), one.code, str(one)) for one in mistakes(gates.core())
+            Violation(pointer(*mistake.place), mistake.code, str(mistake))
+            for mistake in mistakes(gates.core())
         )
     if violations:
-        refuse("\n".join(f"{path}:{one}" for one in _located(path, violations)))
+        refuse("\n".join(f"{path}:{violation}" for violation in _located(path, violations)))
     return content
 
 

@@ -122,9 +122,9 @@ def expanded(
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def wrapped(**given: Any) -> None:  # noqa: ANN401 (the options of any command)
-            values = {option: given.pop(option) for option in options}
-            command(**given, **{name: gather(**values)})
+        def wrapped(**arguments: Any) -> None:  # noqa: ANN401 (the options of any command)
+            values = {option: arguments.pop(option) for option in options}
+            command(**arguments, **{name: gather(**values)})
 
         signature = inspect.signature(command)
         others = [each for each in signature.parameters.values() if each.name != name]
@@ -170,8 +170,8 @@ with_output = expanded(
 def connection(otherwise: str) -> dict[str, tuple[Any, Any]]:
     """Return the options of a connection to a service; `otherwise`: what is done without one."""
     variable = partial(_service, show_envvar=True)
-    asked = f"Ask this service; default: {otherwise}."
-    server = variable("--server", metavar="URL", envvar="RPRIME_SERVER", help=asked)
+    explanation = f"Ask this service; default: {otherwise}."
+    server = variable("--server", metavar="URL", envvar="RPRIME_SERVER", help=explanation)
     key = variable(envvar="RPRIME_KEY", help="A key of `rprime keys create`.")
     timeout = _service(min=0.001, help="Seconds to wait for an answer, each time.")
     again = "How often to ask again where the service is busy or out of reach."
@@ -191,7 +191,7 @@ with_service = expanded(
 """Add the options of a service; the command takes them as `service`, None without an address."""
 
 
-def settings(**given: Any) -> "Settings":  # noqa: ANN401 (Pydantic types them)
+def settings(**overrides: Any) -> "Settings":  # noqa: ANN401 (Pydantic types them)
     """Return the settings of the environment, or end and say which are wrong."""
     from pydantic import ValidationError
 
@@ -199,7 +199,7 @@ def settings(**given: Any) -> "Settings":  # noqa: ANN401 (Pydantic types them)
     from rprime.settings import Settings
 
     try:
-        return Settings(**given)
+        return Settings(**overrides)
     except ValidationError as exc:
         for error in exc.errors():
             places = [part + 1 for part in error["loc"] if isinstance(part, int)]

@@ -50,16 +50,16 @@ def make_payload(
 
     `columns` says whether the service takes columns for an answer to this.
     """
-    asked, items = ci_request.request, evaluation_request.evidence.items
-    if isinstance(asked, JsonRequest) and (
-        items is None or (len(asked.body) <= _SMALL and not table_only)
+    submitted, items = ci_request.request, evaluation_request.evidence.items
+    if isinstance(submitted, JsonRequest) and (
+        items is None or (len(submitted.body) <= _SMALL and not table_only)
     ):
-        return Payload(splice(asked.body, ci_request.kept_there))
+        return Payload(splice(submitted.body, ci_request.kept_there))
     if not table_only and items is not None and items.true.size <= MOST_ITEMS:
         packed = _packed(ci_request, evaluation_request) if columns else None
-        found = packed or _spelled(ci_request, evaluation_request, with_ids=columns)
-        if found:
-            return found
+        payload = packed or _spelled(ci_request, evaluation_request, with_ids=columns)
+        if payload:
+            return payload
     if not table_only:
         say("too many items to send: the table goes alone, and a comparison is unpaired")
     tables = _tabled(ci_request, evaluation_request)
@@ -105,8 +105,8 @@ def _packed(ci_request: CiRequest, evaluation_request: EvaluationRequest) -> Pay
 def baseline_of(evaluation_request: EvaluationRequest) -> Side | None:
     """Return the baseline whose evidence is in a request."""
     assessment = evaluation_request.assessment
-    found = None if assessment is None else assessment.baseline_side
-    return None if found is None else found.side
+    baseline = None if assessment is None else assessment.baseline_side
+    return None if baseline is None else baseline.side
 
 
 def _positions(predicted: NDArray[Any], k: int) -> NDArray[Any]:
@@ -170,9 +170,9 @@ def _representatives(column: SliceColumn) -> tuple[list[Any], NDArray[Any]]:
 
 def _slicing(slices: Slices | None) -> Json:
     """Return how the slices of items are made, as members of a request."""
-    cuts = {name: one.edges for name, one in _columns(slices).items() if one.edges}
-    found = {"slice_cuts": cuts, "slice_crossings": slices and slices.crossings}
-    return {name: value for name, value in found.items() if value}
+    cuts = {name: column.edges for name, column in _columns(slices).items() if column.edges}
+    members = {"slice_cuts": cuts, "slice_crossings": slices and slices.crossings}
+    return {name: value for name, value in members.items() if value}
 
 
 def _spelled(
@@ -182,9 +182,9 @@ def _spelled(
 
     Their ids do not go along, which say no more once the same items stand in the same order.
     """
-    asked, evidence = ci_request.request, evaluation_request.evidence
-    if isinstance(asked, JsonRequest):
-        body = asked.body
+    submitted, evidence = ci_request.request, evaluation_request.evidence
+    if isinstance(submitted, JsonRequest):
+        body = submitted.body
     else:
         baseline = baseline_of(evaluation_request)
         same = baseline is not None and same_items(evidence, baseline)
@@ -193,11 +193,11 @@ def _spelled(
                 "the ids of the items cannot be sent with this baseline, or with so many names of "
                 "classes; evaluate here, without --server, or send the tables alone by --table-only"
             )
-        content = _rest(asked.members) | spelled_side(side_of(evidence, None))
-        if "test_set" in asked.members:
-            content["test_set"] = asked.members["test_set"]
+        content = _rest(submitted.members) | spelled_side(side_of(evidence, None))
+        if "test_set" in submitted.members:
+            content["test_set"] = submitted.members["test_set"]
         if baseline is not None:
-            content["baseline"] = asked.members.get("baseline") or spelled_side(baseline)
+            content["baseline"] = submitted.members.get("baseline") or spelled_side(baseline)
         body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     return Payload(splice(body, ci_request.kept_there)) if len(body) <= _MOST_JSON else None
 
@@ -207,16 +207,16 @@ def spelled_side(side: Side) -> Json:
     items = side.items
     assert items is not None  # noqa: S101 (columns have items)
     names = np.array([*side.labels, None], dtype=object)
-    found: Json = {"labels": side.labels, "y_true": names[items.true].tolist()}
-    found |= _slicing(side.slices)
+    content: Json = {"labels": side.labels, "y_true": names[items.true].tolist()}
+    content |= _slicing(side.slices)
     for name, column in _columns(side.slices).items():
         values, codes = _representatives(column)
-        found.setdefault("slices", {})[name] = np.array(values, dtype=object)[codes].tolist()
-    found["y_pred"] = names[items.predicted].tolist()
+        content.setdefault("slices", {})[name] = np.array(values, dtype=object)[codes].tolist()
+    content["y_pred"] = names[items.predicted].tolist()
     if side.scores is not None:
-        found["y_score"] = np.ascontiguousarray(side.scores.values)
+        content["y_score"] = np.ascontiguousarray(side.scores.values)
     others = {"sample_weight": items.weights, "groups": items.groups}
-    return found | {name: array.tolist() for name, array in others.items() if array is not None}
+    return content | {name: array.tolist() for name, array in others.items() if array is not None}
 
 
 def _rest(members: Mapping[str, Any]) -> Json:
@@ -235,14 +235,14 @@ def _table(side: Side, members: object) -> Json:
             "send the items, or evaluate here, without --server"
         )
     rows, columns, counts = (part.tolist() for part in table.cells.coordinates())
-    found: Json = {"labels": side.labels, "cells": list(zip(rows, columns, counts, strict=True))}
+    content: Json = {"labels": side.labels, "cells": list(zip(rows, columns, counts, strict=True))}
     if side.slices is not None:
-        found["slices"] = slice_tables(side.slices)
+        content["slices"] = slice_tables(side.slices)
     if table.weighted:
-        found["weighted"] = True
+        content["weighted"] = True
     for name, vector in (("unclassified", table.unclassified), ("spurious", table.spurious)):
         if vector is not None:
-            found[name] = vector.tolist()
-    known = {"id": side.test_set, "fingerprint": side.fingerprint}
-    test_set = {**declared, **{name: value for name, value in known.items() if value}}
-    return found | ({"test_set": test_set} if test_set else {})
+            content[name] = vector.tolist()
+    identity = {"id": side.test_set, "fingerprint": side.fingerprint}
+    test_set = {**declared, **{name: value for name, value in identity.items() if value}}
+    return content | ({"test_set": test_set} if test_set else {})

@@ -118,9 +118,11 @@ def _append(variable: str, content: Callable[[], bytes]) -> None:
 
 def _outputs(outcome: EvaluationOutcome) -> bytes:
     """Return the outputs for later steps of a job: verdict, id and first figures."""
-    found: dict[str, object] = {"verdict": outcome.verdict, "evaluation": outcome.subject.id}
-    found["undecided"] = outcome.undecided if outcome.verdict else None
-    found |= {one.index.key: one.value for one in Measures(outcome.subject).overall.values()}
-    known = {name: str(value) for name, value in found.items() if value is not None}
+    outputs: dict[str, object] = {"verdict": outcome.verdict, "evaluation": outcome.subject.id}
+    outputs["undecided"] = outcome.undecided if outcome.verdict else None
+    outputs |= {
+        measure.index.key: measure.value for measure in Measures(outcome.subject).overall.values()
+    }
+    texts = {name: str(value) for name, value in outputs.items() if value is not None}
     # None of them may bring a line of its own.
-    return "".join(f"{name}={''.join(known[name].split())}\n" for name in known).encode()
+    return "".join(f"{name}={''.join(texts[name].split())}\n" for name in texts).encode()

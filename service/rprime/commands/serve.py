@@ -48,8 +48,8 @@ class _EndingSignals:
 
     def hold(self) -> None:
         """Hold the signals from now on."""
-        for wanted in _ENDING:
-            signal.signal(wanted, self.handle)
+        for number in _ENDING:
+            signal.signal(number, self.handle)
         signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
 
     def release(self) -> None:

@@ -50,20 +50,22 @@ def slices(
 
     members = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
     chosen = chosen_members(columns, column, option="--column")
-    found = _found(assemble(file, request=request, chosen=chosen).request, members, service)
-    said, rows = _said(found), _rows(found)
-    numbers = (found.model.index, "Rest", "Difference", "Interval", "Adjusted p")
+    search = _found(assemble(file, request=request, chosen=chosen).request, members, service)
+    sentences, rows = _said(search), _rows(search)
+    numbers = (search.model.index, "Rest", "Difference", "Interval", "Adjusted p")
     titles = ("Slice", "Items", *numbers)
     if as_json:
-        show(found.content)
+        show(search.content)
     elif markdown:
-        put(_markdown(said, titles, rows).encode())
+        put(_markdown(sentences, titles, rows).encode())
     else:
-        show(overview(said[:1], titles if rows else (), rows, said[1:]))
+        show(overview(sentences[:1], titles if rows else (), rows, sentences[1:]))
 
 
 def _found(
-    asked: "JsonRequest | ColumnFileRequest", more: dict[str, Any], service: ServiceOptions | None
+    submitted: "JsonRequest | ColumnFileRequest",
+    more: dict[str, Any],
+    service: ServiceOptions | None,
 ) -> "SliceSearch":
     """Search here, or let a service do it; `more` are further members of the request."""
     from rprime.application.slice_search import search_document
@@ -74,58 +76,66 @@ def _found(
     from rprime.evidence import FORMATS, read_columns
     from rprime.problems.problem import Problem
 
-    if isinstance(asked, ColumnFileRequest):
-        content, limits = written({**asked.members, **more}), settings().limits
-        with asked.candidate.opened() as (kind, body):
+    if isinstance(submitted, ColumnFileRequest):
+        content, limits = written({**submitted.members, **more}), settings().limits
+        with submitted.candidate.opened() as (kind, body):
             if service is None:
                 try:
                     document = read_columns(kind, body, content, local(limits), measured=True)
                     return SliceSearch(search_document(document, limits))
                 except Problem as problem:
-                    refuse_here(problem, asked.candidate.name, asked.place_of)
+                    refuse_here(problem, submitted.candidate.name, submitted.place_of)
             call = slice_search(body.read(), FORMATS[kind].media_type, content)
     else:
-        call = slice_search(splice(asked.body, more))
+        call = slice_search(splice(submitted.body, more))
     with answering(service) as client:
         return client.ask(call)
 
 
-def _rows(found: "SliceSearch") -> list[tuple[str, ...]]:
+def _rows(search: "SliceSearch") -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
-    for one in (one for one in found.slices if one.weak):
-        name = ", ".join(shown(f"{name}={text}") for name, text in one.slice.items())
-        numbers = (count(one.items), decimal(one.value), decimal(one.rest), signed(one.difference))
-        adjusted = "" if one.p_adjusted is None else f"{one.p_adjusted:.2g}"
-        rows.append((name, *numbers, span(*one.interval), adjusted))
+    for part in (entry for entry in search.slices if entry.weak):
+        name = ", ".join(shown(f"{name}={text}") for name, text in part.slice.items())
+        numbers = (
+            count(part.items),
+            decimal(part.value),
+            decimal(part.rest),
+            signed(part.difference),
+        )
+        adjusted = "" if part.p_adjusted is None else f"{part.p_adjusted:.2g}"
+        rows.append((name, *numbers, span(*part.interval), adjusted))
     return rows
 
 
-def _said(found: "SliceSearch") -> list[str]:
+def _said(search: "SliceSearch") -> list[str]:
     """Say what was searched, and what would have been found."""
-    model = found.model
+    model = search.model
     of = f" of class {shown(model.class_)}" if model.class_ else ""
-    weak = sum(one.weak for one in found.slices)
+    weak = sum(part.weak for part in search.slices)
     sure = f"with {percent(model.confidence)} confidence"
     found_weak = f"No slice is shown to be worse than the rest, {sure}"
     if weak:
         found_weak = f"{plural(weak, 'slice')} worse than the rest, {sure}"
-    elif not found.searched:
+    elif not search.searched:
         found_weak = "No slice is large and weak enough to be tested"
     first = (
         f"{model.index}{of} is {decimal(model.value)}. {found_weak}: found on {model.found_on:,} "
         f"items, tested on {model.tested_on:,} others (seed {model.seed})."
     )
-    sizes = (f"{decimal(abs(one.difference))} in {one.items:,} items" for one in found.detectable)
+    sizes = (
+        f"{decimal(abs(effect.difference))} in {effect.items:,} items"
+        for effect in search.detectable
+    )
     last = "In 8 of 10 cases such a search finds a slice that is worse by"
-    if not found.detectable:
+    if not search.detectable:
         return [first, "There are too few items to find any slice in 8 of 10 cases."]
     return [first, f"{last} {', '.join(sizes)}."]
 
 
-def _markdown(said: list[str], titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _markdown(sentences: list[str], titles: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     from rprime.report.markdown import MOST_OF_LIST, code, draw_table, prose
 
-    first, last = map(prose, said)
+    first, last = map(prose, sentences)
     rows = [(code(name), *numbers) for name, *numbers in rows]
     drawn = draw_table(titles, "lrrrrrr", rows, MOST_OF_LIST, "slice") if rows else ""
     return "\n\n".join(filter(None, (first, drawn, last))) + "\n"

@@ -48,11 +48,11 @@ def discrimination(
     from rprime.application import discrimination as studies
 
     plan = studies.PrintedFigure("", "condition", {}) if figure is None else studies.FIGURES[figure]
-    given = {"indices": [_entry(name) for name in indices or ()], "k": k, "p": p}
-    asked = {**plan.request, **{n: v for n, v in given.items() if v}, "resolution": resolution}
-    if "indices" not in asked:
+    options = {"indices": [_entry(name) for name in indices or ()], "k": k, "p": p}
+    request = {**plan.request, **{n: v for n, v in options.items() if v}, "resolution": resolution}
+    if "indices" not in request:
         refuse("name an index, or a figure by --figure 1 to --figure 5")
-    lines = _studied(studies.discrimination_lines, orjson.dumps(asked))
+    lines = _studied(studies.discrimination_lines, orjson.dumps(request))
     if output is not None or figure is not None:
         from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
 
@@ -111,44 +111,53 @@ def reproduce(
             refuse(f"no such table: the tables are {', '.join(PRINTED_TABLES)}")
         put(orjson.dumps(printed_request(table)) + b"\n")
         return
-    found = run()
-    put(_json(found) if as_json else "\n".join((*_document(found), "")).encode())
-    if not found.sound:
+    reproduction = run()
+    put(_json(reproduction) if as_json else "\n".join((*_document(reproduction), "")).encode())
+    if not reproduction.sound:
         raise Exit(Status.DEFECT)
 
 
-def _document(found: "Reproduction") -> Iterator[str]:
+def _document(reproduction: "Reproduction") -> Iterator[str]:
     yield from ("# Published and computed", "")
-    yield from (f"{found.source}.", "")
-    yield from (f"{found.summary} This document is what `rprime reproduce` prints.", "")
-    for table in found.tables:
+    yield from (f"{reproduction.source}.", "")
+    yield from (f"{reproduction.summary} This document is what `rprime reproduce` prints.", "")
+    for table in reproduction.tables:
         yield from (f"## {table}", "", "| | published | computed | |", "|---|---|---|---|")
-        for one in found.results:
-            if one.table == table:
-                name = one.index if one.class_ is None else f"{one.index} of {one.class_}"
-                mark = "" if one.reproduced else one.mark
-                yield f"| {name} | {one.published:.4f} | {one.computed:.4f} | {mark} |"
+        for printed in reproduction.results:
+            if printed.table == table:
+                name = (
+                    printed.index
+                    if printed.class_ is None
+                    else f"{printed.index} of {printed.class_}"
+                )
+                mark = "" if printed.reproduced else printed.mark
+                yield f"| {name} | {printed.published:.4f} | {printed.computed:.4f} | {mark} |"
         yield ""
     yield from ("## Claims", "", "| claim | result | numbers |", "|---|---|---|")
-    for claim in found.claims:
+    for claim in reproduction.claims:
         result = "holds" if claim.holds else "does not hold"
         yield f"| {claim.text} ({claim.source}) | {result} | {claim.numbers} |"
     yield ""
-    for heading, entries in (("Errata", found.errata), ("Reading the papers", found.conventions)):
+    for heading, entries in (
+        ("Errata", reproduction.errata),
+        ("Reading the papers", reproduction.conventions),
+    ):
         yield from (f"## {heading}", "")
         yield from (f"* {where}: {text}" for where, text in entries)
         yield ""
 
 
-def _json(found: "Reproduction") -> bytes:
+def _json(reproduction: "Reproduction") -> bytes:
     members = ("table", "index", "class", "published", "computed", "result")
     values = attrgetter("table", "index", "class_", "published", "computed", "mark")
     document = {
-        "source": found.source,
-        "numbers": len(found.results),
-        "reproduced": found.reproduced,
-        "results": [dict(zip(members, values(one), strict=True)) for one in found.results],
-        "errata": [{"table": where, "text": text} for where, text in found.errata],
-        "claims": [asdict(claim) for claim in found.claims],
+        "source": reproduction.source,
+        "numbers": len(reproduction.results),
+        "reproduced": reproduction.reproduced,
+        "results": [
+            dict(zip(members, values(printed), strict=True)) for printed in reproduction.results
+        ],
+        "errata": [{"table": where, "text": text} for where, text in reproduction.errata],
+        "claims": [asdict(claim) for claim in reproduction.claims],
     }
     return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"

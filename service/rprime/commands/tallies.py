@@ -30,9 +30,9 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
     The table as members of a request, JSON, and that of the column `y_pred_baseline`, if there
     is one.
     """
-    for asked in _of_scores(members):
+    for member in _of_scores(members):
         refuse(
-            f"{asked} reads the scores of every item, and an engine gives a table alone: "
+            f"{member} reads the scores of every item, and an engine gives a table alone: "
             "leave it out, or evaluate without --engine"
         )
     for name in OF_LABELS:
@@ -41,13 +41,13 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
                 f"{name} is for items that are read here, and an engine counts labels as they "
                 "stand: map them in the files, or evaluate without --engine"
             )
-    found = _tallies(files, engine, members)
-    tables = [found.candidate.evidence()]
-    if found.baseline is not None:
+    tallies = _tallies(files, engine, members)
+    tables = [tallies.candidate.evidence()]
+    if tallies.baseline is not None:
         say("an engine gives tables, not items: the comparison with y_pred_baseline is unpaired")
         # Of the same items, so of the same test set where one is declared.
         shared = {"test_set": members["test_set"]} if "test_set" in members else {}
-        tables.append(found.baseline.evidence() | shared)
+        tables.append(tallies.baseline.evidence() | shared)
     return [orjson.dumps(table, option=orjson.OPT_SERIALIZE_NUMPY) for table in tables]
 
 
@@ -64,8 +64,10 @@ def _of_scores(members: Json) -> Iterator[str]:
 
 def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
     labels, least, *slicing = (members.get(name) for name in COUNTED_BY)
-    columns, cuts, crossings = (given or {} for given in slicing)
-    slices = {n.removeprefix("slice:"): own for n, own in columns.items() if n.startswith("slice:")}
+    columns, cuts, crossings = (member or {} for member in slicing)
+    slices = {
+        n.removeprefix("slice:"): column for n, column in columns.items() if n.startswith("slice:")
+    }
     if len(slices) < len(columns):
         refuse("--columns is for files that are read here, without --engine")
     for name, cut in cuts.items():
@@ -77,8 +79,8 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
         refuse("reject_below: no number")
     try:
         source = Files.of(files)
-        asked = Engine.of(engine)
-        with working(f"Counting by {asked.name} ..."), opened(asked, source) as frame:
+        backend = Engine.of(engine)
+        with working(f"Counting by {backend.name} ..."), opened(backend, source) as frame:
             asked_slices: Any = {"slices": slices, "cuts": cuts, "crossings": list(crossings)}
             untyped = source.format == "csv"
             return tally(frame, labels=labels, reject_below=least, untyped=untyped, **asked_slices)

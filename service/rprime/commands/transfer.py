@@ -34,9 +34,9 @@ def export(
     if history.service is None:
         from rprime.store import ProjectMissingError
 
-        with opened(history.store, read_only=True) as found:
+        with opened(history.store, read_only=True) as database:
             try:
-                records = found.export(project)
+                records = database.export(project)
             except ProjectMissingError:
                 refuse(f"there is no project {project}")
             _write(records, output)
@@ -102,5 +102,5 @@ def backup(
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Copy a SQLite store by SQLite's own means, while a service may use it."""
-    with opened(store, read_only=True) as found:
-        found.backup(path)
+    with opened(store, read_only=True) as database:
+        database.backup(path)

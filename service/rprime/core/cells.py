@@ -133,9 +133,9 @@ class SparseCells:
     @property
     def mirrored(self) -> Array:
         """The count of the cell with row and column exchanged, for every cell, shape (..., c)."""
-        codes, wanted = self.rows * self.k + self.columns, self.columns * self.k + self.rows
-        places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
-        return np.where(codes[places] == wanted, self.counts[..., places], 0.0)
+        codes, exchanged = self.rows * self.k + self.columns, self.columns * self.k + self.rows
+        places = np.minimum(np.searchsorted(codes, exchanged), len(codes) - 1)
+        return np.where(codes[places] == exchanged, self.counts[..., places], 0.0)
 
     def by_row(self, values: Array) -> Array:
         """Broadcast the value (..., k) of its row, shape (..., c)."""

@@ -68,8 +68,8 @@ class Evaluation:
 
     def rows(self, values: Array) -> Array:
         """Return the same with the index last: (k, index) or (index,); (n, ...) for n tables."""
-        found = self.at(values)
-        return found.T if found.ndim <= len(("index", "class")) else np.moveaxis(found, 0, -1)
+        part = self.at(values)
+        return part.T if part.ndim <= len(("index", "class")) else np.moveaxis(part, 0, -1)
 
     def class_rows(self, values: Array) -> Array:
         """Return the rows of the classes to show, with their reported indices."""
@@ -90,8 +90,8 @@ class Evaluation:
         elif paging.order_by in ("support", "predicted"):
             order = ordered(getattr(self.table, paging.order_by), paging.order_by)
         else:
-            found = self.values.lookup("class", paging.order_by)
-            order = ordered(found[self.position], paging.order_by)
+            values = self.values.lookup("class", paging.order_by)
+            order = ordered(values[self.position], paging.order_by)
         shown = order[paging.offset : paging.offset + paging.limit]
         return ClassPage(paging, self.table.k, shown)
 
@@ -109,13 +109,13 @@ class Evaluation:
     def each(cls, estimates: Estimates, labels: Sequence[Labels], first: int = 0) -> list[Self]:
         """Return one evaluation for each table of a stack, or of those from the first one on."""
         values = estimates.values
-        wanted = values.options.wants_intervals(values.table.k)
-        known = estimates.intervals if wanted else None
-        masks = check_all(WarningInputs(values, known))
+        with_intervals = values.options.wants_intervals(values.table.k)
+        intervals = estimates.intervals if with_intervals else None
+        masks = check_all(WarningInputs(values, intervals))
         stacked = bool(values.table.stack_shape)
         positions = [(first + i,) if stacked else () for i in range(len(labels))]
         return [
-            cls(names, values, known, position, tuple(phrase(masks, names, position)))
+            cls(names, values, intervals, position, tuple(phrase(masks, names, position)))
             for names, position in zip(labels, positions, strict=True)
         ]
 

@@ -25,19 +25,23 @@ def fixed_point(advance: Callable[[Array], Array], start: Array) -> Array:
     SQUAREM (Varadhan and Roland 2008, scheme S3) extrapolates two rounds. Without it, tables with
     few errors need thousands of rounds. It stops after 150 extrapolations.
     """
-    found, now, going = np.full(start.shape, np.nan), start, np.ones(start.shape[:-1], dtype=bool)
+    solution, now, going = (
+        np.full(start.shape, np.nan),
+        start,
+        np.ones(start.shape[:-1], dtype=bool),
+    )
     for _ in range(MOST_ROUNDS):
         once = advance(now)
         twice = advance(once)
         moved = np.maximum.reduce(np.abs(twice - once), axis=-1)
         done = going & (moved < TOLERANCE) & (np.minimum.reduce(twice, axis=-1) >= 0)
-        found[done] = twice[done]
+        solution[done] = twice[done]
         # NaN compares false, so a row without a solution ends.
         going &= moved >= TOLERANCE
         if not going.any():
             break
         now = np.where(going[..., None], _extrapolated(now, once, twice), now)
-    return found
+    return solution
 
 
 def _extrapolated(start: Array, once: Array, twice: Array) -> Array:

@@ -254,9 +254,9 @@ def mean_of_items(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of 
 
     def declare(of_items: Callable[..., Array]) -> Index:
         @wraps(of_items)
-        def formula(scores: Any, *given: Any) -> Any:  # noqa: ANN401 (the scores and the option)
-            found = of_items(scores, *given)
-            return scores.sum(found) if total else scores.mean(found)
+        def formula(scores: Any, *options: Any) -> Any:  # noqa: ANN401 (the scores and the option)
+            values = of_items(scores, *options)
+            return scores.sum(values) if total else scores.mean(values)
 
         defaults = {"interval": "items", "of_items": of_items}
         return from_scores("overall", **defaults | fields)(formula)
@@ -266,10 +266,12 @@ def mean_of_items(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of 
 
 def _declare(scope: IndexScope, reads: Reads, fields: dict[str, Any]) -> Declaration:
     def declare(formula: Callable[..., Any]) -> Index:
-        given = dict(fields)
+        arguments = dict(fields)
         if reads == "ratio":
-            given["rows"] = formula(CountRow)
-            given["undefined"] = WITHOUT_DENOMINATOR.get(given["rows"][1], ("no_true_samples",))
+            arguments["rows"] = formula(CountRow)
+            arguments["undefined"] = WITHOUT_DENOMINATOR.get(
+                arguments["rows"][1], ("no_true_samples",)
+            )
         key = formula.__name__
         return Index(
             key=key,
@@ -277,7 +279,7 @@ def _declare(scope: IndexScope, reads: Reads, fields: dict[str, Any]) -> Declara
             reads=reads,
             formula=formula,
             description=" ".join((formula.__doc__ or "").split()),
-            **{"name": key.replace("_", " ").capitalize()} | given,
+            **{"name": key.replace("_", " ").capitalize()} | arguments,
         )
 
     return declare

@@ -29,25 +29,25 @@ def read_texts(
       frames, a column of integers with a missing value is one of floats.
     * If all other texts are true or false, in any case, the classes are True and False.
     """
-    known = frozenset(declared or ())
-    present = [text for text in texts if text in known or text.strip().lower() not in _MISSING]
+    classes = frozenset(declared or ())
+    present = [text for text in texts if text in classes or text.strip().lower() not in _MISSING]
     integers = {text: integer_text(text) for text in present}
     numeric = None not in integers.values()
     if {text.strip().lower() for text in present} <= _TRUTH.keys():
         meant = {text: text.strip().capitalize() for text in present}
-    elif numeric or known:
+    elif numeric or classes:
         meant = {text: integer or text for text, integer in integers.items()}
     else:
         meant = {text: text for text in present}
-    if known:
-        meant = {a: a if a in known or b not in known else b for a, b in meant.items()}
+    if classes:
+        meant = {a: a if a in classes or b not in classes else b for a, b in meant.items()}
     return [meant.get(text) for text in texts], numeric
 
 
 def integer_text(text: str) -> str | None:
     """Return the decimal text of an integer, also of 7.0; None for a name, as 07 and +7 are."""
-    found = _INTEGRAL.fullmatch(text)
-    text = text if found is None else found[1]
+    match = _INTEGRAL.fullmatch(text)
+    text = text if match is None else match[1]
     if len(text) > _LONGEST_INTEGER:
         return None
     try:
@@ -76,12 +76,12 @@ def doubtful(labels: tuple[str, ...]) -> dict[str, str]:
 
     The keys are `missing_mark` and `score`. A score is a fraction, and most labels are fractions.
     """
-    found = {}
+    doubts = {}
     mark = next((label for label in labels if label.lower() in _MARKS), None)
     if mark is not None:
-        found["missing_mark"] = mark
+        doubts["missing_mark"] = mark
     fractions = [label for label in labels if _FRACTION.fullmatch(label)]
     fractions = [label for label in fractions if integer_text(label) is None]
     if 2 * len(fractions) > len(labels):
-        found["score"] = fractions[0]
-    return found
+        doubts["score"] = fractions[0]
+    return doubts

@@ -109,13 +109,13 @@ class Block:
         if rows.size <= 1:
             return rows.size * p
         p = max(p, _SMALLEST)  # a p-value of 0 has no critical value
-        known = self._tails.setdefault(standing.tobytes(), [])
-        place = bisect_left(known, (p, 0.0))
-        around = known[max(place - 1, 0) : place + 1]
+        points = self._tails.setdefault(standing.tobytes(), [])
+        place = bisect_left(points, (p, 0.0))
+        around = points[max(place - 1, 0) : place + 1]
         if len(around) > 1 and around[1][1] <= NEAR * around[0][1]:
             return float(np.exp(np.interp(np.log(p), *np.log(around).T)))
-        known.insert(place, (p, self._sampled(rows, p)))
-        return known[place][1]
+        points.insert(place, (p, self._sampled(rows, p)))
+        return points[place][1]
 
     @cached_property
     def _tails(self) -> dict[bytes, list[tuple[float, float]]]:
@@ -185,10 +185,10 @@ def step_down(p: ArrayLike, level: float, blocks: Blocks | None = None) -> Float
     adjusted = holm(values)
     tested = np.count_nonzero(~np.isnan(values), axis=-1).max(initial=0)
     deciding = ((values < level) & (adjusted >= level)).any(-1)
-    if blocks is None or tested > MOST_STEPPED or not deciding.any() or not (known := blocks()):
+    if blocks is None or tested > MOST_STEPPED or not deciding.any() or not (laws := blocks()):
         return adjusted
     for place in map(tuple, np.argwhere(deciding)):
-        adjusted[place] = _stepped(values[place], adjusted[place], level, known)
+        adjusted[place] = _stepped(values[place], adjusted[place], level, laws)
     return adjusted
 
 

@@ -213,5 +213,5 @@ def _needed_besides(overall: list[Index], keys: frozenset[str]) -> list[Index]:
 
 
 def _averages(kind: str, overall: Sequence[Index], place: dict[str, int]) -> tuple[Array, Array]:
-    found = positions(entry.reads == kind for entry in overall)
-    return found, integers(place[overall[i].of[0]] for i in found)
+    places = positions(entry.reads == kind for entry in overall)
+    return places, integers(place[overall[i].of[0]] for i in places)

@@ -63,7 +63,7 @@ def listed(parts: Sequence[str]) -> str:
     return ", ".join(parts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def resembling(name: str, known: Sequence[str]) -> list[str]:
+def resembling(name: str, names: Sequence[str]) -> list[str]:
     """Return the known names of which a name is a misspelling.
 
     They differ in case or punctuation alone, or from four letters on in one letter that is missing,
@@ -71,23 +71,23 @@ def resembling(name: str, known: Sequence[str]) -> list[str]:
     other names.
     """
     plain, digits = _letters(name), re.findall(r"\d+", name)
-    same_digits = (one for one in known[:_MOST_NAMES] if re.findall(r"\d+", one) == digits)
-    return [one for one in same_digits if _is_misspelt(plain, _letters(one))]
+    same_digits = (other for other in names[:_MOST_NAMES] if re.findall(r"\d+", other) == digits)
+    return [other for other in same_digits if _is_misspelt(plain, _letters(other))]
 
 
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name[:LONGEST_NAME].casefold()))
 
 
-def _is_misspelt(name: str, known: str) -> bool:
-    if name == known or min(len(name), len(known)) < _SHORTEST:
-        return name == known != ""
-    same = (one == other for one, other in zip(name, known, strict=False))
+def _is_misspelt(name: str, right: str) -> bool:
+    if name == right or min(len(name), len(right)) < _SHORTEST:
+        return name == right != ""
+    same = (a == b for a, b in zip(name, right, strict=False))
     start = sum(takewhile(bool, same))
-    left, right = name[start:], known[start:]
-    edits = ((left[1:], right), (left, right[1:]), (left[1:], right[1:]))
-    swapped = left[:2] == right[1::-1] and left[2:] == right[2:]
-    return swapped or any(one == other for one, other in edits)
+    left, rest = name[start:], right[start:]
+    edits = ((left[1:], rest), (left, rest[1:]), (left[1:], rest[1:]))
+    swapped = left[:2] == rest[1::-1] and left[2:] == rest[2:]
+    return swapped or any(a == b for a, b in edits)
 
 
 def nearest_keys(name: str) -> tuple[str, ...]:
@@ -107,25 +107,27 @@ def nearest_keys(name: str) -> tuple[str, ...]:
         near = [plain if plain in _KNOWN else averaged]
     else:
         near = get_close_matches(plain, _LONG, cutoff=_NEAR)
-        ratios = [SequenceMatcher(None, one, plain).ratio() for one in near]
-        near = [one for one, ratio in zip(near, ratios, strict=True) if ratio == ratios[0]]
-    keys = (key for one in near for key in RELATED.get(one) or (canonical(one),))
+        ratios = [SequenceMatcher(None, candidate, plain).ratio() for candidate in near]
+        near = [
+            candidate for candidate, ratio in zip(near, ratios, strict=True) if ratio == ratios[0]
+        ]
+    keys = (key for candidate in near for key in RELATED.get(candidate) or (canonical(candidate),))
     return tuple(dict.fromkeys(keys))
 
 
-def nearest_classes(name: str, known: Sequence[str]) -> str:
+def nearest_classes(name: str, classes: Sequence[str]) -> str:
     """Ask which of the known classes an unknown one may be; where none is near, name some."""
     if name == "all":
         return " For every class write `classes: all`, without brackets."
-    plain = {one.casefold(): one for one in known[:_MOST_NAMES]}
+    plain = {label.casefold(): label for label in classes[:_MOST_NAMES]}
     if near := get_close_matches(name.casefold(), plain, n=3):
-        return f" Did you mean {' or '.join(f'`{plain[one]}`' for one in near)}?"
-    return f" The classes are {listed([f'`{one}`' for one in known])}."
+        return f" Did you mean {' or '.join(f'`{plain[label]}`' for label in near)}?"
+    return f" The classes are {listed([f'`{label}`' for label in classes])}."
 
 
-def nearest_slices(name: Mapping[str, str], known: Sequence[Mapping[str, str]]) -> str:
+def nearest_slices(name: Mapping[str, str], slices: Sequence[Mapping[str, str]]) -> str:
     """Ask which of the known slices an unknown one may be; empty if none is near."""
-    texts = [_text(one) for one in known[:_MOST_NAMES]]
+    texts = [_text(part) for part in slices[:_MOST_NAMES]]
     near = get_close_matches(_text(name), texts, n=3)
     return f" Did you mean {' or '.join(f'`{text}`' for text in near)}?" if near else ""
 

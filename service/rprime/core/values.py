@@ -86,12 +86,12 @@ class Values:
     @property
     def has_items(self) -> Array:
         """Whether a class has items in the universe of the index, shape (computed or 1, ..., k)."""
-        own = self.table.support[None] > 0
+        present = self.table.support[None] > 0
         if self.classified_counts is self.counts:
-            return own
+            return present
         answered = self.table.answered > 0
         outside = [entry.universe == "classified" for entry in self.selection.computed]
-        return np.where(np.reshape(outside, (-1, *(1,) * answered.ndim)), answered, own)
+        return np.where(np.reshape(outside, (-1, *(1,) * answered.ndim)), answered, present)
 
     def part(self, position: int) -> "Values":
         """Return the values of one table of a stack of shape (n,)."""
@@ -99,7 +99,7 @@ class Values:
         apart = self.classified_counts is not self.counts
         classified = Counts(self.classified_counts.rows[:, position]) if apart else counts
         counted = self.counted_as_zero
-        found = replace(
+        values = replace(
             self,
             table=self.table[position],
             counts=counts,
@@ -110,8 +110,8 @@ class Values:
             counted_as_zero=None if counted is None else counted[:, position],
             sample=None if self.sample is None else self.sample[position],
         )
-        vars(found)["overall"] = self.overall[:, position]  # it is known: compute it once
-        return found
+        vars(values)["overall"] = self.overall[:, position]  # it is known: compute it once
+        return values
 
     @property
     def observed(self) -> Array:
@@ -223,8 +223,8 @@ class Values:
                     value = np.asarray(self.formula(entry))
                 return within(value[None], np.array([entry.range]).T)[0]
             options = replace(self.options, indices=(key,), cell_weights=None, population=None)
-            found = compute(self.table, options, select(options), self.scores)
-            return found.lookup(scope, key)
+            values = compute(self.table, options, select(options), self.scores)
+            return values.lookup(scope, key)
         return (self.per_class if scope == "class" else self.overall)[places[key]]
 
     @cached_property
@@ -313,8 +313,8 @@ def compute(
     averaged, counted = _as_averaged(options, selection, counts, per_class, scores)
     if options.undefined != "null" and scores is None:
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing
-    found = (per_class, whole[..., -1], averaged, counted, scores)
-    return Values(table, options, selection, counts, classified, *found, sample=sample)
+    members = (per_class, whole[..., -1], averaged, counted, scores)
+    return Values(table, options, selection, counts, classified, *members, sample=sample)
 
 
 def _as_averaged(

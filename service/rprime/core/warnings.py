@@ -135,12 +135,12 @@ class Check:
         overall = selection.overall_place
         of_classes = {entry.key for entry in selection.per_class}
         reported = of_classes if self.scope == "class" else of_classes.union(overall)
-        found = next((key for key in self.about if key in reported), None)
+        index_key = next((key for key in self.about if key in reported), None)
         if self.at or not self.about:
-            return self.at if found or not self.about else None
-        if self.scope == "class" or found is None:
-            return found and f"/indices/{found}"
-        return f"/overall/{found}" if found in overall else "/per_class"
+            return self.at if index_key or not self.about else None
+        if self.scope == "class" or index_key is None:
+            return index_key and f"/indices/{index_key}"
+        return f"/overall/{index_key}" if index_key in overall else "/per_class"
 
 
 CHECKS: list[Check] = []
@@ -324,8 +324,8 @@ def weighted_without_intervals(f: WarningInputs) -> Array:
     if f.intervals is None:
         return np.zeros(f.table.total.shape, dtype=bool)
     of_classes = f.intervals.per_class_reasons[: f.values.selection.reported]
-    found = (of_classes == CODE["weighted"]).any((0, -1))
-    return np.asarray(found | (f.intervals.overall_reasons == CODE["weighted"]).any(0))
+    weighted = (of_classes == CODE["weighted"]).any((0, -1))
+    return np.asarray(weighted | (f.intervals.overall_reasons == CODE["weighted"]).any(0))
 
 
 @check("overall", "docs/indices.md#notation", at="/counts")
@@ -381,21 +381,21 @@ def check_all(inputs: WarningInputs) -> Masks:
     checks = _checks(inputs.values.selection, inputs.values.scores is not None)
     with np.errstate(all="ignore"):
         masks = [(entry, place, np.asarray(entry.holds(inputs))) for entry, place in checks]
-    return [found for found in masks if np.count_nonzero(found[-1])]
+    return [condition for condition in masks if np.count_nonzero(condition[-1])]
 
 
 def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> Iterator[Warning]:
     """Yield the warnings of one table, at () or (i,) in the stack."""
     for entry, place, whole in masks:
-        found = np.flatnonzero(whole[position])
-        if not found.size:
+        holding = np.flatnonzero(whole[position])
+        if not holding.size:
             continue
         if entry.scope == "overall":
             yield Warning(entry.code, place, entry.text, entry.docs)
             continue
-        classes = tuple(labels[i] for i in found[:MOST_NAMED])
-        more, at = len(found) - len(classes), "/per_class"
-        if len(found) == 1:
+        classes = tuple(labels[i] for i in holding[:MOST_NAMED])
+        more, at = len(holding) - len(classes), "/per_class"
+        if len(holding) == 1:
             token = classes[0].replace("~", "~0").replace("/", "~1")  # of a JSON pointer, RFC 6901
             at = f"/per_class/{token}{place}"
         detail = f"{named_classes(classes, more)}: {entry.text}"

@@ -73,14 +73,14 @@ class CatalogEntry:
     def neighbours(self) -> list[tuple[str, str, str]]:
         """Keys and names of indices that it is taken for, with the difference in a sentence."""
         key, scope = self.index.key, self.facts.scope
-        said = _said()[scope]
-        found = dict(said.get(key, {}))
-        found |= {other: texts[key] for other, texts in said.items() if key in texts}
+        sentences = _said()[scope]
+        neighbours = dict(sentences.get(key, {}))
+        neighbours |= {other: texts[key] for other, texts in sentences.items() if key in texts}
         for kind, text in _AVERAGES.get(self.index.reads, ()):
-            found.setdefault(key.replace(self.index.reads, kind, 1), text)
+            neighbours.setdefault(key.replace(self.index.reads, kind, 1), text)
         names = {other.key: other.name for other in INDICES if other.scope == scope}
-        found.pop(key, None)
-        return [(other, names[other], text) for other, text in found.items() if other in names]
+        neighbours.pop(key, None)
+        return [(other, names[other], text) for other, text in neighbours.items() if other in names]
 
     @cached_property
     def example(self) -> dict[str, Any] | None:
@@ -93,11 +93,11 @@ class CatalogEntry:
         if index.scored or index.needs is not None:
             return None
         options = Options(indices=("accuracy",), intervals=False)
-        found = np.ravel(_values(index, COUNTS[None]))
+        values = np.ravel(_values(index, COUNTS[None]))
         names = ("overall",) if index.scope == "overall" else LABELS
         return {
             "heat": heat_map(evaluate(ConfusionTable.dense(COUNTS), LABELS, options)),
-            "values": [(name, decimal(value)) for name, value in zip(names, found, strict=True)],
+            "values": [(name, decimal(value)) for name, value in zip(names, values, strict=True)],
             "plots": [_plot(index, moved, tables) for moved, tables in _changing()],
         }
 
@@ -107,8 +107,10 @@ class CatalogEntry:
         The extent is "always", or "same_test_set": among models on one test set. Each key has with
         it whether the two rise together.
         """
-        found = self.facts.properties.relations if self.facts.properties else []
-        return [(one.key, one.rising) for one in found if one.extent == extent]
+        relations = self.facts.properties.relations if self.facts.properties else []
+        return [
+            (relation.key, relation.rising) for relation in relations if relation.extent == extent
+        ]
 
     @property
     def invariances(self) -> Iterator[tuple[str, bool]]:
@@ -146,8 +148,8 @@ class CatalogEntry:
 def _said() -> dict[str, dict[str, dict[str, str]]]:
     """Read the differences of indices: by scope, and by the keys of both."""
     content = files("rprime").joinpath("data/neighbours.json").read_bytes()
-    found: dict[str, dict[str, dict[str, str]]] = orjson.loads(content)
-    return found
+    sentences: dict[str, dict[str, dict[str, str]]] = orjson.loads(content)
+    return sentences
 
 
 @cache
@@ -163,12 +165,12 @@ def entries_of(key: str) -> tuple[CatalogEntry, ...]:
 
 def _changing() -> Iterator[tuple[str, Array]]:
     """Say what changes step by step, and into which tables of as many items."""
-    own, total = COUNTS[0].sum(), COUNTS.sum()
+    items, total = COUNTS[0].sum(), COUNTS.sum()
     confused = np.tile(COUNTS, (STEPS.size, 1, 1))
-    confused[:, 0] = np.outer(1 - STEPS, COUNTS[0]) + np.outer(STEPS, [0, own, 0])
+    confused[:, 0] = np.outer(1 - STEPS, COUNTS[0]) + np.outer(STEPS, [0, items, 0])
     yield "Share of A that is predicted as B", confused
     share = np.clip(STEPS, 0.01, 0.99)
-    factors = np.stack((share / own, *[(1 - share) / (total - own)] * 2), axis=-1)
+    factors = np.stack((share / items, *[(1 - share) / (total - items)] * 2), axis=-1)
     frequent = COUNTS * factors[..., None] * total
     yield "Share of A among all items, each class treated as before", frequent
 
@@ -176,11 +178,11 @@ def _changing() -> Iterator[tuple[str, Array]]:
 def _values(index: Index, tables: Array) -> Array:
     """Compute an index, shape (n,) or (n, k); NaN where it does not exist."""
     selection = select(Options(indices=(index.key,)))
-    found = compute(ConfusionTable.dense(tables), Options(), selection)
+    computed = compute(ConfusionTable.dense(tables), Options(), selection)
     if index.scope == "overall":
-        values = found.overall[selection.overall_place[index.key]]
+        values = computed.overall[selection.overall_place[index.key]]
     else:
-        values = found.per_class[selection.place[index.key]]
+        values = computed.per_class[selection.place[index.key]]
     return np.asarray(np.where(np.isfinite(values), values, np.nan))
 
 
@@ -196,6 +198,6 @@ def _plot(index: Index, moved: str, tables: Array) -> dict[str, Any]:
                 f"{LEFT + WIDTH * x:.1f},{TOP + HEIGHT * (1 - axis.at(y) / 100):.1f}"
                 for x, y in points
             )
-            said = f"{name} from {decimal(points[0][1])} to {decimal(points[-1][1])}"
-            lines.append((name, path, said))
+            sentence = f"{name} from {decimal(points[0][1])} to {decimal(points[-1][1])}"
+            lines.append((name, path, sentence))
     return {"moved": moved, "ends": axis.ends, "lines": lines}

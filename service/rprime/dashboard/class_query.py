@@ -41,8 +41,8 @@ class ClassQuery(Query):
     @property
     def given(self) -> dict[str, str]:
         """What a form hands on, besides the classes: which items, and which population."""
-        given = {"slice": self.sliced, "prevalence": self.prevalence}
-        return {name: value for name, value in given.items() if value}
+        members = {"slice": self.sliced, "prevalence": self.prevalence}
+        return {name: value for name, value in members.items() if value}
 
     @property
     def selection(self) -> ClassSelection:
@@ -56,22 +56,22 @@ class ClassQuery(Query):
 
 def class_query(request: Request) -> ClassQuery:
     """Read it from an address that says other things, too."""
-    given = given_of(request).items()
-    return validated(ClassQuery, {k: v for k, v in given if k in ClassQuery.model_fields})
+    members = given_of(request).items()
+    return validated(ClassQuery, {k: v for k, v in members if k in ClassQuery.model_fields})
 
 
 def given_of(request: Request) -> dict[str, Any]:
     """Return the query of a form: a field that was left empty asks for nothing."""
     query = request.query_params
-    found: dict[str, Any] = {name: value for name, value in query.items() if value}
+    members: dict[str, Any] = {name: value for name, value in query.items() if value}
     # The columns of a crossing are given one by one.
-    return found | ({"slice": query.getlist("slice")} if "slice" in found else {})
+    return members | ({"slice": query.getlist("slice")} if "slice" in members else {})
 
 
 def said_of(query: Narrowed | ClassQuery) -> dict[str, Any]:
     """Return what an address says of a query: what differs from its defaults."""
-    said = query.model_dump(exclude_defaults=True, by_alias=True, exclude={"slice"})
-    return said | ({"slice": slice_text(query.slice)} if query.slice else {})
+    members = query.model_dump(exclude_defaults=True, by_alias=True, exclude={"slice"})
+    return members | ({"slice": slice_text(query.slice)} if query.slice else {})
 
 
 def slice_text(columns: Mapping[str, str] | Slice) -> str:

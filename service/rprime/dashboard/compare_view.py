@@ -54,36 +54,36 @@ class CompareQuery(ClassQuery):
 
     def row(self, name: str) -> str:
         """Return the query of this page with the row of a class alone, as its links have it."""
-        found = self.address(name=name, all=True).partition("#")[0]
-        return f"{found}#class-{quote(name)}"
+        address = self.address(name=name, all=True).partition("#")[0]
+        return f"{address}#class-{quote(name)}"
 
 
 def comparison_in_worker(
     _body: bytes,
     store: RemoteStore,
     *,
-    asked: CompareQuery,
+    query: CompareQuery,
     limits: Limits,
     may_use: Callable[[str], bool],
 ) -> dict[str, Any]:
     """Compare two stored evaluations in a worker, as `comparison_view`."""
-    return comparison_view(asked, limits, store.visible(may_use))
+    return comparison_view(query, limits, store.visible(may_use))
 
 
 def comparison_view(
-    asked: CompareQuery, limits: Limits, visible_history: VisibleHistory
+    query: CompareQuery, limits: Limits, visible_history: VisibleHistory
 ) -> dict[str, Any]:
     """Compare two stored evaluations as `POST /v1/compare` does, for the template. It reads.
 
     The rules are those of the gate that the candidate was stored with, if it had one. 404 if one of
     the two is not there for the caller.
     """
-    candidate, baseline = map(visible_history.find, (asked.candidate, asked.baseline))
+    candidate, baseline = map(visible_history.find, (query.candidate, query.baseline))
     if candidate is None or baseline is None:
         raise Problem("not_found", "One of the two evaluations is not there.")
-    assessment = assess(_request(asked, candidate), limits, visible_history, or_items=True)
+    assessment = assess(_request(query, candidate), limits, visible_history, or_items=True)
     store, most = visible_history.open(), limits.top_confusions
-    report, slices = stored_report(candidate, store, most, asked.slice), store.slices(candidate)
+    report, slices = stored_report(candidate, store, most, query.slice), store.slices(candidate)
     subject = report.at(assessment.options.population).subject
     assert assessment.baseline_side is not None  # noqa: S101 (it was found)
     candidate = replace(candidate, table=assessment.candidate.table)
@@ -100,15 +100,15 @@ def comparison_view(
     view, comparable = view_of(subject), comparison.comparability != "different"
     moved = change_map(candidate, baseline) if comparable else None
     if moved is None:
-        view["sections"] = [one for one in view["sections"] if one[0] != "confusion"]
+        view["sections"] = [section for section in view["sections"] if section[0] != "confusion"]
     return {
         **view,
         "project": candidate.project,
         "candidate_entry": entry_of(candidate),
         "baseline_entry": entry_of(baseline),
-        "changes": changes_of(comparison, subject.gate, asked) if comparable else None,
-        "asked": asked,
-        "equal_shares": asked.prevalence
+        "changes": changes_of(comparison, subject.gate, query) if comparable else None,
+        "asked": query,
+        "equal_shares": query.prevalence
         or stands_for_population(
             replace(assessment.candidate, slices=None),
             weighed=assessment.options.cell_weights is not None,
@@ -121,21 +121,21 @@ def comparison_view(
     }
 
 
-def _request(asked: CompareQuery, candidate: StoredEvaluation) -> bytes:
+def _request(query: CompareQuery, candidate: StoredEvaluation) -> bytes:
     """Ask for the comparison of a page; the rules are about all items, as they are."""
-    rules, apart = orjson.loads(candidate.options).get("gates", {}), asked.slice or asked.prevalence
+    rules, apart = orjson.loads(candidate.options).get("gates", {}), query.slice or query.prevalence
     members = {
         "candidate": {"evaluation": candidate.id},
-        "baseline": {"evaluation": asked.baseline},
-        "slice": dict(asked.slice),
-        "prevalence": asked.prevalence,
+        "baseline": {"evaluation": query.baseline},
+        "slice": dict(query.slice),
+        "prevalence": query.prevalence,
         # Compared with the baseline of the page alone.
         "gates": {} if apart else {name: rules[name] for name in rules if name != "anchor"},
     }
     return orjson.dumps({name: member for name, member in members.items() if member})
 
 
-def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -> dict[str, Any]:
+def changes_of(comparison: Comparison, gate: Gate | None, query: CompareQuery) -> dict[str, Any]:
     """Put the changes of the classes into words and marks, those that lost most first.
 
     `columns`, the indices, that of the order first, each with the ends of its axis; `rows`, a
@@ -146,21 +146,21 @@ def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -
     keys = list(compared)
     limits = {} if gate is None else _limits(gate)
     ruled = {key for key, label in limits if label is not None}
-    selection = asked.selection
+    selection = query.selection
     # By itself the page shows first what a rule is about.
     keys.sort(key=lambda key: (key != selection.by, key not in ruled))
     if not selection.order and keys:
         selection = replace(selection, order=keys[0])
-    found = {key: class_changes(comparison, key) for key in keys}
-    labels = _ordered(comparison, found, selection)
-    differing = [label for label in labels if any(found[key][label].value != 0 for key in keys)]
-    kept = labels if asked.all else differing
+    by_index = {key: class_changes(comparison, key) for key in keys}
+    labels = _ordered(comparison, by_index, selection)
+    differing = [label for label in labels if any(by_index[key][label].value != 0 for key in keys)]
+    kept = labels if query.all else differing
     selected = selection.of(kept, str)
     axes, rows = {}, []
     for key in keys:
-        axes[key] = _around_zero((found[key][label] for label in selected.lines), limits, key)
+        axes[key] = _around_zero((by_index[key][label] for label in selected.lines), limits, key)
     for label in selected.lines:
-        cells = [_shown(found[key][label], axes[key], limits.get((key, label))) for key in keys]
+        cells = [_shown(by_index[key][label], axes[key], limits.get((key, label))) for key in keys]
         rows.append((label, shown(label), cells))
     return {
         "columns": [(term(CLASS_INDICES[key]), axis.ends) for key, axis in axes.items()],
@@ -173,13 +173,13 @@ def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -
 
 
 def _ordered(
-    comparison: Comparison, found: dict[str, dict[str, Change]], selection: ClassSelection
+    comparison: Comparison, by_index: dict[str, dict[str, Change]], selection: ClassSelection
 ) -> list[str]:
     """Sort the classes by the change of the first index, the worst first."""
     labels = list(comparison.per_class)
-    if selection.by == "labels" or not found:
+    if selection.by == "labels" or not by_index:
         return labels[:: -1 if selection.reversed else 1]
-    key, changes = next(iter(found.items()))
+    key, changes = next(iter(by_index.items()))
     falling = CLASS_INDICES[key].higher_is_better is not False
     return selection.sorted(labels, lambda label: changes[label].value, lowest_first=falling)
 
@@ -213,8 +213,8 @@ def _shown(change: Change, axis: Axis, limit: float | None) -> dict[str, Any]:
         words = f"change {signed(change.value)}" + (f", interval {interval}" if interval else "")
         words += "" if limit is None else f", limit {signed(limit)}"
         mark = Mark.of(axis, change.value, (change.low, change.high), limit, words)
-    known = {"value": signed(change.value), "tone": change.tone, "judged": judged}
-    return {**known, "interval": interval, "mark": mark}
+    members = {"value": signed(change.value), "tone": change.tone, "judged": judged}
+    return {**members, "interval": interval, "mark": mark}
 
 
 def _flips(comparison: Comparison) -> list[tuple[str, str]]:
@@ -276,8 +276,8 @@ def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[
         return text, f"{shade} s{max(level, 1)}", words
 
     support = candidate.table.support[[number[name] for name in names]]
-    found = shaded_table(names, support, cell, unclassified=bool(silent))
-    return {**found, "darkest": bound(darkest), "common": len(labels)}
+    shaded = shaded_table(names, support, cell, unclassified=bool(silent))
+    return {**shaded, "darkest": bound(darkest), "common": len(labels)}
 
 
 def _shares(side: StoredEvaluation, labels: list[str]) -> csr_array:

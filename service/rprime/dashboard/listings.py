@@ -70,8 +70,8 @@ def listing(
     start = 0 if cursor is None else ids.index(cursor) + 1
     chosen = ids[start : start + limit]
     following = chosen[-1] if start + limit < len(ids) else None
-    found = store.page(project, Filters(ids=tuple(chosen)), limit=limit).items
-    by_id = {summary.id: summary for summary in found}
+    summaries = store.page(project, Filters(ids=tuple(chosen)), limit=limit).items
+    by_id = {summary.id: summary for summary in summaries}
     # One may have been deleted in between.
     stored = tuple(by_id[identifier] for identifier in chosen if identifier in by_id)
     return _rows(store, project, filters, stored), following
@@ -140,27 +140,27 @@ def cell_of(measure: Measure, axis: Axis) -> dict[str, Any]:
 
 def pointers(store: Store, aliases: Iterable[Alias]) -> list[dict[str, Any]]:
     """Return aliases, each with the entry that it points at, if that is there."""
-    found = []
+    entries = []
     for alias in aliases:
         entry = None
         with suppress(EvaluationMissingError):
             evaluation = store.get(alias.evaluation)
             entry = entry_of(evaluation) if evaluation.project == alias.project else None
-        found.append({"name": shown(alias.name), "alias": alias, "entry": entry})
-    return found
+        entries.append({"name": shown(alias.name), "alias": alias, "entry": entry})
+    return entries
 
 
 def pointing(aliases: Sequence[Alias]) -> dict[str, list[str]]:
     """Return the names of the aliases that point at each evaluation."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for alias in aliases:
-        found.setdefault(alias.evaluation, []).append(shown(alias.name))
-    return found
+        names.setdefault(alias.evaluation, []).append(shown(alias.name))
+    return names
 
 
 def measure_of(index: Index, point: Point) -> Measure:
     """Return the value of a stored evaluation as a rendering shows it."""
     low, high = point.interval or (None, None)
-    known = {CLASSIFIED_ONLY: point.classified_only, OTHER_OPTIONS: bool(point.options)}
-    remarks = tuple(remark for remark, holds in known.items() if holds)
+    conditions = {CLASSIFIED_ONLY: point.classified_only, OTHER_OPTIONS: bool(point.options)}
+    remarks = tuple(remark for remark, holds in conditions.items() if holds)
     return Measure(index, point.value, low, high, point.reason, remarks=remarks)

@@ -101,11 +101,11 @@ async def promote(request: Request, project: str, model: str) -> Response:
     try:
         await point(request, (project, alias), evaluation, expectation)
     except AliasChangedError:
-        found = Promotion(alias, evaluation, CHANGED_MEANWHILE)
-        return await _shown(request, project, model, found, HTTPStatus.PRECONDITION_FAILED)
+        promotion = Promotion(alias, evaluation, CHANGED_MEANWHILE)
+        return await _shown(request, project, model, promotion, HTTPStatus.PRECONDITION_FAILED)
     except ValidationError:
-        found = Promotion(alias, evaluation, NOT_A_NAME)
-        return await _shown(request, project, model, found, HTTPStatus.UNPROCESSABLE_ENTITY)
+        promotion = Promotion(alias, evaluation, NOT_A_NAME)
+        return await _shown(request, project, model, promotion, HTTPStatus.UNPROCESSABLE_ENTITY)
     where = urlencode({**request.query_params, "promoted": alias})
     return RedirectResponse(f"?{where}", HTTPStatus.SEE_OTHER)
 
@@ -138,7 +138,9 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
     pointed = pointers(store, aliases)
     return {
         **model_history(store, project, query, pointing(aliases)),
-        "aliases": [{**one, "changes": _changes(store, one["alias"])} for one in pointed],
+        "aliases": [
+            {**pointer, "changes": _changes(store, pointer["alias"])} for pointer in pointed
+        ],
         "pointing": pointing(aliases),
         "branches": store.branches(project),
         "slices": [slice_text(n) for n in store.slice_names(project, Filters(model=query.model))],
@@ -261,9 +263,11 @@ def _lines(
         return CompareQuery.model_validate(sides | of).row(label)
 
     lines = []
-    for one in history.series:
-        cells = [(decimal(v), change(one.name, at)) for at, v in enumerate(one.values.tolist())]
-        lines.append((shown(one.name), cells[::-1]))
+    for series in history.series:
+        cells = [
+            (decimal(v), change(series.name, at)) for at, v in enumerate(series.values.tolist())
+        ]
+        lines.append((shown(series.name), cells[::-1]))
     return lines
 
 

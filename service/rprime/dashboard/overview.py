@@ -32,20 +32,22 @@ def overview(store: Store, projects: Iterable[Project]) -> dict[str, Any]:
     ones, then the others, each group newest first; how many models are `left_out`; a `summary`;
     the `term` of the value that is drawn, the `legend` of its marks; and `projects`.
     """
-    recent = {one.name: store.page(one.name, limit=RECENT).items for one in projects}
+    recent = {project.name: store.page(project.name, limit=RECENT).items for project in projects}
     models = [
         newest
         for items in recent.values()
-        for newest in {one.model: one for one in reversed(items)}.values()
+        for newest in {summary.model: summary for summary in reversed(items)}.values()
     ]
-    models.sort(key=lambda one: one.id, reverse=True)
+    models.sort(key=lambda summary: summary.id, reverse=True)
     models.sort(key=urgency)
     kept = models[:MOST_LINES]
-    points = {name: _points(store, name, recent[name]) for name in {one.project for one in kept}}
-    lines = [_line(one, points[one.project].get(one.model, [])) for one in kept]
+    points = {
+        name: _points(store, name, recent[name]) for name in {summary.project for summary in kept}
+    }
+    lines = [_line(summary, points[summary.project].get(summary.model, [])) for summary in kept]
     return {
         "lines": lines,
-        "legend": legend_of(one["measure"] for one in lines if one["measure"] is not None),
+        "legend": legend_of(line["measure"] for line in lines if line["measure"] is not None),
         "left_out": len(models) - len(kept),
         "summary": _summary(models),
         "term": term(INDEX),
@@ -59,27 +61,27 @@ def urgency(summary: EvaluationSummary) -> int:
 
 
 def _summary(models: Sequence[EvaluationSummary]) -> str:
-    ranks = [urgency(one) for one in models]
+    ranks = [urgency(summary) for summary in models]
     failed, open_ones = ranks.count(0), ranks.count(1)
     what = [f"{failed} failed"] * (failed > 0) + [f"{open_ones} inconclusive"] * (open_ones > 0)
-    found = ", ".join(what) or "none failed"
-    return f"{plural(len(models), 'model')}: {found}."
+    outcome = ", ".join(what) or "none failed"
+    return f"{plural(len(models), 'model')}: {outcome}."
 
 
 def _points(
     store: Store, project: str, recent: Sequence[EvaluationSummary]
 ) -> dict[str | None, list[Point]]:
     """Measure the recent evaluations of a project, by model, oldest first."""
-    named = Filters(ids=tuple(one.id for one in recent))
-    found: dict[str | None, list[Point]] = {}
+    named = Filters(ids=tuple(summary.id for summary in recent))
+    points: dict[str | None, list[Point]] = {}
     for point in Measured(INDEX, None).points(store, project, named, RECENT):
-        found.setdefault(point.model, []).append(point)
-    return found
+        points.setdefault(point.model, []).append(point)
+    return points
 
 
 def _line(newest: EvaluationSummary, points: list[Point]) -> dict[str, Any]:
-    own = next((point for point in points if point.evaluation == newest.id), None)
-    measure = None if own is None else measure_of(INDEX, own)
+    last = next((point for point in points if point.evaluation == newest.id), None)
+    measure = None if last is None else measure_of(INDEX, last)
     return {
         "project": newest.project,
         "entry": entry_of(newest),
@@ -95,20 +97,20 @@ def sparkline(points: Sequence[Point]) -> dict[str, Any] | None:
 
     `places`, x and y in percent with the tone of the verdict, oldest first; and `words`.
     """
-    known = [(point, point.value) for point in points if point.value is not None]
-    if len(known) < 2:  # noqa: PLR2004 (a line)
+    pairs = [(point, point.value) for point in points if point.value is not None]
+    if len(pairs) < 2:  # noqa: PLR2004 (a line)
         return None
-    values = [value for _, value in known]
+    values = [value for _, value in pairs]
     low, high = min(values), max(values)
     middle, half = (low + high) / 2, max(high - low, NARROWEST) / 2
     axis = Axis(middle - half, middle + half)
-    failed = sum(point.verdict == "fail" for point, _ in known)
-    words = f"{INDEX.name} of {len(known)} evaluations from {decimal(values[0])} "
+    failed = sum(point.verdict == "fail" for point, _ in pairs)
+    words = f"{INDEX.name} of {len(pairs)} evaluations from {decimal(values[0])} "
     words += f"to {decimal(values[-1])}, lowest {decimal(low)}, highest {decimal(high)}"
     return {
         "places": [
-            (round(100 * at / (len(known) - 1), 2), 100 - axis.at(value), point.verdict == "fail")
-            for at, (point, value) in enumerate(known)
+            (round(100 * at / (len(pairs) - 1), 2), 100 - axis.at(value), point.verdict == "fail")
+            for at, (point, value) in enumerate(pairs)
         ],
         "words": f"{words}; {failed} failed" if failed else words,
     }

@@ -124,6 +124,6 @@ async def _as_page(handler: Handler, request: Request, exc: Exception) -> Respon
 def _is_page(request: Request) -> bool:
     """Whether a browser asks for a page, or for an address that is none of the API."""
     path = request.url.path
-    wanted = "text/html" in request.headers.get("accept", "")
+    takes_html = "text/html" in request.headers.get("accept", "")
     unknown = request.method == "GET" and "route" not in request.scope
-    return wanted and (path == "/" or path.startswith("/ui/") or unknown)
+    return takes_html and (path == "/" or path.startswith("/ui/") or unknown)

@@ -109,9 +109,9 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     query = validated(ClassQuery, given_of(request))
     stored = await in_store(request, find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
-    found = await in_store(request, stored_report, stored, store, most, query.slice)
-    found = found.at_equal_shares() if query.prevalence else found
-    subject = await in_render(request, lambda: found.subject)
+    stored_view = await in_store(request, stored_report, stored, store, most, query.slice)
+    stored_view = stored_view.at_equal_shares() if query.prevalence else stored_view
+    subject = await in_render(request, lambda: stored_view.subject)
     compared = subject.comparison or read_comparison(stored.comparison)
     # Other evidence than a stored evaluation has no page to compare with.
     baseline = None if compared is None else compared.baseline.resolved
@@ -123,7 +123,7 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     content: dict[str, Any] = {"report": report, "stored": stored, "baseline": baseline}
     content["figures"] = _FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES
     content |= {"renderings": _RENDERINGS, "slice": subject.slice, "asked": query}
-    content["equal_shares"] = query.prevalence or found.has_equal_shares
+    content["equal_shares"] = query.prevalence or stored_view.has_equal_shares
     return show(request, "evaluation.html", title, **content)
 
 
@@ -131,15 +131,15 @@ async def evaluation(request: Request, evaluation: str) -> Response:
 @requires("read", cost="heavy")
 async def compare(request: Request) -> Response:
     """Show what changed from the baseline to the candidate."""
-    given = given_of(request)
-    chosen = {given.get("candidate"), given.get("baseline")}
+    parameters = given_of(request)
+    chosen = {parameters.get("candidate"), parameters.get("baseline")}
     if None in chosen or len(chosen) == 1:
         text = "Choose a candidate and another evaluation as its baseline."
         raise Problem("invalid_request", text)
-    query = validated(CompareQuery, given)
+    query = validated(CompareQuery, parameters)
     get_store(request)
     may_use, limits = access_of(request).may_use, get_services(request).limits
-    work = partial(comparison_in_worker, asked=query, limits=limits, may_use=may_use)
+    work = partial(comparison_in_worker, query=query, limits=limits, may_use=may_use)
     content = await in_worker_with_store(request, work, wait_seconds=PAGE_SECONDS)
     sides = (content["candidate_entry"], content["baseline_entry"])
     title = " against ".join(side["version"] or side["id"] for side in sides)
@@ -170,10 +170,13 @@ async def index(request: Request, key: str) -> Response:
 @costs("render")
 async def reproduced(request: Request) -> Response:
     """Show what the R' paper printed against what is computed here."""
-    found = await in_render(request, _reproduction)
-    tables = [(title, [r for r in found.results if r.table == title]) for title in found.tables]
+    reproduction = await in_render(request, _reproduction)
+    tables = [
+        (title, [r for r in reproduction.results if r.table == title])
+        for title in reproduction.tables
+    ]
     return show(
-        request, "reproduced.html", "Paper results", found=found, tables=tables, named=_named
+        request, "reproduced.html", "Paper results", found=reproduction, tables=tables, named=_named
     )
 
 
@@ -191,11 +194,11 @@ async def static(request: Request, name: str) -> Response:
     """Return a static file; it is immutable if its address has its digest."""
     if name not in ASSETS:
         raise Problem("not_found")
-    found = asset(name)
-    current = request.query_params.get("v") == found.digest
+    file = asset(name)
+    current = request.query_params.get("v") == file.digest
     kept = "public, max-age=31536000, immutable" if current else "no-cache"
     headers = {"Cache-Control": kept, "Vary": "Accept-Encoding"}
     if "gzip" in request.headers.get("accept-encoding", ""):
         headers["Content-Encoding"] = "gzip"
-        return Response(found.compressed, 200, headers, found.media_type)
-    return Response(found.content, 200, headers, found.media_type)
+        return Response(file.compressed, 200, headers, file.media_type)
+    return Response(file.content, 200, headers, file.media_type)

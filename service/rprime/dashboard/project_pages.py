@@ -57,7 +57,8 @@ async def projects(request: Request) -> Response:
     """Show what happened lately in the projects that the caller may see."""
     store, may_use = get_store(request), access_of(request).may_use
     content = await in_render(
-        request, lambda: overview(store, [one for one in store.projects() if may_use(one.name)])
+        request,
+        lambda: overview(store, [entry for entry in store.projects() if may_use(entry.name)]),
     )
     origin = str(request.base_url).rstrip("/")
     return show(request, "projects.html", "Projects", origin=origin, **content)
@@ -98,13 +99,13 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
 
 
 def _given(query: ListingQuery) -> dict[str, str]:
-    given = said_of(query)
+    members = said_of(query)
     if query.since is not None:
-        given["since"] = query.since.date()
-    return {name: str(value) for name, value in given.items()}
+        members["since"] = query.since.date()
+    return {name: str(value) for name, value in members.items()}
 
 
 def _address(query: ListingQuery, **changed: str | None) -> str:
     """Return the query of the same list in another order, or of a later part of it."""
-    given = {**_given(query), **changed}
-    return "?" + urlencode({name: value for name, value in given.items() if value is not None})
+    members = {**_given(query), **changed}
+    return "?" + urlencode({name: value for name, value in members.items() if value is not None})

@@ -82,15 +82,15 @@ def _charts(subject: ReportSubject, shown_first: Sequence[str], by: str) -> dict
 
 
 def _costs(evaluation: Evaluation, places: Array) -> dict[str, Any]:
-    found = costs(evaluation.table, HEADLINES)
-    of_all = {"right": found.right, "wrong": found.wrong, "silent": found.silent}
-    of_class = {"missed": found.missed, "taken": found.taken}
+    totals = costs(evaluation.table, HEADLINES)
+    of_all = {"right": totals.right, "wrong": totals.wrong, "silent": totals.silent}
+    of_class = {"missed": totals.missed, "taken": totals.taken}
 
     def precise(part: Array) -> list[float]:
         """Round to significant digits: one item among millions costs little."""
         return [float(f"{n:.{COST_DIGITS}g}") for n in part[places].tolist()]
 
-    scopes = (("overall", found.overall, of_all), ("per_class", found.per_class, of_class))
+    scopes = (("overall", totals.overall, of_all), ("per_class", totals.per_class, of_class))
     return {
         scope: [
             {"name": index.name, **{name: precise(rows[i]) for name, rows in parts.items()}}
@@ -118,19 +118,19 @@ def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery
     The text is a matrix or a whole request in UTF-8, the options a JSON object of further members
     of the request, b"" for none. A mistake is 400 or 422.
     """
-    given = read_pasted(text.decode("utf-8", "replace"))
+    members = read_pasted(text.decode("utf-8", "replace"))
     more = orjson.loads(options) if options else {}
-    evaluation_request = read_request(orjson.dumps({**more, **given}), limits)
+    evaluation_request = read_request(orjson.dumps({**more, **members}), limits)
     if evaluation_request.store_request is not None:
         raise NOT_KEPT
     subject = evaluation_request.subject(evaluation_request.evaluate())
-    return render_report_view(subject, query=query, reading=_reading(text, given, more))
+    return render_report_view(subject, query=query, reading=_reading(text, members, more))
 
 
-def _reading(text: bytes, given: dict[str, Any], more: dict[str, Any]) -> str:
+def _reading(text: bytes, members: dict[str, Any], more: dict[str, Any]) -> str:
     if text.lstrip().startswith(b"{"):
         return "Read as a request in JSON."
-    names = "with the names of the classes" if "labels" in given else "without class names"
+    names = "with the names of the classes" if "labels" in members else "without class names"
     rows = "predicted" if more.get("axis") == "rows_are_predicted" else "true"
     return f"Read as a table of counts {names}; rows are {rows} classes."
 

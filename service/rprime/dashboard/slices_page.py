@@ -57,20 +57,20 @@ def _content(report: StoredReport, query: SliceQuery) -> dict[str, Any]:
     index = _index(query)
     if index is not None:
         report = replace(report, indices=(index.key,))
-    found = slice_table(report.evaluation, index, place)
-    if found is None:
+    table = slice_table(report.evaluation, index, place)
+    if table is None:
         raise Problem("not_found", "No slices are stored of this evaluation.")
-    columns = sorted({line.column for line in found.lines})
-    kept = [line for line in found.lines if query.column in ("", line.column)]
+    columns = sorted({line.column for line in table.lines})
+    kept = [line for line in table.lines if query.column in ("", line.column)]
     selected = query.selection.of(kept, lambda line: line.text)
     scope = OVERALL_INDICES if label is None else CLASS_INDICES
     return {
         "name": report.subject.title,
-        "found": slice_plot(found, selected.lines),
+        "found": slice_plot(table, selected.lines),
         "selected": selected,
         "slice_text": slice_text,
         "columns": columns,
-        "all": len(found.lines),
+        "all": len(table.lines),
         "indices": measurable(scope),
         "labels": labels if len(labels) <= MOST_CHOSEN else (),
     }

@@ -37,8 +37,8 @@ def read_stream(stream: IO[bytes], columns: Columns, most: int) -> None:
     # Threads would need memory for their stacks.
     options = pa.ipc.IpcReadOptions(use_threads=False)
     with pa.ipc.open_stream(pa.PythonFile(stream, mode="r"), options=options) as reader:
-        wanted = columns.begin(reader.schema.names)
-        gather(columns, wanted, reader.schema, _checked(reader, most))
+        positions = columns.begin(reader.schema.names)
+        gather(columns, positions, reader.schema, _checked(reader, most))
 
 
 def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
@@ -47,15 +47,15 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
     The columns receive the items; they have at most as many bytes after decompression.
     """
     metadata = pq.read_metadata(file)
-    found = metadata.schema.to_arrow_schema().names
-    wanted = sorted(columns.begin(found).items(), key=itemgetter(1))
-    chosen = [found[place] for _, place in wanted]
+    names = metadata.schema.to_arrow_schema().names
+    selection = sorted(columns.begin(names).items(), key=itemgetter(1))
+    chosen = [names[place] for _, place in selection]
     texts = _check_metadata(metadata, chosen, most)
     options: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BLOCK}
     with pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, **options) as source:
         batches = source.iter_batches(PIECE, columns=chosen, use_threads=False)
-        schema = pa.schema([source.schema_arrow.field(place) for _, place in wanted])
-        positions = {name: number for number, (name, _) in enumerate(wanted)}
+        schema = pa.schema([source.schema_arrow.field(place) for _, place in selection])
+        positions = {name: number for number, (name, _) in enumerate(selection)}
         gather(columns, positions, schema, _checked(batches, most))
 
 
@@ -65,7 +65,9 @@ def _check_metadata(metadata: Any, chosen: Sequence[str], most: int) -> list[str
     Return the chosen columns of strings that can be read as dictionaries.
     """
     parts = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-    read = [i for i, one in enumerate(parts) if {one.path, one.path.partition(".")[0]} & {*chosen}]
+    read = [
+        i for i, part in enumerate(parts) if {part.path, part.path.partition(".")[0]} & {*chosen}
+    ]
     if any(parts[i].max_repetition_level or parts[i].path != parts[i].name for i in read):
         detail = "The columns of a Parquet file must be plain, without lists or structs."
         raise unreadable(detail)
@@ -110,29 +112,31 @@ def _size(column: Any, dictionaries: dict[int, int], number: int) -> int:
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
     values = column.dictionary
-    place = next((one.address for one in values.buffers()[1:] if one is not None), 0)
+    place = next((buffer.address for buffer in values.buffers()[1:] if buffer is not None), 0)
     size = 0 if dictionaries.get(number) == place else values.nbytes
     dictionaries[number] = place
     return int(column.indices.nbytes + size)
 
 
 def gather(
-    columns: Columns, wanted: Mapping[str, int], schema: Any, batches: Iterable[Any]
+    columns: Columns, positions: Mapping[str, int], schema: Any, batches: Iterable[Any]
 ) -> None:
     """Take columns out of batches of Arrow.
 
-    `wanted` are their positions in the schema, by the names that they have there or shall have.
+    `positions` are their positions in the schema, by the names that they have there or shall have.
     """
-    for name, place in wanted.items():
+    for name, place in positions.items():
         _check_type(schema.field(place).type, name, place + 1)
-    places = {name: (_Column(), place) for name, place in wanted.items() if name != "item_id"}
-    ids = columns.ids = Identities(columns.hold) if "item_id" in wanted else None
+    places = {name: (_Column(), place) for name, place in positions.items() if name != "item_id"}
+    ids = columns.ids = Identities(columns.hold) if "item_id" in positions else None
     for batch in batches:
         if ids is not None:
-            ids.add(batch.column(wanted["item_id"]))
+            ids.add(batch.column(positions["item_id"]))
         for start in range(0, batch.num_rows, PIECE):
             part = batch.slice(start, PIECE)
-            columns.add({name: own.piece(part.column(at)) for name, (own, at) in places.items()})
+            columns.add(
+                {name: column.piece(part.column(at)) for name, (column, at) in places.items()}
+            )
             del part
         del batch
 
@@ -175,15 +179,15 @@ class _Column:
         return Piece(_numbers(column), missing)
 
     def _texts(self, column: Any, missing: Array | None) -> Piece:
-        known = self._known
-        if known is not None and len(known) <= len(column) / _ITEMS_A_TEXT:
-            found = pc.index_in(column, known.values)
-            if found.null_count == column.null_count:
-                return Piece(_numbers(found), missing, known)
+        dictionary = self._known
+        if dictionary is not None and len(dictionary) <= len(column) / _ITEMS_A_TEXT:
+            places = pc.index_in(column, dictionary.values)
+            if places.null_count == column.null_count:
+                return Piece(_numbers(places), missing, dictionary)
         coded = column.dictionary_encode()
         names = _Dictionary(_plain(coded.dictionary))
         if self._few and names.values.type == column.type:
-            every = [names.values] if known is None else [known.values, names.values]
+            every = [names.values] if dictionary is None else [dictionary.values, names.values]
             union = _Dictionary(pa.concat_arrays(every).unique())
             self._few = len(union) <= _MOST_KNOWN
             self._known = union if self._few else None
@@ -225,8 +229,8 @@ class _Dictionary(Names):
         # Without `pa.array`, because it imports pandas (see `_numbers`).
         buffers = [None, pa.py_buffer(np.ascontiguousarray(positions, np.int64))]
         places = pa.Array.from_buffers(pa.int64(), len(positions), buffers)
-        found: list[Any] = self.values.take(places).to_pylist()
-        return found
+        texts: list[Any] = self.values.take(places).to_pylist()
+        return texts
 
     def same(self, other: Names) -> bool:
         return isinstance(other, _Dictionary) and bool(self.values.equals(other.values))
@@ -266,13 +270,13 @@ class Identities:
         order = pc.sort_indices(ids)
         ids = ids.take(order)
         self._chunks = [ids]
-        found: Array = order.to_numpy()
+        positions: Array = order.to_numpy()
         if len(ids) > 1:
             equal = pc.index(pc.equal(ids[1:], ids[:-1]), True).as_py()
             if equal >= 0:
                 detail = "Two items have this id; each item needs its own id."
-                raise refuse(f"{pointer}/{found[equal + 1]}", "duplicate_id", detail)
-        return found
+                raise refuse(f"{pointer}/{positions[equal + 1]}", "duplicate_id", detail)
+        return positions
 
     def pieces(self) -> Iterable[tuple[Array, Array]]:
         """Yield the lengths of many ids in bytes, and their UTF-8 bytes one after another."""

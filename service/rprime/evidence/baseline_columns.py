@@ -22,21 +22,21 @@ class BaselineColumns(Columns):
 
     def begin(self, columns: Iterable[str]) -> dict[str, int]:
         """Find out which of the two it is, and check the names of the columns."""
-        found = list(columns)
-        places = dict(self.selected(found, optional=True))
+        names = list(columns)
+        places = dict(self.selected(names, optional=True))
         if "y_pred_baseline" in self._first.labels:
             raise two_baselines()
         if "y_pred_baseline" in places:
             detail = "A baseline has no column `y_pred_baseline` of its own."
             raise refuse("/baseline", "several_kinds", detail)
         if "y_true" in places:
-            return super().begin(found)
+            return super().begin(names)
         if list(places) != ["y_pred"]:
             detail = (
                 "Without `y_true`, a baseline has the column `y_pred` alone, for the same items."
             )
             if "y_pred" not in places:
-                detail = f"{missing('y_pred', found)} {detail}"
+                detail = f"{missing('y_pred', names)} {detail}"
             raise refuse("/baseline", "unknown_column", detail)
         # Labels have the same codes as in the first body.
         self.codes = self._first.codes
@@ -56,22 +56,22 @@ class BaselineColumns(Columns):
             )
             raise refuse("/item_id", "not_with_this_evidence", detail)
         slices = {name: _values(column) for name, column in arrays.pop("slices", {}).items()}
-        found = {n: _values(a) if isinstance(a, CodedColumn) else a for n, a in arrays.items()}
-        return {**found, "slices": slices} if slices else found
+        members = {n: _values(a) if isinstance(a, CodedColumn) else a for n, a in arrays.items()}
+        return {**members, "slices": slices} if slices else members
 
     def document(self) -> Document:
         """Return the request of the first body with this baseline."""
         if self._predictions is not None:
             self._first.take(self._predictions)
             return self._first.document()
-        found = self._first.document()
+        document = self._first.document()
         with in_baseline():
             other = super().document()
         other.pointer = "/baseline"
-        found.names += ("baseline",)
-        found.rest["baseline"] = {}
-        found.inner["baseline"] = other
-        return found
+        document.names += ("baseline",)
+        document.rest["baseline"] = {}
+        document.inner["baseline"] = other
+        return document
 
 
 @contextmanager
@@ -81,8 +81,8 @@ def in_baseline() -> Iterator[None]:
         yield
     except Problem as problem:
         errors = [
-            replace(one, pointer=f"/baseline{one.pointer.removeprefix('/baseline')}")
-            for one in problem.errors
+            replace(violation, pointer=f"/baseline{violation.pointer.removeprefix('/baseline')}")
+            for violation in problem.errors
         ]
         detail = problem.detail if errors else f"In the baseline: {problem.detail}"
         raise Problem(problem.code, detail, errors=errors, headers=problem.headers) from None

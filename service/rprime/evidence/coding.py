@@ -47,8 +47,8 @@ def code_labels(document: Document) -> "Raw":
     true = _items(arrays["y_true"], f"{pointer}/y_true")
     predicted = _items(arrays.get("y_pred", true), f"{pointer}/y_pred")
     if len(true) != len(predicted):
-        known = plural(len(true), "item")
-        detail = f"`y_true` has {known} and `y_pred` {len(predicted):,}; each needs both."
+        size = plural(len(true), "item")
+        detail = f"`y_true` has {size} and `y_pred` {len(predicted):,}; each needs both."
         raise refuse(f"{pointer}/y_pred", "wrong_length", detail)
     kind = type(next((label for label in true if label is not None), None))
     if kind is bool:
@@ -118,21 +118,21 @@ def counted(codes: Array, size: int) -> Array:
 
 def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -> Array:
     """Code the group of each item, strings or integers, in the order of appearance."""
-    found = _items(groups, pointer)
-    if len(found) != size:
-        detail = f"There are {len(found)} {what} for {plural(size, 'item')}; each item needs one."
+    items = _items(groups, pointer)
+    if len(items) != size:
+        detail = f"There are {len(items)} {what} for {plural(size, 'item')}; each item needs one."
         raise refuse(pointer, "wrong_length", detail)
-    distinct = found.texts if isinstance(found, CodedTexts) else found
+    distinct = items.texts if isinstance(items, CodedTexts) else items
     if set(map(type, distinct)) != {str} and not all(map(names.is_integer, distinct)):
-        like = "" if type(found[0]) is str else 0
-        raise invalid(names.mixed(found, pointer, null=False, like=like))
+        like = "" if type(items[0]) is str else 0
+        raise invalid(names.mixed(items, pointer, null=False, like=like))
     codes = Codes()
-    coded = np.asarray(looked_up(found, codes), dtype=np.uint32)
-    if type(found[0]) is not str and max(map(abs, codes)) > MOST:
-        bad = np.argwhere([abs(group) > MOST for group in found])
+    coded = np.asarray(looked_up(items, codes), dtype=np.uint32)
+    if type(items[0]) is not str and max(map(abs, codes)) > MOST:
+        bad = np.argwhere([abs(group) > MOST for group in items])
         raise_places(bad, pointer, "out_of_range", names.INTEGER_RULE)
     if "" in codes:
-        bad = np.argwhere([not group for group in found])
+        bad = np.argwhere([not group for group in items])
         raise_places(bad, pointer, "no_group", "Each item needs a group; this name is empty.")
     return coded
 
@@ -187,9 +187,9 @@ class Raw:
         else:
             sent, absent = names.normalised(list(first), self._place(first)), int(_ABSENT)
         codes = {text: positions.get(name, absent) for text, name in zip(first, sent, strict=True)}
-        found = self._of_texts(codes, len(labels))
-        self._refuse_absent(found)
-        return found
+        coded = self._of_texts(codes, len(labels))
+        self._refuse_absent(coded)
+        return coded
 
     def sorted(self, most: int) -> tuple[tuple[str, ...], Array]:
         """Return the classes that occur, and that of each code."""
@@ -210,8 +210,8 @@ class Raw:
         return first
 
     def _of_texts(self, codes: Mapping[str, int], k: int) -> Array:
-        found = [k if text is None else codes[text] for text in self.texts]
-        return np.array(found, dtype=np.uint32)
+        coded = [k if text is None else codes[text] for text in self.texts]
+        return np.array(coded, dtype=np.uint32)
 
     def recoded(self, labels: tuple[str, ...], codes: Array) -> Coded:
         """Replace the codes of the texts by those of the classes."""
@@ -344,18 +344,18 @@ def integers_of(
     values: Sequence[Any], pointer: str, *, null: bool, without_booleans: bool
 ) -> Array:
     """Convert a list of integers; to float64 with NaN for null if `array` refuses the list."""
-    found = plain_integers(values, without_booleans=without_booleans)
-    if found is None:
+    integers = plain_integers(values, without_booleans=without_booleans)
+    if integers is None:
         allowed = {int, float, type(None)} if null else {int, float}
         if set(map(type, values)) <= allowed:
-            found = np.array(values, dtype=np.float64)
-        if found is None or (np.rint(found) != found)[~np.isnan(found)].any():
+            integers = np.array(values, dtype=np.float64)
+        if integers is None or (np.rint(integers) != integers)[~np.isnan(integers)].any():
             raise invalid(names.mixed(values, pointer, null=null, like=0))
     # Of NaN alone the extremes are NaN, and no place is bad.
-    if not (np.fmin.reduce(found) >= -MOST and np.fmax.reduce(found) <= MOST):
-        bad = np.argwhere((found < -MOST) | (found > MOST))
+    if not (np.fmin.reduce(integers) >= -MOST and np.fmax.reduce(integers) <= MOST):
+        bad = np.argwhere((integers < -MOST) | (integers > MOST))
         raise_places(bad, pointer, "out_of_range", names.INTEGER_RULE)
-    return found
+    return integers
 
 
 def plain_integers(values: Sequence[Any], *, without_booleans: bool) -> Array | None:
@@ -363,14 +363,14 @@ def plain_integers(values: Sequence[Any], *, without_booleans: bool) -> Array | 
     if isinstance(values, Integers):
         return values.values
     try:
-        found = np.frombuffer(bytes(values), dtype=np.uint8)
+        integers = np.frombuffer(bytes(values), dtype=np.uint8)
     except (TypeError, ValueError):
         try:
-            found = np.array(array("q", values))
+            integers = np.array(array("q", values))
         except (TypeError, OverflowError):
             return None
     # In JSON only true and false have this letter; a look at each type takes three times as long.
-    return found if without_booleans or b"e" not in orjson.dumps(values) else None
+    return integers if without_booleans or b"e" not in orjson.dumps(values) else None
 
 
 def numbered(*arrays: Array) -> tuple[Array, list[Array]]:
@@ -385,20 +385,20 @@ def numbered(*arrays: Array) -> tuple[Array, list[Array]]:
     ]
     low = min(int(values.min()) for values in whole if values.size)
     high = max(int(values.max()) for values in whole if values.size)
-    found: list[Array]
+    codes: list[Array]
     if high - low >= DENSE_RANGE:
         distinct = np.unique(np.concatenate([np.unique(values) for values in whole]))
-        found = [np.searchsorted(distinct, values).astype(np.uint32) for values in whole]
+        codes = [np.searchsorted(distinct, values).astype(np.uint32) for values in whole]
     else:
         offsets = [values if low == 0 else values.astype(np.int64) - low for values in whole]
         size = high - low + 1
         counts = np.sum([counted(values, size) for values in offsets], axis=0)
         distinct = np.flatnonzero(counts) + low
         table = np.cumsum(counts > 0, dtype=np.uint32) - np.uint32(1)
-        found = [values if distinct.size == size else table[values] for values in offsets]
+        codes = [values if distinct.size == size else table[values] for values in offsets]
     for i, gone in enumerate(missing):
         if gone is not None:
             positions = np.full(gone.size, distinct.size, np.uint32)
-            positions[~gone] = found[i]
-            found[i] = positions
-    return distinct, found
+            positions[~gone] = codes[i]
+            codes[i] = positions
+    return distinct, codes

@@ -70,8 +70,10 @@ def missing(name: str, columns: list[str]) -> str:
     predicted = [column for column in columns if _OF_PREDICTIONS.search(column)]
     true = [c for c in columns if _OF_TRUTH.search(c) and c not in predicted]
     likely = {"y_true": true, "y_pred": predicted}
-    meant = [f"{key}={own[0]}" for key, own in likely.items() if own and key not in columns]
-    scored = [(c, found[1]) for c in columns if (found := _OF_SCORES.fullmatch(c))]
+    meant = [
+        f"{key}={matches[0]}" for key, matches in likely.items() if matches and key not in columns
+    ]
+    scored = [(c, match[1]) for c in columns if (match := _OF_SCORES.fullmatch(c))]
     if name == "y_pred" and scored and not predicted:
         meant += [f"{PREFIX}{label}={column}" for column, label in scored[:_MOST_SHOWN]]
     helps = (likely[name] or meant) and all(map(is_name, columns))
@@ -158,8 +160,8 @@ class Columns:
             else Vocabulary(most, "/y_true", untyped=untyped)
         )
         # A search, whose columns are measured, compares with no baseline.
-        known = tuple(n for n in NAMES if not (measured and n == "y_pred_baseline"))
-        self._known = (*known, MATRIX) if matrix else known
+        keys = tuple(n for n in NAMES if not (measured and n == "y_pred_baseline"))
+        self._known = (*keys, MATRIX) if matrix else keys
         self.hold = hold or (lambda _size: None)
         self._held = 0
         self._rows = 0
@@ -175,21 +177,21 @@ class Columns:
         places = self.selected(columns)
         self._ignore(columns, places)
         self._check_names(places, columns)
-        found = [name for name, _ in places]
-        for name in found:
+        keys = [name for name, _ in places]
+        for name in keys:
             if name in LABELS:
                 self.labels[name] = CodedColumn(self.codes, f"/{name}", null=name != "y_true")
             elif is_slice(name):
                 measured = self._measured or name in self.cut
                 self._slices[name] = SliceValues(name, measured=measured, untyped=self._untyped)
-        if "sample_weight" in found:
+        if "sample_weight" in keys:
             self._others["sample_weight"] = _Weights(np.float64)
-        if "group" in found:
+        if "group" in keys:
             self._others["group"] = _Groups()
         labels = self._request.arrays.get("labels")
         declared = None if labels is None else names.declared(labels, "/labels", self.most)
-        self._scores = ScoreColumns.of(found, declared)
-        if "y_pred_baseline" in found and "baseline" in self._request.names:
+        self._scores = ScoreColumns.of(keys, declared)
+        if "y_pred_baseline" in keys and "baseline" in self._request.names:
             raise two_baselines()
         return dict(places)
 
@@ -233,24 +235,24 @@ class Columns:
 
     def _check_names(self, places: list[tuple[str, int]], columns: list[str]) -> None:
         every = (*self._known, f"{PREFIX}<label>", f"{SLICE_PREFIX}<name>")
-        known = ", ".join(f"`{name}`" for name in every)
+        choices = ", ".join(f"`{name}`" for name in every)
         for name, _ in places:
             if not self._is_known(name):
-                detail = f"`columns` chooses what is no column here; columns are: {known}."
+                detail = f"`columns` chooses what is no column here; columns are: {choices}."
                 raise invalid([UnknownMember("/columns", "unknown_column", detail, name)])
-        found = [name for name, _ in places]
-        if len(set(found)) < len(found):
-            twice = next(name for name in found if found.count(name) > 1)
+        keys = [name for name, _ in places]
+        if len(set(keys)) < len(keys):
+            twice = next(name for name in keys if keys.count(name) > 1)
             detail = f"Two columns have the name {_listed([twice])}; keep one of them."
             raise refuse("", "duplicate_column", detail)
         if len({place for _, place in places}) < len(places):
             raise refuse("/columns", "duplicate_column", "`columns` reads a column twice.")
-        scored = [MATRIX in found, any(map(is_score, found))]
+        scored = [MATRIX in keys, any(map(is_score, keys))]
         if all(scored):
             detail = f"Put the scores into `{MATRIX}` or into columns of their own, not both."
             raise refuse("", "several_kinds", detail)
         for name in ("y_true",) if any(scored) else ("y_true", "y_pred"):
-            if name not in found:
+            if name not in keys:
                 raise refuse("", "missing_column", missing(name, columns))
 
     def add(self, batch: Mapping[str, Piece]) -> None:
@@ -308,8 +310,8 @@ class Columns:
         if self.ids is not None:
             arrays["item_id"] = self.ids
         if self._slices:
-            found = self._slices.items()
-            arrays["slices"] = {name.removeprefix(SLICE_PREFIX): own for name, own in found}
+            slices = self._slices.items()
+            arrays["slices"] = {name.removeprefix(SLICE_PREFIX): values for name, values in slices}
         if self._matrix is not None:
             arrays[MATRIX] = self._matrix
         elif self._scores is not None:
@@ -338,13 +340,13 @@ def _listed(columns: list[str]) -> str:
 
 def _chosen(request: Document) -> dict[str, str]:
     """Take the columns to read, and what they are called in the body, out of a request."""
-    given = request.rest.pop("columns", None) or dict[str, str]()
-    if not isinstance(given, dict) or set(map(type, given.values())) - {str}:
+    mapping = request.rest.pop("columns", None) or dict[str, str]()
+    if not isinstance(mapping, dict) or set(map(type, mapping.values())) - {str}:
         detail = "`columns` is an object: the name of each column here, and its name in the body."
         raise refuse("/columns", "dict_type", detail)
-    if set(_SHORT) & set(given) and {_SHORT.get(name) for name in given} & set(given):
+    if set(_SHORT) & set(mapping) and {_SHORT.get(name) for name in mapping} & set(mapping):
         raise refuse("/columns", "duplicate_column", "`columns` names a column twice.")
-    return {_SHORT.get(name, name): source for name, source in given.items()}
+    return {_SHORT.get(name, name): source for name, source in mapping.items()}
 
 
 def _are_positions(document: Document) -> bool:

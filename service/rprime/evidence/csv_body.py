@@ -43,16 +43,16 @@ def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
     before the end, as after the first bad value.
     """
     head = _head(stream)
-    wanted = columns.begin(head.names)
+    places = columns.begin(head.names)
     # Inferred types may change: scores may begin with 0 and 1.
-    types = dict.fromkeys(wanted, pa.string())
-    for name in wanted:
+    types = dict.fromkeys(places, pa.string())
+    for name in places:
         if name == "sample_weight" or is_score(name) or name in columns.cut:
             types[name] = pa.float64()
         elif name in LABELS and isinstance(columns.codes, Positions):
             types[name] = pa.int64()
-    layout = _Layout(head.delimiter, len(head.names), wanted, types)
-    positions = {name: place for place, name in enumerate(wanted)}
+    layout = _Layout(head.delimiter, len(head.names), places, types)
+    positions = {name: place for place, name in enumerate(places)}
     gather(columns, positions, pa.schema(types), layout.batches(head.rest, head.line))
 
 

@@ -127,7 +127,7 @@ def read_columns(
     """
     # Predictions alone share the labels of the first body.
     kinds = {kind} if baseline is None else {kind, baseline[0]}
-    untyped, matrix = not all(FORMATS[one].has_types for one in kinds), FORMATS[kind].has_matrix
+    untyped, matrix = not all(FORMATS[name].has_types for name in kinds), FORMATS[kind].has_matrix
     document, most = _members(request, limits), limits.sparse_classes
     columns = Columns(document, most, hold, untyped=untyped, matrix=matrix, measured=measured)
     _read(kind, body, columns, limits)
@@ -145,9 +145,10 @@ def _members(request: bytes, limits: Limits) -> Document:
     try:
         return parse(request or b"{}", limits.json_depth)
     except Problem as problem:
-        found = problem.errors or [Violation("", "not_json", problem.detail)]
+        violations = problem.errors or [Violation("", "not_json", problem.detail)]
         raise invalid(
-            replace(one, pointer="/query/request", detail=_of_request(one.detail)) for one in found
+            replace(violation, pointer="/query/request", detail=_of_request(violation.detail))
+            for violation in violations
         ) from None
 
 
@@ -171,9 +172,9 @@ def read_members(
     form = FORMATS[kind]
     untyped = not form.has_types
     first = Columns(Document(dict(request)), limits.sparse_classes, None, untyped=untyped)
-    found = BaselineColumns(first, untyped=untyped, matrix=form.has_matrix)
-    _read(kind, body, found, limits)
-    return found.members()
+    columns = BaselineColumns(first, untyped=untyped, matrix=form.has_matrix)
+    _read(kind, body, columns, limits)
+    return columns.members()
 
 
 def _read(kind: Kind, body: IO[bytes], columns: Columns, limits: Limits) -> None:
@@ -214,6 +215,6 @@ class _Begun(RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         if not self._beginning:
             return self._rest.read(size)
-        found = self._beginning if size < 0 else self._beginning[:size]
-        self._beginning = self._beginning[len(found) :]
-        return found + self._rest.read(size if size < 0 else size - len(found))
+        content = self._beginning if size < 0 else self._beginning[:size]
+        self._beginning = self._beginning[len(content) :]
+        return content + self._rest.read(size if size < 0 else size - len(content))

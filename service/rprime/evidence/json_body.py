@@ -38,8 +38,8 @@ _MARK = str(secrets.randbits(64))
 
 def read_json(body: bytes, depth: int) -> Document:
     """Parse a JSON object as `parse` does, which is left to refuse what is not valid."""
-    rest, found = _without_arrays(body)
-    if not found:
+    rest, arrays = _without_arrays(body)
+    if not arrays:
         return parse(body, depth)
     try:
         document = parse(rest, depth)
@@ -47,26 +47,26 @@ def read_json(body: bytes, depth: int) -> Document:
         return parse(body, depth)  # it names places in the whole body
     for part in (document, *document.inner.values()):
         slices = part.arrays.get("slices")
-        _put_back(part.arrays, _ITEMS, found)
+        _put_back(part.arrays, _ITEMS, arrays)
         if isinstance(slices, dict):
-            _put_back(slices, tuple(slices), found)
-    return parse(body, depth) if found else document
+            _put_back(slices, tuple(slices), arrays)
+    return parse(body, depth) if arrays else document
 
 
 def _put_back(
-    members: dict[str, Any], names: tuple[str, ...], found: dict[str, CodedTexts | Integers]
+    members: dict[str, Any], names: tuple[str, ...], arrays: dict[str, CodedTexts | Integers]
 ) -> None:
     for name in names:
         mark = members.get(name)
-        if isinstance(mark, str) and mark in found:
-            members[name] = found.pop(mark)
+        if isinstance(mark, str) and mark in arrays:
+            members[name] = arrays.pop(mark)
 
 
 def _without_arrays(body: bytes) -> tuple[bytes, dict[str, CodedTexts | Integers]]:
     """Return the body with marks in place of arrays that are coded, and these by their marks."""
-    found: dict[str, CodedTexts | Integers] = {}
+    arrays: dict[str, CodedTexts | Integers] = {}
     if b"\\" in body and b'\\"' in body:  # not every quotation mark begins or ends a string
-        return body, found
+        return body, arrays
     view, parts, every = memoryview(body), list[memoryview | bytes](), np.frombuffer(body, np.uint8)
     kept = end = quotes = 0
     for _ in range(_MOST_ARRAYS):
@@ -82,12 +82,12 @@ def _without_arrays(body: bytes) -> tuple[bytes, dict[str, CodedTexts | Integers
             before = body[max(start - _LONGEST_MEMBER, 0) : start]
             coded = _coded(letters) if within else _integers(letters, before)
             if coded is not None:
-                mark = f"{_MARK}{len(found)}"
-                found[mark] = coded
+                mark = f"{_MARK}{len(arrays)}"
+                arrays[mark] = coded
                 parts += [view[kept:start], f'"{mark}"'.encode()]
                 kept = end
         quotes += within
-    return b"".join([*parts, view[kept:]]) if found else body, found
+    return b"".join([*parts, view[kept:]]) if arrays else body, arrays
 
 
 def _integers(letters: Array, before: bytes) -> Integers | None:
@@ -108,8 +108,8 @@ def _integers(letters: Array, before: bytes) -> Integers | None:
             return None
         parts.append(values)
         start += int(ends[-1]) + 1
-    found = np.concatenate(parts)
-    return Integers(found if found.max() > _BYTE else found.astype(np.uint8, copy=False))
+    numbers = np.concatenate(parts)
+    return Integers(numbers if numbers.max() > _BYTE else numbers.astype(np.uint8, copy=False))
 
 
 def _unsigned(part: Array, ends: Array) -> Array | None:
@@ -147,7 +147,7 @@ def _coded(letters: Array) -> CodedTexts | None:
     start: int = np.argmax(letters[:_PIECE] == _QUOTE).item()
     if letters[start] != _QUOTE or letters[1:start].tobytes().strip(_SPACE):
         return None
-    known, codes = pa.array([], pa.binary()), []
+    uniques, codes = pa.array([], pa.binary()), []
     while start < letters.size:
         part = letters[start : start + _PIECE]
         # A string, and what follows it up to the next one: `a","` or, the last time, `a"]`.
@@ -158,14 +158,14 @@ def _coded(letters: Array) -> CodedTexts | None:
         start += int(ends[-1]) - (not is_last)
         buffers = [None, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(part)]
         strings = pa.Array.from_buffers(pa.binary(), ends.size - 1, buffers)
-        places = pc.index_in(strings, known)
+        places = pc.index_in(strings, uniques)
         if places.null_count:
-            known = pa.concat_arrays([known, strings.unique()]).unique()
-            places = pc.index_in(strings, known)
-        if ends.size == 1 or known.nbytes > _MOST_DISTINCT:
+            uniques = pa.concat_arrays([uniques, strings.unique()]).unique()
+            places = pc.index_in(strings, uniques)
+        if ends.size == 1 or uniques.nbytes > _MOST_DISTINCT:
             return None
         codes.append(np.frombuffer(places.buffers()[1], np.int32).astype(np.uint16))
-    parts = [string.partition(b'"') for string in known.to_pylist()]
+    parts = [string.partition(b'"') for string in uniques.to_pylist()]
     if any(after.translate(None, _SPACE) not in (b',"', b"]") for _, _, after in parts):
         return None
     try:

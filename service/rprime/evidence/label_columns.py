@@ -270,12 +270,12 @@ class Piece:
                 return np.full(values.size, codes.without, np.min_scalar_type(codes.without))
             values = np.where(missing, values[~missing][0], values)
         if self.names is None or isinstance(codes, Positions):
-            found = codes.of_integers(values, where)
+            coded = codes.of_integers(values, where)
         else:
-            found = codes.of_positions(values, self.names, where)
+            coded = codes.of_positions(values, self.names, where)
         if missing is None:
-            return found
-        return np.where(missing, found.dtype.type(codes.without), found)
+            return coded
+        return np.where(missing, coded.dtype.type(codes.without), coded)
 
     def _whole(self, where: Where) -> tuple[Array | None, Array]:
         """Return which values are missing, and all as integers: 2.0 is one, NaN is missing."""
@@ -314,5 +314,7 @@ def combined(
         # Some labels may occur only in the other predictions.
         counts = counted(true.values, len(texts)) + counted(predicted.values, len(texts))
         texts = [text if count else None for text, count in zip(texts, counts, strict=True)]
-    first, second = (one.values.copy() if one.shared else one.values for one in (true, predicted))
+    first, second = (
+        column.values.copy() if column.shared else column.values for column in (true, predicted)
+    )
     return Raw(texts, first, second, pointer, rank=int if integers else str, reuse=True)

@@ -40,8 +40,8 @@ def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
     "False" and "True".
     """
     if not isinstance(labels, list) or not labels:
-        found = "an empty one" if labels == [] else kind_of(labels)
-        raise refuse(pointer, "not_an_array", f"An array of class names is needed, not {found}.")
+        kind = "an empty one" if labels == [] else kind_of(labels)
+        raise refuse(pointer, "not_an_array", f"An array of class names is needed, not {kind}.")
     if len(labels) > most:
         raise too_many(len(labels), pointer, most)
     kinds = set(map(type, labels))
@@ -72,9 +72,9 @@ def distinct(labels: Sequence[str], place: Place) -> tuple[str, ...]:
         first: dict[str, int] = {}
         twins = [(first.setdefault(name, i), i) for i, name in enumerate(names)]
         raise invalid(
-            Violation(place(i), "twin_labels", _twins(labels[i], labels[one], place(one)))
-            for one, i in twins
-            if one != i
+            Violation(place(i), "twin_labels", _twins(labels[i], labels[earlier], place(earlier)))
+            for earlier, i in twins
+            if earlier != i
         )
     return tuple(names)
 
@@ -115,11 +115,11 @@ def _fault(label: str) -> str:
     """Say why a text cannot be a class name; empty if it can."""
     if len(label) > LONGEST_NAME:
         return f"{TOO_LONG} {len(label):,}."
-    if found := _HIDDEN.search(label):
-        kind = "a control" if unicodedata.category(found[0]) == "Cc" else "an invisible"
-        name = unicodedata.name(found[0], "").lower()
-        code = f"U+{ord(found[0]):04X}{f' ({name})' if name else ''}"
-        return f"Character {found.start() + 1} of the name is {kind} character, {code}: remove it."
+    if match := _HIDDEN.search(label):
+        kind = "a control" if unicodedata.category(match[0]) == "Cc" else "an invisible"
+        name = unicodedata.name(match[0], "").lower()
+        code = f"U+{ord(match[0]):04X}{f' ({name})' if name else ''}"
+        return f"Character {match.start() + 1} of the name is {kind} character, {code}: remove it."
     if _VISIBLE.search(label):
         return ""
     return "The name is empty." if not label else "The name has nothing but spaces or joiners."
@@ -138,13 +138,13 @@ def is_integer(label: object) -> bool:
 def mixed(values: Sequence[Any], pointer: str, *, null: bool, like: object) -> Iterator[Violation]:
     """Yield a fault for each label that is not of the wanted kind."""
     integers = type(like) is int
-    wanted = "an integer" if integers else kind_of(like)
+    expected_kind = "an integer" if integers else kind_of(like)
     for i, value in enumerate(values):
         fits = is_integer(value) if integers else isinstance(value, type(like))
         if not fits and not (null and value is None):
             kind = "null, which only `y_pred` may have" if value is None else kind_of(value)
             nested = isinstance(value, list | dict)
-            detail = NESTED if nested else f"Every label is {wanted} here; this is {kind}."
+            detail = NESTED if nested else f"Every label is {expected_kind} here; this is {kind}."
             if isinstance(like, bool) or isinstance(value, bool):
                 detail += " Make all of them integers, as by `.astype(int)`, or all strings."
             yield Violation(f"{pointer}/{i}", "mixed_labels", detail)

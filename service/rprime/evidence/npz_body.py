@@ -68,18 +68,18 @@ def _check_directory(file: IO[bytes]) -> None:
 
 
 def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
-    found = archive.infolist()
-    if not any(member.filename.endswith(_SUFFIX) for member in found):
+    entries = archive.infolist()
+    if not any(member.filename.endswith(_SUFFIX) for member in entries):
         detail = "The archive has no arrays of numpy. Unpack a ZIP file; save a spreadsheet as CSV."
         raise unreadable(detail)
-    wanted = columns.begin([member.filename.removesuffix(_SUFFIX) for member in found])
-    members = {name: found[place] for name, place in wanted.items()}
+    places = columns.begin([member.filename.removesuffix(_SUFFIX) for member in entries])
+    members = {name: entries[place] for name, place in places.items()}
     # No more is read than the directory says, so zip bombs have no effect.
     if sum(member.file_size for member in members.values()) > most:
         raise too_large(most)
     # A directory can also point before the beginning of the file.
-    known = all(one.compress_type in _METHODS for one in members.values())
-    if not known or any(one.header_offset < 0 for one in members.values()):
+    readable = all(member.compress_type in _METHODS for member in members.values())
+    if not readable or any(member.header_offset < 0 for member in members.values()):
         raise unreadable("The body is not an archive as numpy writes it.")
     with ExitStack() as opened:
         arrays = {
@@ -89,8 +89,8 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
         size = arrays.get("y_true", next(iter(arrays.values()))).size
         for name, array in arrays.items():
             if array.size != size:
-                own = plural(array.size, "item")
-                detail = f"It has {own} and `y_true` {size:,}; each item needs both."
+                length = plural(array.size, "item")
+                detail = f"It has {length} and `y_true` {size:,}; each item needs both."
                 raise refuse(f"/{name}", "wrong_length", detail)
         scores = arrays.pop(MATRIX, None)
         if scores is not None:
@@ -158,9 +158,9 @@ class _Member:
 
     def read(self, size: int) -> Array:
         """Read the next elements."""
-        wanted = size * self.kind.itemsize
-        content = self.stream.read(wanted)
-        if len(content) < wanted:
+        length = size * self.kind.itemsize
+        content = self.stream.read(length)
+        if len(content) < length:
             raise EOFError
         return np.frombuffer(content, self.kind)
 

@@ -65,9 +65,9 @@ def matrix(document: Document, name: str, quantity: Quantity, shape: tuple[int, 
 
 def optional_vector(document: Document, name: str, quantity: Quantity, size: int) -> Array | None:
     """Convert an array as `vector` does; None if the request has none."""
-    given = document.arrays.get(name)
-    if given is None or isinstance(given, np.ndarray):
-        return given
+    values = document.arrays.get(name)
+    if values is None or isinstance(values, np.ndarray):
+        return values
     return vector(document, name, quantity, size)
 
 
@@ -125,10 +125,10 @@ def flat(parts: Sequence[list[Any]], quantity: Quantity, *, without_booleans: bo
                 values.fromlist(part)
         except (TypeError, OverflowError):
             continue
-        found = np.array(values, dtype=np.float64)
-        if found.size and not (quantity.low <= found.min() and found.max() <= MOST):
+        numbers = np.array(values, dtype=np.float64)
+        if numbers.size and not (quantity.low <= numbers.min() and numbers.max() <= MOST):
             return None
-        return found
+        return numbers
     return None
 
 

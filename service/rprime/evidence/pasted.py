@@ -48,17 +48,17 @@ def read_pasted(text: str) -> dict[str, Any]:
     if "[" in text:
         # JSON, Python, and numpy with or without commas.
         rows = [re.split(r"[\s,]+", row.strip(" ,\n\t\r")) for row in _ROW.findall(text)]
-        found = {"confusion_matrix": _numbers(rows)}
+        members = {"confusion_matrix": _numbers(rows)}
     else:
-        found = _tabular(_split(text))
+        members = _tabular(_split(text))
     # Fractions, each of at most 1, or in rows that make 100 percent each.
-    counts = found["confusion_matrix"]
+    counts = members["confusion_matrix"]
     if any(number % 1 for row in counts for number in row) and (
         all(0 <= number <= 1 for row in counts for number in row)
         or all(abs(sum(row) - 100) <= 1 for row in counts)
     ):
         raise refuse(MATRIX, "shares", _SHARES)
-    return found
+    return members
 
 
 def _split(text: str) -> Cells:
@@ -91,15 +91,15 @@ def _tabular(rows: Cells) -> dict[str, Any]:
         raise refuse(MATRIX, "ambiguous", _AMBIGUOUS)
     named = len(rows[0]) == len(body) + 1 or not numbered
     counts = _numbers([row[named:] for row in body], top=1 + header, left=1 + named)
-    found: dict[str, Any] = {"confusion_matrix": counts}
+    members: dict[str, Any] = {"confusion_matrix": counts}
     if named:
-        found["labels"] = [row[0] for row in body]
+        members["labels"] = [row[0] for row in body]
     elif header:
-        found["labels"] = rows[0]
-    if header and named and rows[0][1:] != found["labels"]:
+        members["labels"] = rows[0]
+    if header and named and rows[0][1:] != members["labels"]:
         detail = "The columns and the rows need the same names in the same order."
         raise refuse("/labels", "names_differ", detail)
-    return found
+    return members
 
 
 def _has_header(rows: Cells) -> bool:
@@ -117,7 +117,9 @@ def _is_number(cell: str) -> bool:
 
 def _numbers(rows: Cells, *, top: int = 1, left: int = 1) -> list[list[float]]:
     """Read counts, the first of which is at this row and column of the text, for messages."""
-    bad = [(i, j) for i, row in enumerate(rows) for j, one in enumerate(row) if not _is_number(one)]
+    bad = [
+        (i, j) for i, row in enumerate(rows) for j, cell in enumerate(row) if not _is_number(cell)
+    ]
     if bad:
         detail = "Row {}, column {} of what you pasted is not a number; write 0 for none."
         raise invalid(

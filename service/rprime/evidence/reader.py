@@ -106,8 +106,8 @@ def read(document: Document, limits: Limits) -> Evidence:
         if "slices" in document.arrays:
             _check_classes(document, len(labels), limits)
 
-            def read_table(one: Document) -> ConfusionTable:
-                return _TABLES[_kind(one)](one, limits)[1]
+            def read_table(part: Document) -> ConfusionTable:
+                return _TABLES[_kind(part)](part, limits)[1]
 
             slices = slices_of_tables(document, table, labels, read_table)
         evidence = Evidence(kind=kind, labels=labels, table=table, slices=slices)
@@ -157,11 +157,11 @@ def read_baseline(
         shared["labels"] = list(candidate.labels)
     inherited = (*OF_LABELS, *OF_SLICES)
     rest = {name: source.rest[name] for name in inherited if name in source.rest} | document.rest
-    found = read(replace(document, arrays=shared | document.arrays, rest=rest), limits)
-    if found.labels != candidate.labels or found.items is None or candidate.items is None:
-        return found
+    baseline = read(replace(document, arrays=shared | document.arrays, rest=rest), limits)
+    if baseline.labels != candidate.labels or baseline.items is None or candidate.items is None:
+        return baseline
     # The identical array tells the comparison that these are the same items.
-    same = replace(found, items=replace(found.items, true=candidate.items.true))
+    same = replace(baseline, items=replace(baseline.items, true=candidate.items.true))
     vars(same)["fingerprint"] = candidate.fingerprint
     return same
 
@@ -211,17 +211,17 @@ _CHOICE = (
 
 
 def _kind(document: Document) -> Kind:
-    given = document.arrays
-    kinds = [k for k, arrays in EVIDENCE_ARRAYS.items() if not given.keys().isdisjoint(arrays)]
+    members = document.arrays
+    kinds = [k for k, arrays in EVIDENCE_ARRAYS.items() if not members.keys().isdisjoint(arrays)]
     # `y_true` belongs to both, and scores may come with `y_pred`.
-    other = "labels" if "y_score" in given else "scores"
+    other = "labels" if "y_score" in members else "scores"
     kinds = [kind for kind in kinds if kind != other]
     if len(kinds) != 1:
         code = "several_kinds" if kinds else "no_evidence"
         raise refuse(document.pointer, code, _CHOICE)
     kind = kinds[0]
     for name in EVIDENCE_ARRAYS[kind]:
-        if name not in given:
+        if name not in members:
             raise refuse(document.pointer, "no_evidence", f"`{name}` is missing. {_CHOICE}")
     if not _NOT_ALLOWED[kind].isdisjoint(document.names):
         beside = " and ".join(f"`{name}`" for name in EVIDENCE_ARRAYS[kind])
@@ -237,34 +237,34 @@ def _kind(document: Document) -> Kind:
 def _read_items(document: Document, limits: Limits) -> Evidence:
     arrays = document.arrays
     scored = "y_score" in arrays
-    found = _codes(document, limits.dense_classes if scored else limits.sparse_classes)
-    scores, size = None, found.true.size
+    coded = _codes(document, limits.dense_classes if scored else limits.sparse_classes)
+    scores, size = None, coded.true.size
     if scored:
-        scores = read_scores(document, (size, len(found.labels)))
-        found = _classified(document, found, scores)
+        scores = read_scores(document, (size, len(coded.labels)))
+        coded = _classified(document, coded, scores)
     weights, groups = _weights(document, size), arrays.get("groups")
     if groups is not None and not isinstance(groups, np.ndarray):
         groups = group_codes(groups, size, f"{document.pointer}/groups")
     identities: Identities | None = arrays.get("item_id")
     ids = None if identities is None else digest.numbers_of(identities)
-    items = Items(found.true, found.predicted, groups, weights, ids)
-    k, slices = len(found.labels), None
+    items = Items(coded.true, coded.predicted, groups, weights, ids)
+    k, slices = len(coded.labels), None
     table = table_of(items, k, limits.dense_classes)
     if "y_pred" in arrays and arrays.get("labels") is None and size >= _BY_CHANCE:
-        _check_predictions(document, found.labels, table)
+        _check_predictions(document, coded.labels, table)
     if not {*arrays, *document.rest}.isdisjoint(OF_SLICES):
         _check_classes(document, k, limits)
         slices = slices_of_items(document, items.cells(k), k)
     notes = () if slices is None else tuple(_without_slice(slices, size))
     return Evidence(
         kind="scores" if scored else "labels",
-        labels=found.labels,
+        labels=coded.labels,
         table=table,
         items=items,
         identities=identities,
         scores=scores,
         slices=slices,
-        warnings=(*found.warnings, *notes),
+        warnings=(*coded.warnings, *notes),
     )
 
 
@@ -288,8 +288,8 @@ def _without_slice(slices: Slices, size: int) -> Iterator[Warning]:
     for name, column in slices.columns.items():
         missing = np.count_nonzero(column.codes >= len(column.values))
         if missing:
-            found = f"{missing:,} of {size:,} items have no value of `{name}`"
-            detail = f"{found}, so they are in no slice of it."
+            omission = f"{missing:,} of {size:,} items have no value of `{name}`"
+            detail = f"{omission}, so they are in no slice of it."
             yield Warning("items_without_slice", "/slices", detail, "docs/slices.md")
 
 
@@ -316,33 +316,33 @@ def _codes(document: Document, most: int) -> Coded:
     return raw.coded(declared, most, spellings)
 
 
-def _classified(document: Document, found: Coded, scores: Array) -> Coded:
+def _classified(document: Document, coded: Coded, scores: Array) -> Coded:
     """Predict the first class of the highest score, unless the request has predictions."""
-    predicted = found.predicted
-    warnings = found.warnings
+    predicted = coded.predicted
+    warnings = coded.warnings
     if document.arrays.get("labels") is None:
-        order = listed([f"`{label}`" for label in found.labels])
+        order = listed([f"`{label}`" for label in coded.labels])
         detail = (
             f"Without `labels`, the columns of `y_score` are taken to be the classes {order}, in "
             "this order. Send `labels`, such as `classes_` of scikit-learn."
         )
         warnings = (*warnings, Warning("columns_assumed", "/y_score", detail, LABELS))
     if document.arrays.get("y_pred") is None:
-        predicted = np.asarray(scores.argmax(-1), dtype=found.true.dtype)
+        predicted = np.asarray(scores.argmax(-1), dtype=coded.true.dtype)
     elif (warning := _contradicted(predicted, scores)) is not None:
         warnings = (*warnings, warning)
     least = document.rest.get("reject_below")
     if isinstance(least, int | float):  # other types are refused with the options
-        k = np.asarray(len(found.labels), dtype=predicted.dtype)
+        k = np.asarray(len(coded.labels), dtype=predicted.dtype)
         predicted = np.where(scores.max(-1) < least, k, predicted)
-    return replace(found, predicted=predicted, warnings=warnings)
+    return replace(coded, predicted=predicted, warnings=warnings)
 
 
 def _contradicted(predicted: Array, scores: Array) -> Warning | None:
     """Warn where most predictions are not the class of the largest score."""
     answered = np.count_nonzero(predicted < scores.shape[1])
     pieces = [slice(i, i + _PIECE) for i in range(0, predicted.size, _PIECE)]  # of little memory
-    same = sum(np.count_nonzero(predicted[own] == scores[own].argmax(-1)) for own in pieces)
+    same = sum(np.count_nonzero(predicted[piece] == scores[piece].argmax(-1)) for piece in pieces)
     if 2 * same >= answered:
         return None
     detail = (

@@ -24,10 +24,10 @@ def read_scores(document: Document, shape: tuple[int, int]) -> Array:
     The request has n rows of k numbers, as lists or as an array; for two classes it may have n
     numbers, or n rows of one: the scores of the second class.
     """
-    given, pointer, (n, k) = document.arrays["y_score"], f"{document.pointer}/y_score", shape
-    if isinstance(given, np.ndarray):
-        return _checked(given, pointer, shape)
-    if k == _TWO and isinstance(given, list) and given and not isinstance(given[0], list):
+    scores, pointer, (n, k) = document.arrays["y_score"], f"{document.pointer}/y_score", shape
+    if isinstance(scores, np.ndarray):
+        return _checked(scores, pointer, shape)
+    if k == _TWO and isinstance(scores, list) and scores and not isinstance(scores[0], list):
         return two_columns(numbers.vector(document, "y_score", SCORE, n))
     rows = numbers.lists(document, "y_score")
     width = len(rows[0])
@@ -42,18 +42,18 @@ def read_scores(document: Document, shape: tuple[int, int]) -> Array:
     return numbers.matrix(document, "y_score", SCORE, shape)
 
 
-def _checked(given: Array, pointer: str, shape: tuple[int, int]) -> Array:
+def _checked(scores: Array, pointer: str, shape: tuple[int, int]) -> Array:
     n, k = shape
-    if given.shape == (n, 1) and k == _TWO:
-        return two_columns(_checked(given, pointer, (n, 1))[:, 0])
-    if given.shape != shape:
+    if scores.shape == (n, 1) and k == _TWO:
+        return two_columns(_checked(scores, pointer, (n, 1))[:, 0])
+    if scores.shape != shape:
         detail = f"{n} rows of {k} scores are needed; name the class of every column in `labels`."
         raise refuse(pointer, "wrong_length", detail)
-    if not (SCORE.low <= given.min() and given.max() <= MOST):
+    if not (SCORE.low <= scores.min() and scores.max() <= MOST):
         # Negated, so that NaN, for which no comparison holds, is bad as well.
-        bad = ~((given >= SCORE.low) & (given <= MOST))
+        bad = ~((scores >= SCORE.low) & (scores <= MOST))
         raise_places(np.argwhere(bad), pointer, "out_of_range", SCORE.rule)
-    return given
+    return scores
 
 
 def two_columns(second: Array) -> Array:
@@ -83,17 +83,17 @@ class ScoreColumns(Growing):
         self._sources = sources
 
     @classmethod
-    def of(cls, found: Sequence[str], declared: tuple[str, ...] | None) -> Self | None:
+    def of(cls, columns: Sequence[str], declared: tuple[str, ...] | None) -> Self | None:
         """Select the columns of scores among all of a body; None if there are none.
 
         Every class needs a column, and every column a class. Without declared classes, these are
         those of the columns, in their order.
         """
-        sources = {name: number for number, name in enumerate(found, 1) if is_score(name)}
+        sources = {name: number for number, name in enumerate(columns, 1) if is_score(name)}
         if not sources:
             return None
-        own = [name.removeprefix(PREFIX) for name in sources]
-        labels = names.distinct(own, lambda i: f"/labels/{i}")
+        suffixes = [name.removeprefix(PREFIX) for name in sources]
+        labels = names.distinct(suffixes, lambda i: f"/labels/{i}")
         if declared is None:
             if len(labels) == 1:
                 detail = (
@@ -102,16 +102,16 @@ class ScoreColumns(Growing):
                 )
                 raise refuse("/labels", "required", detail)
             return cls({name: place for place, name in enumerate(sources)}, sources)
-        wanted = declared[1:] if len(declared) == _TWO and len(labels) == 1 else declared
+        classes = declared[1:] if len(declared) == _TWO and len(labels) == 1 else declared
         for label, number in zip(labels, sources.values(), strict=True):
-            if label not in wanted:
+            if label not in classes:
                 detail = f"Column {number} has the scores of a class that is not in `labels`."
                 raise refuse("", "undeclared_label", detail)
-        for place, label in enumerate(wanted):
+        for place, label in enumerate(classes):
             if label not in labels:
                 detail = f"The class has no column `{PREFIX}<label>`; each one needs its own."
                 raise refuse(f"/labels/{place}", "missing_column", detail)
-        places = [wanted.index(label) for label in labels]
+        places = [classes.index(label) for label in labels]
         return cls(dict(zip(sources, places, strict=True)), sources)
 
     @property

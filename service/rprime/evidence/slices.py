@@ -92,7 +92,7 @@ def slice_columns(
     """
     place = f"{document.pointer}/slices"
     weighing = ("sample_weight", "inclusion_probability", "groups")
-    for name in (one for one in weighing if one in document.arrays):
+    for name in (member for member in weighing if member in document.arrays):
         detail = (
             f"Slices cannot be combined with `{name}`: leave one of the two out, or send the items "
             "of each slice, with theirs, as a request of their own."
@@ -101,23 +101,25 @@ def slice_columns(
 
     def column(name: str, values: object, at: str) -> SliceColumn:
         cut = cuts.get(name, _PARTS if measured else None)
-        found = None if cut is None else _numbers(values, size)
-        if found is None and name in cuts:
+        floats = None if cut is None else _numbers(values, size)
+        if floats is None and name in cuts:
             raise refuse(at, "not_a_number", "Only a column of numbers can be cut.")
-        if cut is not None and found is not None:
-            known = found[np.isfinite(found)]
+        if cut is not None and floats is not None:
+            finite_numbers = floats[np.isfinite(floats)]
             # A thousand most likely tell.
-            if name in cuts or any(len(np.unique(one)) > _FEW for one in (known[:1000], known)):
-                return _cut(found, cut, at, f"{document.pointer}/slice_cuts{pointer(name)}")
+            if name in cuts or any(
+                len(np.unique(sample)) > _FEW for sample in (finite_numbers[:1000], finite_numbers)
+            ):
+                return _cut(floats, cut, at, f"{document.pointer}/slice_cuts{pointer(name)}")
         return _column(values, size, at, without_booleans=document.without_booleans)
 
-    given = document.arrays["slices"]
-    if not isinstance(given, dict) or not given:
-        found = "an empty one" if given == {} else kind_of(given)
-        raise refuse(place, "not_an_object", f"An object by name is needed, not {found}.")
-    places = [f"{place}{pointer(name)}" for name in given]
-    known = names.distinct(list(given), places.__getitem__)
-    members = zip(known, given.values(), places, strict=True)
+    content = document.arrays["slices"]
+    if not isinstance(content, dict) or not content:
+        kind = "an empty one" if content == {} else kind_of(content)
+        raise refuse(place, "not_an_object", f"An object by name is needed, not {kind}.")
+    places = [f"{place}{pointer(name)}" for name in content]
+    column_names = names.distinct(list(content), places.__getitem__)
+    members = zip(column_names, content.values(), places, strict=True)
     columns = {name: column(name, values, at) for name, values, at in members}
     if unknown := [name for name in cuts if name not in columns]:
         detail = f"{len(unknown)} of the names are not in `slices`."
@@ -138,12 +140,14 @@ def _column(values: object, size: int, place: str, *, without_booleans: bool) ->
     def first(i: int) -> str:
         return f"{place}/{int(np.argmax(codes == there[i]))}"
 
-    found = names.distinct([texts[i] or "" for i in there], first)
-    integers = all(integer_text(name) == name for name in found)
-    order = sorted(range(len(found)), key=lambda i: int(found[i]) if integers else found[i])
-    moved = np.full(len(texts), len(found), np.min_scalar_type(len(found)))
-    moved[np.array(there)[order]] = np.arange(len(found))
-    return SliceColumn(tuple(found[i] for i in order), coding.recoded(codes, moved))
+    distinct = names.distinct([texts[i] or "" for i in there], first)
+    integers = all(integer_text(name) == name for name in distinct)
+    order = sorted(
+        range(len(distinct)), key=lambda i: int(distinct[i]) if integers else distinct[i]
+    )
+    moved = np.full(len(texts), len(distinct), np.min_scalar_type(len(distinct)))
+    moved[np.array(there)[order]] = np.arange(len(distinct))
+    return SliceColumn(tuple(distinct[i] for i in order), coding.recoded(codes, moved))
 
 
 def _numbers(values: object, size: int) -> Array | None:
@@ -155,43 +159,45 @@ def _numbers(values: object, size: int) -> Array | None:
             return None
         texts = values.codes.names(None)[0]
         try:
-            found = np.array([np.nan if text is None else float(text) for text in texts])
+            floats = np.array([np.nan if text is None else float(text) for text in texts])
         except ValueError:
             return None
-        return found[values.values]
+        return floats[values.values]
     if isinstance(values, Integers):
         return np.array(values.values, dtype=np.float64) if len(values) == size else None
     kinds = set(map(type, values)) if isinstance(values, list) and len(values) == size else {str}
     return np.array(values, dtype=np.float64) if kinds <= {int, float, type(None)} else None
 
 
-def _cut(numbers: Array, cut: int | list[float], place: str, asked: str) -> SliceColumn:
+def _cut(numbers: Array, cut: int | list[float], place: str, cut_place: str) -> SliceColumn:
     """Cut numbers (n,) into slices; an item whose number is not finite is in none.
 
-    `place` and `asked` are where the numbers and the cut stand.
+    `place` and `cut_place` are where the numbers and the cut stand.
     `cut`: the numbers at which slices begin, ascending, or how many slices of about equal size
     there are. Equal numbers stay together, so that there may be fewer.
     """
     finite = np.isfinite(numbers)
-    known = numbers[finite]
-    if not known.size:
+    finite_numbers = numbers[finite]
+    if not finite_numbers.size:
         raise refuse(place, "empty", "No item has a number; leave this name out.")
-    edges = np.asarray(cut, dtype=float) if isinstance(cut, list) else _quantiles(known, cut)
+    edges = (
+        np.asarray(cut, dtype=float) if isinstance(cut, list) else _quantiles(finite_numbers, cut)
+    )
     if (np.diff(edges) <= 0).any():
-        raise refuse(asked, "not_ascending", "The numbers of a cut ascend.")
+        raise refuse(cut_place, "not_ascending", "The numbers of a cut ascend.")
     codes = np.searchsorted(edges, numbers, side="right").astype(np.uint16)
-    found = np.where(finite, codes, np.uint16(edges.size + 1))
-    return SliceColumn.cut(edges.tolist(), found)
+    positions = np.where(finite, codes, np.uint16(edges.size + 1))
+    return SliceColumn.cut(edges.tolist(), positions)
 
 
-def _quantiles(known: Array, parts: int) -> Array:
+def _quantiles(values: Array, parts: int) -> Array:
     """Return the numbers at which parts of about equal size begin."""
-    found = np.unique(np.quantile(known, np.arange(1, parts) / parts, method="higher"))
-    lowest = known.min()
-    found = found[found > lowest]
-    if found.size or known.max() == lowest:
-        return found if found.size else np.array([lowest])
-    return np.array([known[known > lowest].min()])  # nearly all are the lowest
+    edges = np.unique(np.quantile(values, np.arange(1, parts) / parts, method="higher"))
+    lowest = values.min()
+    edges = edges[edges > lowest]
+    if edges.size or values.max() == lowest:
+        return edges if edges.size else np.array([lowest])
+    return np.array([values[values > lowest].min()])  # nearly all are the lowest
 
 
 def _coded(
@@ -201,12 +207,12 @@ def _coded(
     if not isinstance(values, list | CodedTexts | Integers):
         raise refuse(place, "not_an_array", f"An array of values is needed, not {kind_of(values)}.")
     if len(values) != size:
-        given = f"There are {len(values)} values for {plural(size, 'item')}"
-        raise refuse(place, "wrong_length", f"{given}; each needs one, or null.")
+        mismatch = f"There are {len(values)} values for {plural(size, 'item')}"
+        raise refuse(place, "wrong_length", f"{mismatch}; each needs one, or null.")
     integers = coding.plain_integers(values, without_booleans=without_booleans)
     if integers is not None:
-        found, (positions,) = coding.numbered(integers)
-        return list(map(str, found.tolist())), positions
+        uniques, (positions,) = coding.numbered(integers)
+        return list(map(str, uniques.tolist())), positions
     distinct = Codes()
     codes = coding.looked_up(values, distinct)
     kinds = {type(value) for value in distinct} - {type(None)}
@@ -222,21 +228,21 @@ def _coded(
 
 def _crossings(document: Document, columns: Mapping[str, SliceColumn]) -> list[tuple[str, ...]]:
     """Return the columns to combine; other types are refused with the options."""
-    found: list[tuple[str, ...]] = []
-    given = document.rest.get("slice_crossings") or ()
-    for i, chosen in enumerate(given if isinstance(given, list) else ()):
+    crossings: list[tuple[str, ...]] = []
+    content = document.rest.get("slice_crossings") or ()
+    for i, chosen in enumerate(content if isinstance(content, list) else ()):
         listed = chosen if isinstance(chosen, list) else ()
         place = f"{document.pointer}/slice_crossings/{i}"
-        known = [names.plain(name) for name in listed if isinstance(name, str)]
-        if unknown := [name for name in known if name not in columns]:
+        crossing = [names.plain(name) for name in listed if isinstance(name, str)]
+        if unknown := [name for name in crossing if name not in columns]:
             shown = ", ".join(f"`{name}`" for name in columns)
             detail = f"{len(unknown)} of the names are not in `slices`, which has {shown}."
             raise refuse(place, "unknown_slices", detail)
-        if len(set(known)) < len(known) or set(known) in map(set, found):
+        if len(set(crossing)) < len(crossing) or set(crossing) in map(set, crossings):
             raise refuse(place, "duplicate_name", "Each crossing combines other columns.")
-        if known:
-            found.append(tuple(known))
-    return found
+        if crossing:
+            crossings.append(tuple(crossing))
+    return crossings
 
 
 def slices_of_tables(
@@ -246,30 +252,30 @@ def slices_of_tables(
     read: Callable[[Document], ConfusionTable],
 ) -> Slices:
     """Read slices that have tables of their own, each a document; together they fit the whole."""
-    place, given = f"{document.pointer}/slices", document.arrays["slices"]
+    place, content = f"{document.pointer}/slices", document.arrays["slices"]
     if whole.spurious is not None or whole.weighted:
         what = "weights" if whole.weighted else "`spurious` predictions, which are in no slice"
         raise refuse(place, "not_with_slices", f"Slices cannot be combined with {what}.")
-    entries = _entries(given, place)
+    entries = _entries(content, place)
     try:
         slices.check_size(len(entries), whole.k)
     except TooManySlicesError as error:
         raise refuse(place, "too_many_slices", _MERGE.format(error)) from None
-    found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
-    stack = _matrices([one for _, _, one in entries], whole.k, document)
+    slice_names: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
+    stack = _matrices([part for _, _, part in entries], whole.k, document)
     tables: list[ConfusionTable] = []
     of_columns: dict[frozenset[str], list[int]] = {}
-    for i, (at, name_at, one) in enumerate(entries):
-        name = _slice_name(one, at, name_at)
+    for i, (at, name_at, entry) in enumerate(entries):
+        name = _slice_name(entry, at, name_at)
         values = frozenset(name.items())
-        if values in found:
+        if values in slice_names:
             raise refuse(name_at, "duplicate_name", "This slice stands twice.")
-        found[values] = name
+        slice_names[values] = name
         of_columns.setdefault(frozenset(name), []).append(i)
         if stack is None:
-            if unknown := one.keys() - _TABLE:
+            if unknown := entry.keys() - _TABLE:
                 raise refuse(f"{at}{pointer(min(unknown))}", "unknown_field", _MEMBERS)
-            arrays = {name: own for name, own in one.items() if name != "slice"}
+            arrays = {name: member for name, member in entry.items() if name != "slice"}
             arrays["labels"] = list(labels)
             axis = {"axis": document.rest["axis"]} if "axis" in document.rest else {}
             tables.append(read(Document(axis, arrays, tuple(arrays), at)))
@@ -278,61 +284,66 @@ def slices_of_tables(
         if _exceeds(stack[places], whole):
             detail = "The slices of these columns have more items in a cell than the whole table."
             raise refuse(entries[places[0]][0], "slices_exceed_table", detail)
-    return Slices(tuple(found.values()), stack)
+    return Slices(tuple(slice_names.values()), stack)
 
 
-def _entries(given: object, place: str) -> list[tuple[str, str, dict[str, Any]]]:
+def _entries(content: object, place: str) -> list[tuple[str, str, dict[str, Any]]]:
     """Return each slice with its place and that of its name: listed, or by column and value."""
-    if isinstance(given, list) and given:
-        return [(f"{place}/{i}", f"{place}/{i}/slice", one) for i, one in enumerate(given)]
-    if not isinstance(given, dict) or not given:
+    if isinstance(content, list) and content:
+        return [(f"{place}/{i}", f"{place}/{i}/slice", entry) for i, entry in enumerate(content)]
+    if not isinstance(content, dict) or not content:
         raise refuse(place, "not_an_object", _OF_TABLES)
-    found = []
-    for column, by_value in given.items():
+    entries = []
+    for column, by_value in content.items():
         column_at = f"{place}{pointer(column)}"
         if not isinstance(by_value, dict) or not by_value:
             raise refuse(column_at, "not_an_object", _OF_TABLES)
-        for value, one in by_value.items():
+        for value, table in by_value.items():
             at = f"{column_at}{pointer(value)}"
-            if not isinstance(one, dict) or "slice" in one:
+            if not isinstance(table, dict) or "slice" in table:
                 raise refuse(at, "not_an_object", _OF_TABLES)
-            found.append((at, place, {**one, "slice": {column: value}}))
-    return found
+            entries.append((at, place, {**table, "slice": {column: value}}))
+    return entries
 
 
-def _slice_name(one: object, place: str, name_at: str) -> dict[str, str]:
+def _slice_name(entry: object, place: str, name_at: str) -> dict[str, str]:
     """Read of which value of each column a slice is."""
-    given = one.get("slice") if isinstance(one, dict) else None
-    if not isinstance(given, dict) or not given or set(map(type, given.values())) != {str}:
+    parts = entry.get("slice") if isinstance(entry, dict) else None
+    if not isinstance(parts, dict) or not parts or set(map(type, parts.values())) != {str}:
         detail = 'A slice has its values, `{"slice": {"region": "EU"}}`, and its table.'
         raise refuse(place, "not_an_object", detail)
-    if len(given) > _MOST_CROSSED:
+    if len(parts) > _MOST_CROSSED:
         detail = f"A slice is of at most {_MOST_CROSSED} columns."
         raise refuse(name_at, "too_long", detail)
-    sent = list(given)
+    sent = list(parts)
 
     def at(i: int) -> str:
         return f"{name_at}{pointer(sent[i])}"
 
     columns = names.distinct(sent, at)
-    return dict(zip(columns, names.normalised(list(given.values()), at), strict=True))
+    return dict(zip(columns, names.normalised(list(parts.values()), at), strict=True))
 
 
 def _matrices(contents: list[Any], k: int, document: Document) -> ConfusionTable | None:
     """Read the tables together; None if one has cells or a fault: each is then read alone."""
-    if not all(isinstance(one, dict) and one.keys() <= _TABLE - {"cells"} for one in contents):
+    if not all(
+        isinstance(content, dict) and content.keys() <= _TABLE - {"cells"} for content in contents
+    ):
         return None
-    given = [one.get("confusion_matrix") for one in contents]
-    if set(map(type, given)) != {list} or set(map(len, given)) != {k}:
+    matrices = [content.get("confusion_matrix") for content in contents]
+    if set(map(type, matrices)) != {list} or set(map(len, matrices)) != {k}:
         return None
-    silent = [[0] * k if (own := one.get("unclassified")) is None else own for one in contents]
-    rows = [*chain(*given), *silent]
+    silent = [
+        [0] * k if (vector := content.get("unclassified")) is None else vector
+        for content in contents
+    ]
+    rows = [*chain(*matrices), *silent]
     if set(map(type, rows)) != {list} or set(map(len, rows)) != {k}:
         return None
     values = numbers.flat(rows, numbers.COUNT, without_booleans=False)
     if values is None:
         return None
-    counts, unclassified = np.split(values.reshape(-1, k), [len(given) * k])
+    counts, unclassified = np.split(values.reshape(-1, k), [len(matrices) * k])
     counts = counts.reshape(-1, k, k)
     turned = document.rest.get("axis") == "rows_are_predicted"
     return ConfusionTable.dense(counts.swapaxes(1, 2) if turned else counts, unclassified)

@@ -34,10 +34,10 @@ class Spellings:
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> Self:
         """Read the members of a request; what is malformed is refused with the other members."""
-        given = members.get("aliases")
-        aliases = given if isinstance(given, dict) else {}
-        known = {plain(a): plain(b) for a, b in aliases.items() if isinstance(b, str)}
-        return cls(known, members.get("unknown_labels") == "unclassified")
+        member = members.get("aliases")
+        aliases = member if isinstance(member, dict) else {}
+        spellings = {plain(a): plain(b) for a, b in aliases.items() if isinstance(b, str)}
+        return cls(spellings, members.get("unknown_labels") == "unclassified")
 
     def renamed(self, texts: Texts) -> list[str | None]:
         """Put classes in the place of their aliases."""
@@ -51,15 +51,15 @@ class Spellings:
         Given are the texts by code, as they came and as they are read; which codes are no class,
         and how many labels have each code, shape (codes,).
         """
-        found = []
+        warnings = []
         renamed = np.array([a != b for a, b in zip(sent, meant, strict=True)])
         unknown = without & np.array([text is not None for text in sent])
         for code, which in (("aliased_labels", renamed & ~unknown), ("unknown_labels", unknown)):
             number = int(counts[which].sum())
             if number:
                 detail = _DETAILS[code].format(number) + _shown(sent, meant, which, counts)
-                found.append(Warning(code, "/labels", detail, _SOURCE))
-        return tuple(found)
+                warnings.append(Warning(code, "/labels", detail, _SOURCE))
+        return tuple(warnings)
 
 
 def _shown(sent: Texts, meant: Texts, which: Array, counts: Array) -> str:

@@ -43,10 +43,10 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
     if k >= _ROWS_OF_TOTALS and np.add.reduce(counts[-1]) == 2 * counts[-1, -1]:
         _refuse_totals(counts, pointer)
     turned = document.rest.get("axis") == "rows_are_predicted"
-    given = _OMISSIONS & arrays.keys()
+    omissions = _OMISSIONS & arrays.keys()
     table = ConfusionTable.dense(
         counts.T if turned else counts,
-        **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in given},
+        **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in omissions},
         weighted=document.rest.get("weighted") is True,
     )
     return labels, table
@@ -76,10 +76,10 @@ def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], Con
         cells = numbers.matrix(document, "cells", numbers.COUNT, shape)
     except Problem as problem:
         raise invalid(
-            replace(one, code="class_number", detail=detail)
-            if one.code in numbers.FAULTS and one.pointer.endswith(("/0", "/1"))
-            else one
-            for one in problem.errors
+            replace(violation, code="class_number", detail=detail)
+            if violation.code in numbers.FAULTS and violation.pointer.endswith(("/0", "/1"))
+            else violation
+            for violation in problem.errors
         ) from None
     places, counts = cells[:, :2], cells[:, 2]
     bad = np.argwhere((places >= k) | (places != np.rint(places)))
@@ -87,13 +87,13 @@ def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], Con
     rows, columns = places.T.astype(np.int64)
     if document.rest.get("axis") == "rows_are_predicted":
         rows, columns = columns, rows
-    given = _OMISSIONS & document.arrays.keys()
+    omissions = _OMISSIONS & document.arrays.keys()
     table = ConfusionTable.of_cells(
         rows * (k + 1) + columns,
         counts,
         k,
         dense=k <= limits.dense_classes,
-        **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in given},
+        **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in omissions},
         weighted=document.rest.get("weighted") is True,
     )
     return labels, table
@@ -101,15 +101,15 @@ def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], Con
 
 def read_matrices(document: Document, k: int) -> dict[str, Array]:
     """Read the options that are matrices for k classes."""
-    found = {}
+    matrices = {}
     for name, quantity in MATRICES.items():
         if document.arrays.get(name) is not None:
-            given = numbers.lists(document, name)
+            rows = numbers.lists(document, name)
             # The cost may have a further column, for unclassified items.
-            width = k + 1 if name == "cost" and len(given[0]) == k + 1 else k
-            found[name] = numbers.matrix(document, name, quantity, (k, width))
-    if "kappa_weights" in found:
-        bad = np.repeat(np.flatnonzero(np.diagonal(found["kappa_weights"]))[:, None], 2, axis=1)
+            width = k + 1 if name == "cost" and len(rows[0]) == k + 1 else k
+            matrices[name] = numbers.matrix(document, name, quantity, (k, width))
+    if "kappa_weights" in matrices:
+        bad = np.repeat(np.flatnonzero(np.diagonal(matrices["kappa_weights"]))[:, None], 2, axis=1)
         detail = "Disagreement weights must be 0 on the diagonal, which is agreement."
         numbers.raise_places(bad, f"{document.pointer}/kappa_weights", "not_zero", detail)
-    return found
+    return matrices

@@ -63,42 +63,42 @@ def agreement_document(
     overall = {WHOLE: dict(zip(names, values, strict=True))}
     for label, by_index in (overall | models.per_class).items():
         drawn = {name: correlation.box(numbers) for name, numbers in by_index.items()}
-        boxes[label] = {name: asdict(one) for name, one in drawn.items() if one is not None}
-    pairs = [_named(found, names) for found in correlation.agreements(values)]
+        boxes[label] = {name: asdict(box) for name, box in drawn.items() if box is not None}
+    pairs = [_named(agreement, names) for agreement in correlation.agreements(values)]
     opposed = correlation.disagreements(values, directions, MOST_NAMED)
-    disagreements = [_named(found, names) for found in opposed]
-    found = {"pairs": pairs, "boxes": boxes, "disagreements": disagreements}
-    return orjson.dumps(models.described | found)
+    disagreements = [_named(disagreement, names) for disagreement in opposed]
+    members = {"pairs": pairs, "boxes": boxes, "disagreements": disagreements}
+    return orjson.dumps(models.described | members)
 
 
 def _posted(document: Document) -> Models:
-    asked = validated_study(AgreementRequest, document)
-    raise_violations(_uneven(asked))
+    study = validated_study(AgreementRequest, document)
+    raise_violations(_uneven(study))
     per_class = {
         label: {name: np.array(numbers, dtype=np.float64) for name, numbers in by_index.items()}
-        for label, by_index in asked.per_class.items()
+        for label, by_index in study.per_class.items()
     }
-    return Models(list(asked.values), np.array(list(asked.values.values()), float), per_class)
+    return Models(list(study.values), np.array(list(study.values.values()), float), per_class)
 
 
-def _uneven(asked: AgreementRequest) -> Iterator[Violation]:
+def _uneven(study: AgreementRequest) -> Iterator[Violation]:
     """Find lists of different lengths."""
-    models = len(next(iter(asked.values.values())))
-    if models * len(asked.values) > MOST_VALUES:
+    models = len(next(iter(study.values.values())))
+    if models * len(study.values) > MOST_VALUES:
         detail = f"At most {MOST_VALUES:,} values are allowed in all."
         yield Violation("/values", "too_much", detail)
-    if WHOLE in asked.per_class:
+    if WHOLE in study.per_class:
         detail = f"`{WHOLE}` is the name of the boxes of `values`; rename the class."
         yield Violation("/per_class", "reserved_name", detail)
-    lists = [("/values", asked.values)]
-    lists += [("/per_class", by_index) for by_index in asked.per_class.values()]
+    lists = [("/values", study.values)]
+    lists += [("/per_class", by_index) for by_index in study.per_class.values()]
     for place, by_index in lists:
         if any(len(numbers) != models for numbers in by_index.values()):
             detail = f"Every list needs a value or null for each of the {models} models."
             yield Violation(place, "length", detail)
 
 
-def _named(found: correlation.Agreement | correlation.Disagreement, names: list[str]) -> Json:
+def _named(pair: correlation.Agreement | correlation.Disagreement, names: list[str]) -> Json:
     """Return the members of a pair of indices by their names; JSON has null for NaN."""
-    members = {name: getattr(found, name) for name in found.__slots__}
-    return members | {"a": names[found.a], "b": names[found.b]}
+    members = {name: getattr(pair, name) for name in pair.__slots__}
+    return members | {"a": names[pair.a], "b": names[pair.b]}

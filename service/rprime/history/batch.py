@@ -40,24 +40,24 @@ def answer_batch(
     documents = parse_batch(body, limits.batch_requests, limits.json_depth)
     results: dict[int, Result] = {}
     requests: dict[int, EvaluationRequest] = {}
-    for i, given in enumerate(documents):
+    for i, document in enumerate(documents):
         try:
-            requests[i] = read_request(given, limits)
+            requests[i] = read_request(document, limits)
         except Problem as problem:
             results[i] = problem
     results |= _refused_as_slow(requests)
     options, digest = ResponseOptions(limits, None, with_table=with_table), b""
     storing: dict[int, Storing] = {}
-    for i, one in requests.items():
-        if i in results or one.store_request is None:
+    for i, evaluation_request in requests.items():
+        if i in results or evaluation_request.store_request is None:
             continue
         digest = digest or hashlib.sha256(body).digest()
-        begun = _begun(one, store, options, batch=(digest, i))
+        begun = _begun(evaluation_request, store, options, batch=(digest, i))
         if isinstance(begun, Storing):
             storing[i] = begun
         else:
             results[i] = begun
-    requests = {i: one for i, one in requests.items() if i not in results}
+    requests = {i: request for i, request in requests.items() if i not in results}
     for i, evaluation in _evaluated_together(requests).items():
         results[i] = _reported(requests[i], evaluation, options, storing.get(i))
     return [result for _, result in sorted(results.items())]
@@ -84,9 +84,13 @@ def _begun(
 def _refused_as_slow(requests: dict[int, EvaluationRequest]) -> dict[int, Problem]:
     """Refuse the requests of a batch that together, or alone, take too long for it."""
     detail = "Intervals that are drawn from scores take seconds. Send this request alone."
-    slow = (i for i, one in requests.items() if one.resamples_scores)
+    slow = (i for i, evaluation_request in requests.items() if evaluation_request.resamples_scores)
     refused = dict.fromkeys(slow, refuse("/intervals", "misplaced", detail))
-    sliced = {i: slices for i, one in requests.items() if (slices := _slices_of(one))}
+    sliced = {
+        i: slices
+        for i, evaluation_request in requests.items()
+        if (slices := _slices_of(evaluation_request))
+    }
     if sum(sliced.values()) > MOST_SLICES:
         detail = f"The requests of a batch have at most {MOST_SLICES} slices together."
         problem = refuse("/slices", "too_many_slices", detail + " Send this one alone.")
@@ -102,13 +106,13 @@ def _slices_of(evaluation_request: EvaluationRequest) -> int:
 def _evaluated_together(requests: dict[int, EvaluationRequest]) -> dict[int, Evaluation]:
     """Evaluate requests, those that share a key as one stack."""
     groups: dict[object, list[int]] = {}
-    for i, one in requests.items():
-        key = stack_key(one)
+    for i, evaluation_request in requests.items():
+        key = stack_key(evaluation_request)
         groups.setdefault(i if key is None else key, []).append(i)
     evaluations: dict[int, Evaluation] = {}
     for slots in groups.values():
-        found = evaluate_together([requests[i] for i in slots])
-        evaluations |= zip(slots, found, strict=True)
+        stack = evaluate_together([requests[i] for i in slots])
+        evaluations |= zip(slots, stack, strict=True)
     return evaluations
 
 

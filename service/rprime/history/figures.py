@@ -64,12 +64,12 @@ def figure_of_stored(
     *,
     stored: StoredEvaluation,
     figure: tuple[str, tuple[str, ...]],
-    one: Slice,
+    slice_: Slice,
     canvas: Canvas,
 ) -> bytes:
     """Draw the figure of a name and indices of a stored evaluation, or of a slice of it."""
     # Listing options do not matter here.
-    report = stored_report(stored, store.as_store, 0, one)
+    report = stored_report(stored, store.as_store, 0, slice_)
     return figure_of(figure[0], report, figure[1], canvas)
 
 
@@ -106,16 +106,16 @@ def figure_of(name: str, report: StoredReport, indices: tuple[str, ...], canvas:
 def figure_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
     """Look up indices as `shown_indices`; problem 422 for what a stored table cannot have."""
     try:
-        found = shown_indices(keys, mixed=mixed)
+        entries = shown_indices(keys, mixed=mixed)
     except ValueError as error:
         raise refuse(_PLACE, "unknown_index", str(error)) from None
-    for entry in found:
+    for entry in entries:
         if entry.scored:
             raise refuse(_PLACE, "no_scores", "The index reads scores, which are not stored.")
         if entry.needs is not None:
             detail = f"The index needs the option `{entry.needs}`, which a figure does not take."
             raise refuse(_PLACE, "unknown_index", detail)
-    return found
+    return entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,27 +153,31 @@ class HistoryFigure:
         if self._by_class:
             raise refuse("/query/by", "misplaced", "A trend shows one class: name it in `class`.")
         label = self.query.class_
-        known = [label if find("class", key) else None for key in self.indices]
-        if label is not None and not any(known):
-            known = [label] * len(known)
-        measured = [Measured.of(key, of) for key, of in zip(self.indices, known, strict=True)]
+        labels = [label if find("class", key) else None for key in self.indices]
+        if label is not None and not any(labels):
+            labels = [label] * len(labels)
+        measured = [Measured.of(key, of) for key, of in zip(self.indices, labels, strict=True)]
         series = []
-        for one in measured:
-            found = one.points(store, self.project, self.filters, self.query.limit)
-            if not found:
-                one.refuse_unknown(store, self.project, self.filters)
-            series.append(found)
-        points = (point for found in series for point in found)
+        for measure in measured:
+            line_points = measure.points(store, self.project, self.filters, self.query.limit)
+            if not line_points:
+                measure.refuse_unknown(store, self.project, self.filters)
+            series.append(line_points)
+        points = (point for line in series for point in line)
         steps = _Steps(_Found(p.evaluation, p.model, p.version, p.verdict) for p in points)
         drawn = product(zip(measured, series, strict=True), steps.models)
         courses, lone = [], len(measured) == len(steps.models) == 1
-        for number, ((one, found), model) in enumerate(drawn):
-            own = [point for point in found if point.model == model]
-            name = one.index.name if steps.lone else f"{model or 'no model'} {one.index.name}"
-            places = np.array([steps.place[point.evaluation] for point in own], dtype=np.intp)
-            values = [(point.value, *(point.interval or (None, None))) for point in own]
+        for number, ((measure, line_points), model) in enumerate(drawn):
+            model_points = [point for point in line_points if point.model == model]
+            name = (
+                measure.index.name if steps.lone else f"{model or 'no model'} {measure.index.name}"
+            )
+            places = np.array(
+                [steps.place[point.evaluation] for point in model_points], dtype=np.intp
+            )
+            values = [(point.value, *(point.interval or (None, None))) for point in model_points]
             courses.append(course_of(name, number, places, values, lone=lone))
-        about, within = self._about(store, steps), union(one.index.range for one in measured)
+        about, within = self._about(store, steps), union(entry.index.range for entry in measured)
         return TrendChart(_title(measured), about, steps.named, tuple(courses), within)
 
     def _of_classes(self, store: Store) -> tuple[list[ClassHistory], str]:
@@ -189,7 +193,7 @@ class HistoryFigure:
         whole = {i.name: series.overall[place[i.key]] for i in indices if i.scope == "overall"}
         of_classes = [index for index in indices if index.scope == "class"]
         whose = "of the classes" if self.name == BOXES else "by class"
-        within = union(one.range for one in indices)
+        within = union(entry.range for entry in indices)
         histories: list[ClassHistory] = []
         for index in of_classes:
             shown = (steps.named, series.labels, series.of_classes(index), whole)
@@ -208,22 +212,22 @@ class HistoryFigure:
         return histories, about
 
     def _about(self, store: Store, steps: "_Steps") -> str:
-        one = ", ".join(f"{column}={value}" for column, value in self.filters.slice)
-        given = (self.project, self.filters.model, self.filters.branch, one)
+        slice_name = ", ".join(f"{column}={value}" for column, value in self.filters.slice)
+        parts = (self.project, self.filters.model, self.filters.branch, slice_name)
         shown = len(steps.found)
         number = plural(shown, "evaluation")
         if shown == self.query.limit and (total := store.count(self.project, self.filters)) > shown:
             number = f"the newest {shown:,} of {plural(total, 'evaluation')}"
-        return f"{', '.join(filter(None, given))}: {number}"
+        return f"{', '.join(filter(None, parts))}: {number}"
 
 
 def _title(measured: Sequence[Measured]) -> str:
     """Name indices of a class, and the overall ones beside them."""
-    of_class = [one for one in measured if one.label is not None]
-    names = " and ".join(one.index.name for one in of_class or measured)
+    of_class = [measure for measure in measured if measure.label is not None]
+    names = " and ".join(measure.index.name for measure in of_class or measured)
     if not of_class:
         return names
-    overall = ", ".join(one.index.name for one in measured if one.label is None)
+    overall = ", ".join(measure.index.name for measure in measured if measure.label is None)
     return f"{names} of {of_class[0].label}{overall and f' beside {overall}'}"
 
 
@@ -242,8 +246,8 @@ def _panels_of_classes(histories: list[ClassHistory], names: list[str]) -> list[
     lines = (*names, *first.overall)
     panels: list[ClassHistory] = []
     for column in sorted(first.weakest[:MOST_PANELS]):
-        own = (history.values[:, column] for history in histories)
-        values = np.column_stack((*own, *first.overall.values()))
+        columns = (history.values[:, column] for history in histories)
+        values = np.column_stack((*columns, *first.overall.values()))
         label = first.labels[column]
         panels.append(ClassHistory(label, first.steps, lines, values, within=first.within))
     return panels
@@ -261,10 +265,10 @@ class _Found(NamedTuple):
 class _Steps:
     """Stored evaluations, oldest first."""
 
-    def __init__(self, found: Iterable[_Found]) -> None:
-        self.found = sorted(set(found))
-        self.place = {one.id: place for place, one in enumerate(self.found)}
-        self.models = tuple(dict.fromkeys(one.model for one in self.found))
+    def __init__(self, steps: Iterable[_Found]) -> None:
+        self.found = sorted(set(steps))
+        self.place = {step.id: place for place, step in enumerate(self.found)}
+        self.models = tuple(dict.fromkeys(step.model for step in self.found))
 
     @property
     def lone(self) -> bool:
@@ -274,8 +278,8 @@ class _Steps:
     @property
     def named(self) -> tuple[FigureStep, ...]:
         """The names of the steps: version or time, with the model if there are several."""
-        return tuple(FigureStep(self._name(one), one.verdict) for one in self.found)
+        return tuple(FigureStep(self._name(step), step.verdict) for step in self.found)
 
-    def _name(self, one: _Found) -> str:
-        version = one.version or f"{ids.created_at(one.id):%Y-%m-%d %H:%M}"
-        return version if self.lone else f"{one.model or _NO_MODEL} {version}"
+    def _name(self, step: _Found) -> str:
+        version = step.version or f"{ids.created_at(step.id):%Y-%m-%d %H:%M}"
+        return version if self.lone else f"{step.model or _NO_MODEL} {version}"

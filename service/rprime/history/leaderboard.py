@@ -74,7 +74,7 @@ def leaderboard_in_worker(
     ranking = TierRanking(store.as_store, measured, query.limit, query.slice, versions.points)
     tiers: list[Json] = []
     for points, why in ranking.tiers():
-        shown = [{name: getattr(one, name) for name in _SHOWN} for one in points]
+        shown = [{name: getattr(point, name) for name in _SHOWN} for point in points]
         tiers.append({"tier": len(tiers) + 1, "versions": shown, "why": why})
     document = {
         "index": measured.index.key,
@@ -138,7 +138,7 @@ class TierRanking:
     @cached_property
     def known(self) -> list[Point]:
         """The versions with a value, best first."""
-        known: list[tuple[float, Point]] = []
+        ranked: list[tuple[float, Point]] = []
         sign = -1.0 if self.measured.index.higher_is_better else 1.0
         newest = max((p for p in self.points if p.value is not None), default=None)
         for point in self.points:
@@ -149,8 +149,8 @@ class TierRanking:
             elif newest is not None and point.options != newest.options:
                 self._leave_out(point, OTHER_OPTIONS)
             else:
-                known.append((sign * point.value, point))
-        return [point for _, point in sorted(known)]
+                ranked.append((sign * point.value, point))
+        return [point for _, point in sorted(ranked)]
 
     @property
     def family(self) -> int:
@@ -193,21 +193,21 @@ class TierRanking:
     def _side(self, point: Point) -> Side:
         if point.evaluation not in self.sides:
             stored = self.store.get(point.evaluation)
-            whole = side_of_stored(stored, self.store, one=self.one)
+            whole = side_of_stored(stored, self.store, slice_=self.one)
             # The points have the slice.
             side = self.sides[point.evaluation] = side_of_slice(whole, self.one) or whole
             self.options[point.evaluation] = self._options(stored.options, side)
         return self.sides[point.evaluation]
 
-    def _options(self, asked: bytes, side: Side) -> Options:
+    def _options(self, content: bytes, side: Side) -> Options:
         """Return what a version is compared with.
 
         About items the same object for the same options, so that each side is computed once.
         """
-        population = read_options(asked, 0).population
+        population = read_options(content, 0).population
         if self.measured.uniform:
             population = Population.uniform(side.table)
-        shaping = shaping_options(asked)
+        shaping = shaping_options(content)
         if shaping not in self.plain:
             keys = (self.measured.index.key,)
             self.plain[shaping] = replace(read_options(shaping, 0), indices=keys)
@@ -227,24 +227,24 @@ class TierRanking:
 
         That of strata of predicted classes is an estimate, and each has its own.
         """
-        labels, found = self._side(point).labels, self.options[point.evaluation].population
-        if found is None:
+        labels, population = self._side(point).labels, self.options[point.evaluation].population
+        if population is None:
             return None
-        if found.strata != "true":
+        if population.strata != "true":
             return {point.evaluation: 1.0}
-        return {name: n for name, n in zip(labels, found.shares.tolist(), strict=True) if n}
+        return {name: n for name, n in zip(labels, population.shares.tolist(), strict=True) if n}
 
     def _p(self, comparison: Comparison) -> float:
         """Return the p-value that the best is better; NaN without a test."""
         key, label = self.measured.index.key, self.measured.label
         if label is None:
-            found = comparison.of_overall(key)[np.newaxis]
+            deltas = comparison.of_overall(key)[np.newaxis]
         elif label in comparison.classes:
-            found = comparison.of_classes(key, (label,))
+            deltas = comparison.of_classes(key, (label,))
         else:
             return float("nan")
         with np.errstate(all="ignore"):
-            below, above = found.p(0.0)
+            below, above = deltas.p(0.0)
             return float((above if self.measured.index.higher_is_better else below)[0])
 
 

@@ -60,8 +60,8 @@ def store_warnings(project: str, *, scored: bool, sliced: bool, first: bool) -> 
         "in a project of another name."
     )
     begun = Warning("first_evaluation", "/project", text, "docs/gates.md#baselines")
-    given = {SCORES_NOT_KEPT: scored, SLICES_NOT_KEPT: sliced, begun: first}
-    return tuple(warning for warning, holds in given.items() if holds)
+    conditions = {SCORES_NOT_KEPT: scored, SLICES_NOT_KEPT: sliced, begun: first}
+    return tuple(warning for warning, holds in conditions.items() if holds)
 
 
 def needs_store(evaluation_request: EvaluationRequest, store: Store) -> bool:
@@ -82,13 +82,13 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
     assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
     if store_request is None:
         return evaluation_request
-    project, given = store_request.project, evaluation_request.evidence.slices
-    keeps = given is not None and fits(given) and store.setting(project, "keeps_slices")
+    project, slices = store_request.project, evaluation_request.evidence.slices
+    keeps = slices is not None and fits(slices) and store.setting(project, "keeps_slices")
     store_request = replace(
         store_request, id=new_id(), is_first=store.is_empty(project), keeps_slices=keeps
     )
-    own, digest = evaluation_request.given, evaluation_request.evidence.input_digest
-    candidate = Candidate(project, own.model, store_request.id, own.commit, digest)
+    request, digest = evaluation_request.given, evaluation_request.evidence.input_digest
+    candidate = Candidate(project, request.model, store_request.id, request.commit, digest)
     evaluation_request = replace(evaluation_request, store_request=store_request)
     if store_request.prevalence_of is not None:
         evaluation_request = _with_prevalence(evaluation_request, store, store_request)
@@ -117,13 +117,13 @@ def _with_prevalence(
         raise Problem("baseline_not_found", detail, errors=[violation])
     about = stored_prevalence_of(stored.options)
     counts = stored.table.support if about is None else about.shares
-    found = stored_prevalence(identifier, (stored.labels, counts), evaluation_request.evidence)
-    options = replace(evaluation_request.options, population=found)
+    population = stored_prevalence(identifier, (stored.labels, counts), evaluation_request.evidence)
+    options = replace(evaluation_request.options, population=population)
     assessment = evaluation_request.assessment
     if assessment is not None:
         assessment = replace(assessment, options=options)
-    asked = with_options(store_request.asked, options)
-    store_request = replace(store_request, asked=asked)
+    content = with_options(store_request.asked, options)
+    store_request = replace(store_request, asked=content)
     changed = replace(evaluation_request, options=options, assessment=assessment)
     return replace(changed, store_request=store_request)
 
@@ -154,34 +154,34 @@ class PendingEvaluation:
 
     def at_look(self, look: int) -> Self:
         """Return the evaluation with another number of its look."""
-        found = self.evaluation_request
-        if found.assessment is None:
+        evaluation_request = self.evaluation_request
+        if evaluation_request.assessment is None:
             return self
-        assessment = replace(found.assessment, look=look)
-        return replace(self, evaluation_request=replace(found, assessment=assessment))
+        assessment = replace(evaluation_request.assessment, look=look)
+        return replace(self, evaluation_request=replace(evaluation_request, assessment=assessment))
 
     @cached_property
     def record(self) -> NewEvaluation:
         """The record for the store."""
-        given, evidence = self.evaluation_request.given, self.evaluation_request.evidence
+        request, evidence = self.evaluation_request.given, self.evaluation_request.evidence
         assessment, scores = self.evaluation_request.assessment, self.evaluation.values.scores
-        declared, members = given.test_set, assessment.members if assessment else {}
+        declared, members = request.test_set, assessment.members if assessment else {}
         verdict = assessment.verdict if assessment else None
         return NewEvaluation(
             id=self.id,
-            **{name: getattr(given, name) for name in ORIGIN},
-            tags=tuple(given.tags or ()),
+            **{name: getattr(request, name) for name in ORIGIN},
+            tags=tuple(request.tags or ()),
             test_set=declared.id if declared else None,
             fingerprint=evidence.fingerprint or (declared.fingerprint if declared else None),
             labels=evidence.labels,
             table=evidence.table,
-            items=evidence.items if given.keep_items in {None, True} else None,
+            items=evidence.items if request.keep_items in {None, True} else None,
             scores=ScoreSummary.of(scores) if scores and self.evaluation.options.curves else None,
             slices=evidence.slices if self.store_request.keeps_slices else None,
             input_digest=evidence.input_digest,
             engine_version=__version__,
             options=self.store_request.asked,
-            source=None if given.source is None else orjson.dumps(given.source),
+            source=None if request.source is None else orjson.dumps(request.source),
             gate=members.get("gate"),
             comparison=self._comparison(members.get("comparison")),
             extras=self._extras,
@@ -216,12 +216,12 @@ class PendingEvaluation:
         subject = self.evaluation_request.subject(self.evaluation)
         return replace(subject, id=self.id, created_at=ids.created_at(self.id))
 
-    def _comparison(self, found: bytes | None) -> bytes | None:
+    def _comparison(self, content: bytes | None) -> bytes | None:
         """Return a comparison as it is stored: without slices that are not kept."""
-        if found is None or self.store_request.keeps_slices or b'"slices"' not in found:
-            return found
-        known = orjson.loads(found)
-        return orjson.dumps({name: known[name] for name in known if name != "slices"})
+        if content is None or self.store_request.keeps_slices or b'"slices"' not in content:
+            return content
+        document = orjson.loads(content)
+        return orjson.dumps({name: document[name] for name in document if name != "slices"})
 
     @property
     def _extras(self) -> bytes | None:
@@ -253,13 +253,13 @@ class PendingEvaluation:
     @property
     def _submission(self) -> bytes:
         """The digest that recognises a repetition: names, evidence, options and baseline."""
-        given, assessment = self.evaluation_request.given, self.evaluation_request.assessment
+        request, assessment = self.evaluation_request.given, self.evaluation_request.assessment
         sides = (assessment.baseline_side, assessment.anchor_side) if assessment else ()
-        declared = given.test_set
+        declared = request.test_set
         # Names that came later are added only if they were sent: stored digests stay as they are.
-        later = ((name, getattr(given, name)) for name in ORIGIN if name not in _FIRST)
+        later = ((name, getattr(request, name)) for name in ORIGIN if name not in _FIRST)
         identity = (
-            *(getattr(given, name) for name in _FIRST[1:]),
+            *(getattr(request, name) for name in _FIRST[1:]),
             declared and (declared.id, declared.fingerprint),
             self.evaluation_request.evidence.input_digest,
             *(None if side is None else side.identity for side in sides),
@@ -270,19 +270,19 @@ class PendingEvaluation:
         return digest.digest()
 
 
-def metadata_members(found: NewEvaluation | StoredEvaluation) -> dict[str, bytes]:
+def metadata_members(evaluation: NewEvaluation | StoredEvaluation) -> dict[str, bytes]:
     """Return the metadata members of a stored report, as JSON by name."""
-    declared = {"id": found.test_set, "fingerprint": found.fingerprint}
+    declared = {"id": evaluation.test_set, "fingerprint": evaluation.fingerprint}
     members: dict[str, Any] = {
-        "id": found.id,
-        "created_at": ids.created_at(found.id),
-        "links": links_of(found.id, judged=found.verdict is not None),
-        **{name: getattr(found, name) for name in ORIGIN},
-        "tags": found.tags or None,
+        "id": evaluation.id,
+        "created_at": ids.created_at(evaluation.id),
+        "links": links_of(evaluation.id, judged=evaluation.verdict is not None),
+        **{name: getattr(evaluation, name) for name in ORIGIN},
+        "tags": evaluation.tags or None,
         "test_set": {name: value for name, value in declared.items() if value is not None} or None,
     }
-    known = {name: orjson.dumps(value) for name, value in members.items() if value is not None}
-    return known if found.source is None else {**known, "source": found.source}
+    content = {name: orjson.dumps(value) for name, value in members.items() if value is not None}
+    return content if evaluation.source is None else {**content, "source": evaluation.source}
 
 
 def links_of(identifier: str, *, judged: bool) -> Mapping[str, str]:

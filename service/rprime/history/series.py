@@ -124,14 +124,14 @@ class Measured:
     def columns(self, store: Store, project: str, filters: Filters, newest: int) -> Columns:
         """Compute the points as columns, one for each field. Reads the store."""
         stacks = store.tables(project, filters, newest=newest)
-        known = self.label
+        label = self.label
         key = self.index.key
         parts = [
             self.of_stack(
                 StackEstimates.of(s, minimal_selection(key), (key,), uniform=self.uniform)
             )
             for s in timed(stacks)
-            if known is None or known in s.labels
+            if label is None or label in s.labels
         ]
         if len(parts) == 1:
             return parts[0]
@@ -153,7 +153,7 @@ class Measured:
         """Read the points of a stack as columns."""
         stack, extras = computed.stack, computed.extras
         column = None if self.label is None else stack.labels.index(self.label)
-        found, about = np.full((4, len(extras)), np.nan), [""] * len(extras)
+        columns, about = np.full((4, len(extras)), np.nan), [""] * len(extras)
         reasons, computed_with = [""] * len(extras), [""] * len(extras)
         for kind, parts in computed.parts:
             shaping = shaping_text(kind.asked, self.index)
@@ -161,33 +161,41 @@ class Measured:
                 about[row] = kind.about[place] if kind.about else ""
                 reasons[row], computed_with[row] = kind.reason, shaping
             for rows, estimates in parts:
-                found[:, rows] = self._numbers(estimates, column)
-        values, low, high, codes = found
+                columns[:, rows] = self._numbers(estimates, column)
+        values, low, high, codes = columns
         numbers = _without(values.tolist(), ~np.isfinite(values))
         ends = list(zip(low.tolist(), high.tolist(), strict=True))
         pairs = _without(ends, ~(np.isfinite(low) & np.isfinite(high)))
         for place in np.flatnonzero(codes > 0).tolist():
             reasons[place] = REASONS[int(codes[place])]
-        for place, one in enumerate(extras):
-            if "grouped" in one:
+        for place, extra in enumerate(extras):
+            if "grouped" in extra:
                 # The table alone does not have the intervals of grouped items.
                 pairs[place] = None
                 reasons[place] = GROUPED if numbers[place] is not None else reasons[place]
-        anchors = [one.get("anchor") for one in extras]
+        anchors = [extra.get("anchor") for extra in extras]
         names = (stack.ids, stack.models, stack.versions, stack.test_sets, stack.verdicts)
         partial = _omits(stack.table) & (self.index.universe == "classified")
         return (*names, anchors, numbers, pairs, reasons, partial.tolist(), about, computed_with)
 
-    def _numbers(self, found: Estimates, column: int | None) -> Array:
-        values, known = found.values, found.intervals
+    def _numbers(self, estimates: Estimates, column: int | None) -> Array:
+        values, intervals = estimates.values, estimates.intervals
         if column is None:
             place: Any = values.selection.overall_place[self.index.key]
             reasons = values.overall_reasons
-            parts = (values.overall, known.overall_low, known.overall_high, known.overall_reasons)
+            parts = (
+                values.overall,
+                intervals.overall_low,
+                intervals.overall_high,
+                intervals.overall_reasons,
+            )
         else:
             place = (values.selection.place[self.index.key], ..., column)
-            reasons, ends = values.class_reasons, (known.per_class_low, known.per_class_high)
-            parts = (values.per_class, *ends, known.per_class_reasons)
+            reasons, ends = (
+                values.class_reasons,
+                (intervals.per_class_low, intervals.per_class_high),
+            )
+            parts = (values.per_class, *ends, intervals.per_class_reasons)
         shown, low, high, codes = (part[place] for part in parts)
         if reasons is not None:
             codes = np.maximum(reasons[place], codes)
@@ -201,19 +209,19 @@ def listed_values(
     measured = [Measured.of(key, None) for key in keys]
     selection = select(Options(indices=keys))
     named = Filters(ids=tuple(listed), slice=filters.slice)
-    found: dict[str, dict[str, Any]] = {identifier: {} for identifier in listed}
-    for stack in store.tables(project, named, newest=len(found)) if found else ():
+    values: dict[str, dict[str, Any]] = {identifier: {} for identifier in listed}
+    for stack in store.tables(project, named, newest=len(values)) if values else ():
         computed = StackEstimates.of(stack, selection, keys)
-        for one in measured:
-            for row in zip(*one.of_stack(computed), strict=True):
+        for series in measured:
+            for row in zip(*series.of_stack(computed), strict=True):
                 point = Point(*row)
-                found[point.evaluation][one.index.key] = _listed(point)
-    return found
+                values[point.evaluation][series.index.key] = _listed(point)
+    return values
 
 
 def _listed(point: Point) -> dict[str, Any]:
-    said = {"reason": point.reason, "population": point.population, "options": point.options}
-    texts = {name: text for name, text in said.items() if text}
+    notes = {"reason": point.reason, "population": point.population, "options": point.options}
+    texts = {name: text for name, text in notes.items() if text}
     return {"value": point.value, "interval": point.interval, **texts}
 
 
@@ -226,13 +234,13 @@ def trend_document(
         measured.refuse_unknown(store, project, filters)
     anchors = Filters(ids=tuple(set(filter(None, columns[5]))), slice=filters.slice)
     # Like all others from their tables, now.
-    found = measured.points(store, project, anchors, len(anchors.ids)) if anchors.ids else ()
+    points = measured.points(store, project, anchors, len(anchors.ids)) if anchors.ids else ()
     document = {
         "index": measured.index.key,
         "class": measured.label,
         "slice": dict(filters.slice) or None,
         "prevalence": "uniform" if measured.uniform else None,
-        "items": list(_items(columns, {point.evaluation: point.value for point in found})),
+        "items": list(_items(columns, {point.evaluation: point.value for point in points})),
     }
     return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)
 
@@ -245,8 +253,8 @@ def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[
     beside = zip(reasons, about, options, anchored, strict=True)
     for row, (reason, population, computed_with, anchor) in zip(shown, beside, strict=True):
         item: dict[str, Any] = dict(zip(_SHOWN, row, strict=True))
-        said = {"reason": reason, "population": population, "options": computed_with}
-        item |= {name: text for name, text in said.items() if text}
+        texts = {"reason": reason, "population": population, "options": computed_with}
+        item |= {name: text for name, text in texts.items() if text}
         if anchor is not None:
             then, value = anchors.get(anchor), item["value"]
             item["since_anchor"] = None if value is None or then is None else value - then
@@ -255,18 +263,18 @@ def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[
 
 def _omits(table: ConfusionTable) -> Array:
     """Tell which tables of a stack have unclassified or spurious items."""
-    found = np.zeros(table.stack_shape, bool)
+    mask = np.zeros(table.stack_shape, bool)
     for vector in (table.unclassified, table.spurious):
         if vector is not None:
-            found |= vector.any(axis=-1)
-    return found
+            mask |= vector.any(axis=-1)
+    return mask
 
 
-def _without(found: list[Any], missing: Array) -> list[Any]:
+def _without(values: list[Any], missing: Array) -> list[Any]:
     """Replace missing entries by None."""
     for place in np.flatnonzero(missing).tolist():
-        found[place] = None
-    return found
+        values[place] = None
+    return values
 
 
 def filters_of(query: Narrowed) -> Filters:

@@ -35,25 +35,25 @@ def stored_models(document: Document, visible_history: VisibleHistory) -> Models
 
     Problem 422; 404 if the caller may not see the project; 409 without a store.
     """
-    asked = validated_study(StoredAgreementRequest, document)
-    raise_violations(_unstored(asked))
+    study = validated_study(StoredAgreementRequest, document)
+    raise_violations(_unstored(study))
     store = visible_history.open()
-    if not visible_history.may_use(asked.project):
+    if not visible_history.may_use(study.project):
         raise Problem("not_found", NO_PROJECT)
-    stacks = gathered(store, asked.project, filters_of(asked), newest=asked.limit)
+    stacks = gathered(store, study.project, filters_of(study), newest=study.limit)
     if sum(len(stack.ids) for stack in stacks) < 2:  # noqa: PLR2004 (a pair)
-        if not store.page(asked.project, limit=1).items:
+        if not store.page(study.project, limit=1).items:
             raise Problem("not_found", NO_PROJECT)
         detail = "Fewer than two evaluations match, and agreement needs two: widen the filters."
         raise refuse("", "too_few", detail)
-    selection = select(Options(indices=tuple(asked.indices)))
+    selection = select(Options(indices=tuple(study.indices)))
     raise_violations(_unfit(selection, stacks))
     return _models(StoredValues(stacks, selection))
 
 
-def _unstored(asked: StoredAgreementRequest) -> Iterator[Violation]:
+def _unstored(study: StoredAgreementRequest) -> Iterator[Violation]:
     """Find indices that cannot be computed from a stored table alone."""
-    for i, key in enumerate(asked.indices):
+    for i, key in enumerate(study.indices):
         entry = find("overall", key) or find("class", key)
         if entry is not None and entry.scored:
             detail = "The index reads scores, which are not stored; post its numbers as `values`."
@@ -79,19 +79,19 @@ def _unfit(selection: Selection, stacks: list[Stack]) -> Iterator[Violation]:
         yield Violation("", "too_much", detail)
 
 
-def _models(found: StoredValues) -> Models:
+def _models(values: StoredValues) -> Models:
     """Return stored evaluations as the models of a study, oldest first."""
     members = ("evaluation", "model", "version", "created_at")
     rows = sorted(
-        (one, model, version, ids.created_at(one))
-        for stack in found.stacks
-        for one, model, version in zip(stack.ids, stack.models, stack.versions, strict=True)
+        (identifier, model, version, ids.created_at(identifier))
+        for stack in values.stacks
+        for identifier, model, version in zip(stack.ids, stack.models, stack.versions, strict=True)
     )
-    keys = [entry.key for entry in found.selection.per_class]
-    columns = {label: i for i, label in enumerate(found.labels)} if keys else {}
+    keys = [entry.key for entry in values.selection.per_class]
+    columns = {label: i for i, label in enumerate(values.labels)} if keys else {}
     per_class = {}
     for label, i in sorted(columns.items()):
-        per_class[label] = dict(zip(keys, found.per_class[..., i], strict=True))
+        per_class[label] = dict(zip(keys, values.per_class[..., i], strict=True))
     described = {"evaluations": [dict(zip(members, row, strict=True)) for row in rows]}
-    names = [entry.key for entry in found.selection.overall]
-    return Models(names, found.overall, per_class, described)
+    names = [entry.key for entry in values.selection.overall]
+    return Models(names, values.overall, per_class, described)

@@ -69,14 +69,16 @@ class StoredReport:
     def evaluation(self) -> Evaluation:
         """Its values, with what is known of its comparison and its gate."""
         stored = self.stored
-        found = evaluate(table_of_stored(stored), stored.labels, self.options, self.items)
+        evaluation = evaluate(table_of_stored(stored), stored.labels, self.options, self.items)
         if self.slices is not None:
-            found = replace(found, slices=evaluate_slices(self.slices, stored.table, self.options))
+            evaluation = replace(
+                evaluation, slices=evaluate_slices(self.slices, stored.table, self.options)
+            )
         scored = "scored" in self._extras
         sliced = "sliced" in self._extras and self.slices is None
         first = "first" in self._extras and self.already is None
         beside = store_warnings(stored.project, scored=scored, sliced=sliced, first=first)
-        return replace(found, warnings=found.warnings + beside + self.warnings)
+        return replace(evaluation, warnings=evaluation.warnings + beside + self.warnings)
 
     @property
     def options(self) -> Options:
@@ -89,9 +91,9 @@ class StoredReport:
     @property
     def warnings(self) -> tuple[Warning, ...]:
         """What weakened its comparison or its verdict."""
-        given = tuple(map(_read_warning, self._extras.get("warnings", ())))
+        warnings = tuple(map(_read_warning, self._extras.get("warnings", ())))
         gone = (ITEMS_GONE,) if self._lacks_items else ()
-        return (*given, *gone, *(() if self.already is None else (self.already,)))
+        return (*warnings, *gone, *(() if self.already is None else (self.already,)))
 
     def of_indices(self, keys: tuple[str, ...], families: Families) -> "StoredReport":
         """Return it with these alone, if there are any; problem 422 for what it cannot have."""
@@ -112,9 +114,9 @@ class StoredReport:
     def at(self, population: Population | None) -> "StoredReport":
         """Return it at another population, without what is about the one it was stored with."""
         options = replace(read_options(self.stored.options, 0), population=population)
-        asked = with_options(self.stored.options, options)
+        content = with_options(self.stored.options, options)
         left = {k: v for k, v in self._extras.items() if k not in {"sliced", "warnings"}}
-        stored = replace(self.stored, options=asked, extras=orjson.dumps(left), **_UNJUDGED)
+        stored = replace(self.stored, options=content, extras=orjson.dumps(left), **_UNJUDGED)
         return replace(self, stored=stored, scores=None, slices=None)
 
     def at_equal_shares(self) -> "StoredReport":
@@ -134,8 +136,8 @@ class StoredReport:
     def report(self, *, with_table: bool = False, with_curves: bool = False) -> bytes:
         """Render it as the JSON document of the contract."""
         stored = self.stored
-        given = {"comparison": stored.comparison, "gate": stored.gate}
-        judged = {name: content for name, content in given.items() if content is not None}
+        members = {"comparison": stored.comparison, "gate": stored.gate}
+        judged = {name: content for name, content in members.items() if content is not None}
         if with_curves and self.scores is not None:
             judged["curves"] = stored_curves(self.scores, stored.labels)
         if self.slice:
@@ -183,19 +185,19 @@ def _read_warning(document: dict[str, Any]) -> Warning:
 
 
 def stored_report(
-    stored: StoredEvaluation, store: Store, top_confusions: int, one: Slice = ()
+    stored: StoredEvaluation, store: Store, top_confusions: int, slice_: Slice = ()
 ) -> StoredReport:
     """Gather what it takes to compute a stored evaluation, or one slice of it, again. Blocks."""
     extras = extras_of(stored)
     unequal = stored.table.weighted or "grouped" in extras
-    if one:
-        found = store.slices(stored, one)
-        if found is None:
-            known = store.slices(stored)
-            near = "" if known is None else nearest_slices(dict(one), known.names)
+    if slice_:
+        part = store.slices(stored, slice_)
+        if part is None:
+            slices = store.slices(stored)
+            near = "" if slices is None else nearest_slices(dict(slice_), slices.names)
             raise Problem("not_found", f"The evaluation has no such slice.{near}")
-        alone = replace(stored, table=found.tables[0], extras=None, **_UNJUDGED)
-        return StoredReport(alone, None, top_confusions, slice=found.names[0])
+        alone = replace(stored, table=part.tables[0], extras=None, **_UNJUDGED)
+        return StoredReport(alone, None, top_confusions, slice=part.names[0])
     return StoredReport(
         stored,
         store.items(stored.id) if unequal and stored.keeps_items else None,

@@ -61,7 +61,7 @@ def kept_with(population: Population) -> dict[str, Any]:
 
 def extras_of(stack: Stack) -> list[dict[str, Any]]:
     """Return what is stored beside each evaluation of a stack."""
-    return [{} if given is None else orjson.loads(given) for given in stack.extras]
+    return [{} if content is None else orjson.loads(content) for content in stack.extras]
 
 
 def kinds_of(stack: Stack, extras: Sequence[dict[str, Any]], *, uniform: bool) -> Iterator[OneKind]:
@@ -70,22 +70,22 @@ def kinds_of(stack: Stack, extras: Sequence[dict[str, Any]], *, uniform: bool) -
     if uniform:
         yield from _uniform(stack, shaping)
         return
-    found: dict[tuple[bytes, str], list[int]] = {}
-    for row, (asked, one) in enumerate(zip(shaping, extras, strict=True)):
-        strata = one.get("population", {}).get("strata", "")
-        found.setdefault((asked, strata), []).append(row)
-    for (asked, strata), rows in found.items():
+    groups: dict[tuple[bytes, str], list[int]] = {}
+    for row, (content, extra) in enumerate(zip(shaping, extras, strict=True)):
+        strata = extra.get("population", {}).get("strata", "")
+        groups.setdefault((content, strata), []).append(row)
+    for (content, strata), rows in groups.items():
         places = np.array(rows)
         if strata == "":
-            yield OneKind(places, asked=asked)
+            yield OneKind(places, asked=content)
         elif strata == "own":
             about = ["about a population with shares of strata of the items"] * len(rows)
-            yield OneKind(places, None, about, STRATA_OF_ITEMS, asked)
+            yield OneKind(places, None, about, STRATA_OF_ITEMS, content)
         else:
             shares = np.array([extras[row]["population"]["shares"] for row in rows])
-            each = [Population(strata, own) for own in shares]  # type: ignore[arg-type]  # JSON
-            about = [shares_text(one, stack.labels) for one in each]
-            yield OneKind(places, Population(each[0].strata, shares), about, asked=asked)
+            each = [Population(strata, row_shares) for row_shares in shares]  # type: ignore[arg-type]  # JSON
+            about = [shares_text(population, stack.labels) for population in each]
+            yield OneKind(places, Population(each[0].strata, shares), about, asked=content)
 
 
 def _uniform(stack: Stack, shaping: Sequence[bytes]) -> Iterator[OneKind]:
@@ -93,23 +93,23 @@ def _uniform(stack: Stack, shaping: Sequence[bytes]) -> Iterator[OneKind]:
     table, refused = stack.table, np.full(len(stack.ids), stack.table.k > MOST_CLASSES)
     if table.spurious is not None:
         refused |= table.spurious.any(-1)
-    weighed = {asked for asked in shaping if read_options(asked, 0).cell_weights is not None}
-    refused |= [asked in weighed for asked in shaping]
+    weighed = {options for options in shaping if read_options(options, 0).cell_weights is not None}
+    refused |= [options in weighed for options in shaping]
     rows = np.flatnonzero(refused)
     yield OneKind(rows, None, [""] * len(rows), NOT_WITH_POPULATION)
-    for asked in dict.fromkeys(shaping):
-        rows = np.flatnonzero([one == asked for one in shaping] & ~refused)
-        found = Population.uniform(table[rows])
-        each = [Population("true", own) for own in found.shares]
-        about = [shares_text(one, stack.labels) for one in each]
-        yield OneKind(rows, found, about, asked=asked)
+    for content in dict.fromkeys(shaping):
+        rows = np.flatnonzero([options == content for options in shaping] & ~refused)
+        populations = Population.uniform(table[rows])
+        each = [Population("true", shares) for shares in populations.shares]
+        about = [shares_text(population, stack.labels) for population in each]
+        yield OneKind(rows, populations, about, asked=content)
 
 
 def numbered(stack: Stack, extras: Sequence[Mapping[str, Any]]) -> ConfusionTable:
     """Return the tables of a stack, with the numbers of items behind weights if all have them."""
-    if not stack.table.weighted or not all("items" in one for one in extras):
+    if not stack.table.weighted or not all("items" in extra for extra in extras):
         return stack.table
-    items = np.array([one["items"] for one in extras], dtype=np.float64)
+    items = np.array([extra["items"] for extra in extras], dtype=np.float64)
     return replace(stack.table, items=items)
 
 
@@ -123,8 +123,8 @@ def estimates_of(
     for start in range(0, 0 if kind.reason else len(kind.rows), together):
         part = slice(start, start + together)
         if kind.population is not None:
-            own = replace(kind.population, shares=kind.population.shares[part])
-            options = replace(options, population=own)
+            population = replace(kind.population, shares=kind.population.shares[part])
+            options = replace(options, population=population)
         yield kind.rows[part], Estimates.of(table[kind.rows[part]], options, selection)
 
 
@@ -159,16 +159,16 @@ class StoredValues:
             extras = extras_of(stack)
             table = numbered(stack, extras)
             for kind in kinds_of(stack, extras, uniform=uniform):
-                for places, found in estimates_of(table, kind, selection):
-                    part, values = rows[places], found.values
+                for places, estimates in estimates_of(table, kind, selection):
+                    part, values = rows[places], estimates.values
                     self.overall[:, part] = finite(values.overall)
                     per_class = values.per_class[: selection.reported]
                     self.per_class[:, part[:, None], columns] = finite(per_class)
 
     def of_classes(self, index: Index) -> Array:
         """Return one index of the classes, shape (evaluation, class)."""
-        found: Array = self.per_class[self.selection.place[index.key]]
-        return found
+        values: Array = self.per_class[self.selection.place[index.key]]
+        return values
 
 
 def values_of_classes(

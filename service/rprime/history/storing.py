@@ -40,10 +40,10 @@ class IdempotencyKey:
 
 
 def idempotency_key(
-    given: str, owner: str, parts: Sequence[bytes], form: Format | None = None
+    header: str, owner: str, parts: Sequence[bytes], form: Format | None = None
 ) -> IdempotencyKey:
     """Return the key in a header, of a request with this query and body; 400 if it is too long."""
-    name = given.strip()
+    name = header.strip()
     if len(name) > 1 and name[0] == name[-1] == '"':
         name = name[1:-1]
     if not 0 < len(name) <= LONGEST_KEY:
@@ -72,23 +72,23 @@ def evaluate_and_store(
     channel: Channel, options: ResponseOptions
 ) -> RenderedReport | StoredResponse:
     """Answer a large request in a worker; store it first if it names a project."""
-    found = evaluate_stream(channel, options)
-    if isinstance(found, RenderedReport):
-        return found
-    return store_evaluated(found, RemoteStore(channel), options)
+    answer = evaluate_stream(channel, options)
+    if isinstance(answer, RenderedReport):
+        return answer
+    return store_evaluated(answer, RemoteStore(channel), options)
 
 
 def store_evaluated(
-    found: EvaluationRequest, store: RemoteStore, options: ResponseOptions
+    evaluation_request: EvaluationRequest, store: RemoteStore, options: ResponseOptions
 ) -> StoredResponse:
     """Compute and store an evaluation in a worker, once for each idempotency key.
 
     403 or 404 without access to its project.
     """
-    key, replay = store.begin(found.store_request, options.form)
+    key, replay = store.begin(evaluation_request.store_request, options.form)
     storing = Storing(store.as_store, options, key)
-    answer = storing.in_thread(found) if replay is None else storing.replayed(replay)
-    return replace(answer, evidence=found.evidence.kind)
+    answer = storing.in_thread(evaluation_request) if replay is None else storing.replayed(replay)
+    return replace(answer, evidence=evaluation_request.evidence.kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +142,9 @@ class Storing:
         if stored.replay is not None:
             return self.replayed(stored.replay)
         evaluation = self.store.get(stored.id)
-        found = stored_report(evaluation, self.store, self.options.limits.top_confusions)
-        found = replace(found, already=pending.already(evaluation))
-        return StoredResponse(HTTPStatus.OK, self._content(found), stored.id, evaluation.verdict)
+        report = stored_report(evaluation, self.store, self.options.limits.top_confusions)
+        report = replace(report, already=pending.already(evaluation))
+        return StoredResponse(HTTPStatus.OK, self._content(report), stored.id, evaluation.verdict)
 
     def replayed(self, replay: Replay) -> StoredResponse:
         """Return the first answer to a request with this key."""
@@ -153,8 +153,8 @@ class Storing:
             verdict = (orjson.loads(replay.body).get("gate") or {}).get("verdict")
         return StoredResponse(replay.status, replay.body, replay.evaluation, verdict, replayed=True)
 
-    def _content(self, found: PendingEvaluation | StoredReport) -> bytes:
+    def _content(self, source: PendingEvaluation | StoredReport) -> bytes:
         form = self.options.form
         if form is None:
-            return found.report(with_table=self.options.with_table)
-        return form.render(found.subject)
+            return source.report(with_table=self.options.with_table)
+        return form.render(source.subject)

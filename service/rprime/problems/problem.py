@@ -75,8 +75,8 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
     ) -> None:
         self.code = code
         self.kind = KINDS[code]
-        found = _count(len(errors), counted=counted) if errors else self.kind.meaning
-        self.detail = detail or found
+        summary = _count(len(errors), counted=counted) if errors else self.kind.meaning
+        self.detail = detail or summary
         self.errors = tuple(errors[:MOST_VIOLATIONS])
         self.headers = dict(headers or {})
         super().__init__(f"{self.kind.status} {code}: {self.detail}")
@@ -109,14 +109,14 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
 
 
 def _published_violation(violation: Violation, *, local: bool) -> dict[str, str]:
-    found: dict[str, str] = asdict(violation)
-    name = found.pop("name", None)
+    members: dict[str, str] = asdict(violation)
+    name = members.pop("name", None)
     if name is not None and (local or violation.pointer.startswith("/query")):
         shown = repr(_clipped(name))
         # Isolated: text from right to left must not reorder the sentence.
         shown = shown if shown.isascii() else f"\u2068{shown}\u2069"
-        found["detail"] = f"{shown}: {found['detail']}"
-    return found
+        members["detail"] = f"{shown}: {members['detail']}"
+    return members
 
 
 def pointer(*parts: str | int) -> str:
@@ -129,14 +129,14 @@ def invalid(errors: Iterable[Violation]) -> Problem:
 
     Where they are more than are sent, equal ones of an array become one with their number.
     """
-    found = list(islice(errors, MOST_COUNTED))
-    if len(found) <= MOST_VIOLATIONS:
-        return Problem("invalid_request", errors=found)
-    counted = len(found) < MOST_COUNTED
+    faults = list(islice(errors, MOST_COUNTED))
+    if len(faults) <= MOST_VIOLATIONS:
+        return Problem("invalid_request", errors=faults)
+    counted = len(faults) < MOST_COUNTED
     same: dict[tuple[str, str, str], list[Violation]] = {}
-    for one in found:
-        array = _ITEM.sub("", one.pointer)
-        same.setdefault((array, one.code, one.detail), []).append(one)
+    for violation in faults:
+        array = _ITEM.sub("", violation.pointer)
+        same.setdefault((array, violation.code, violation.detail), []).append(violation)
     joined = [_joined(violations, counted=counted) for violations in same.values()]
     return Problem("invalid_request", errors=joined, counted=counted)
 
@@ -160,29 +160,29 @@ def refuse(place: str, code: str, detail: str) -> Problem:
 
 def raise_violations(errors: Iterable[Violation]) -> None:
     """Refuse a request if it has violations, of which there may be more if there are over 20."""
-    if found := list(errors):
-        counted = len(found) <= MOST_VIOLATIONS
-        raise Problem("invalid_request", errors=found, counted=counted)
+    if violations := list(errors):
+        counted = len(violations) <= MOST_VIOLATIONS
+        raise Problem("invalid_request", errors=violations, counted=counted)
 
 
-def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:
+def from_errors(details: Sequence[Mapping[str, Any]]) -> Problem:
     """Turn the `errors()` of an exception of Pydantic into a problem, without the input."""
-    if any(error["type"] == "json_invalid" for error in found):
+    if any(error["type"] == "json_invalid" for error in details):
         return Problem("unreadable_body", "The body is not valid JSON.")
-    errors = [_violation(error) for error in islice(found, MOST_VIOLATIONS)]
-    return Problem("invalid_request", _count(len(found)), errors=errors)
+    errors = [_violation(error) for error in islice(details, MOST_VIOLATIONS)]
+    return Problem("invalid_request", _count(len(details)), errors=errors)
 
 
-def validated(model: type[Model], given: Mapping[str, Any] | bytes) -> Model:
+def validated(model: type[Model], content: Mapping[str, Any] | bytes) -> Model:
     """Return members or JSON of a request as a model; a problem if they do not fit it.
 
     Only here is a `ValidationError` the fault of a request: elsewhere, as of a stored document, it
     is a defect.
     """
     try:
-        if isinstance(given, bytes):
-            return model.model_validate_json(given)
-        return model.model_validate(given)
+        if isinstance(content, bytes):
+            return model.model_validate_json(content)
+        return model.model_validate(content)
     except ValidationError as exc:
         raise from_errors(exc.errors()) from None
 
@@ -207,7 +207,7 @@ class ProblemDocument(BaseModel):
 
 def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Describe kinds of problems for OpenAPI: the argument ``responses`` of a route."""
-    found: dict[int | str, dict[str, Any]] = {}
+    descriptions: dict[int | str, dict[str, Any]] = {}
     schema = {"$ref": "#/components/schemas/Problem"}
     kinds = [(code, KINDS[code]) for code in codes]
     for status in sorted({kind.status for _, kind in kinds}):
@@ -218,11 +218,11 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
             detail = kind.example or f"{kind.title}."
             value = Problem(code, detail, errors=errors).document(_EXAMPLE_ID)
             examples[code] = {"summary": kind.meaning, "value": value}
-        found[status] = {
+        descriptions[status] = {
             "description": "; ".join(kind.title for kind in same.values()),
             "content": {MEDIA_TYPE: {"schema": schema, "examples": examples}},
         }
-    return found
+    return descriptions
 
 
 _EXAMPLE = Violation("/confusion_matrix/2/0", "negative", "A count is 0 or more.")
@@ -235,10 +235,10 @@ def components() -> dict[str, Any]:
     return {**schema.pop("$defs"), "Problem": schema}
 
 
-def _count(found: int, *, counted: bool = True) -> str:
-    listed = f"; the first {MOST_VIOLATIONS} are listed" if found > MOST_VIOLATIONS else ""
-    number = f"{found:,}" if counted else f"At least {found:,}"
-    return f"{number} error{'s' if found > 1 else ''} in the request{listed}."
+def _count(total: int, *, counted: bool = True) -> str:
+    listed = f"; the first {MOST_VIOLATIONS} are listed" if total > MOST_VIOLATIONS else ""
+    number = f"{total:,}" if counted else f"At least {total:,}"
+    return f"{number} error{'s' if total > 1 else ''} in the request{listed}."
 
 
 def _violation(error: Mapping[str, Any]) -> Violation:

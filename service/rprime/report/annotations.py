@@ -67,11 +67,11 @@ def _commands(kind: str, results: list[Result], places: Mapping[str, Place]) -> 
     # The last notice is that of the verdict.
     most = MOST_OF_A_KIND - (kind == "notice")
     fitting = most if len(rules) <= most else most - 1
-    for rule, own in rules[:fitting]:
-        sentences = [clipped(said(result)) for result in own[:MOST_SENTENCES]]
-        if rest := len(own) - len(sentences):
+    for rule, group in rules[:fitting]:
+        sentences = [clipped(said(result)) for result in group[:MOST_SENTENCES]]
+        if rest := len(group) - len(sentences):
             sentences.append(f"{rest:,} more; the report names them all.")
-        yield command(kind, _title(kind, own), "\n".join(sentences), places.get(rule))
+        yield command(kind, _title(kind, group), "\n".join(sentences), places.get(rule))
     if rest := len(rules) - min(fitting, len(rules)):
         yield command(kind, "and more", f"{plural(rest, 'rule')} more; the report names them all.")
 
@@ -88,8 +88,8 @@ def _title(kind: str, results: list[Result]) -> str:
 
 def _verdict(subject: ReportSubject) -> Iterator[str]:
     """Say the verdict; as an error or a warning where no result of its own says why."""
-    found, gate = headline(subject.gate), subject.gate
-    text = found.words if gate is None else f"{found.words}. {summary(gate)}"
+    heading, gate = headline(subject.gate), subject.gate
+    text = heading.words if gate is None else f"{heading.words}. {summary(gate)}"
     if gate is not None and (common := [r for r in gate.results if r.reason in COMMON_CAUSES]):
         failing = any(result.effect == "fail" for result in common)
         yield command("error" if failing else "warning", shown(subject.title), shown(gate.message))

@@ -38,8 +38,8 @@ class Badge:
 
 def verdict_badge(verdict: GateVerdict | None) -> Badge:
     """Say a verdict; None for an evaluation without a gate."""
-    found = HEADLINES[verdict]
-    return Badge("rprime", found.word, found.tone)
+    heading = HEADLINES[verdict]
+    return Badge("rprime", heading.word, heading.tone)
 
 
 def value_badge(index: Index, value: float | None, of: str = "", options: str = "") -> Badge:

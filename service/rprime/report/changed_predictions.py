@@ -34,14 +34,14 @@ def changed_predictions(comparison: Comparison | None) -> list[NameTable]:
     """Tell what changed: item by item where items are known, else cell by cell."""
     if comparison is None:
         return []
-    found = []
+    tables = []
     if comparison.missing is not None and comparison.missing.classes:
-        found.append(_missing(comparison.missing))
+        tables.append(_missing(comparison.missing))
     if comparison.flips is not None and comparison.moves:
-        found.append(_moves(comparison.flips, comparison.moves))
+        tables.append(_moves(comparison.flips, comparison.moves))
     elif comparison.flips is None and comparison.cells:
-        found.append(_cells(comparison.cells))
-    return [*found, _slices(comparison)] if comparison.slices else found
+        tables.append(_cells(comparison.cells))
+    return [*tables, _slices(comparison)] if comparison.slices else tables
 
 
 _AS_TABLES = (
@@ -52,15 +52,15 @@ _AS_TABLES = (
 
 def _worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, SliceDelta]]:
     """Return the slices that are shown to have got worse, and by which index."""
-    alpha, found = 1 - comparison.confidence, []
+    alpha, worse = 1 - comparison.confidence, []
     for change in comparison.slices or ():
         for key, delta in change.overall.items():
             index, moved, p = find("overall", key), delta.value, delta.p_adjusted
             if index is None or moved is None or p is None or p > alpha:
                 continue
             if index.higher_is_better is not None and (moved < 0) == index.higher_is_better:
-                found.append((change, index, delta))
-    return found
+                worse.append((change, index, delta))
+    return worse
 
 
 def _slices(comparison: Comparison) -> NameTable:
@@ -85,12 +85,13 @@ def _slices(comparison: Comparison) -> NameTable:
 def _missing(missing: MissingItems) -> NameTable:
     """List the classes that lack items of the baseline, the largest share first."""
     shares = {
-        label: (one.removed + one.relabelled) / one.items for label, one in missing.classes.items()
+        label: (lost.removed + lost.relabelled) / lost.items
+        for label, lost in missing.classes.items()
     }
     rows = []
     for label in sorted(shares, key=shares.__getitem__, reverse=True):
-        one = missing.classes[label]
-        numbers = (count(one.removed), count(one.relabelled), count(one.items))
+        counts = missing.classes[label]
+        numbers = (count(counts.removed), count(counts.relabelled), count(counts.items))
         rows.append(((shown(label),), numbers))
     note = (
         f"Of the {plural(missing.items, 'item')} of the baseline the candidate lacks "

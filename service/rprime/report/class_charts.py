@@ -38,15 +38,15 @@ class ClassChart(MeasureColumns):
     @classmethod
     def of(cls, measures: Measures, indices: tuple[Index, ...]) -> "ClassChart":
         """Gather indices of the classes in the order of the labels."""
-        found, baseline = measures.columns(indices), []
+        columns, baseline = measures.columns(indices), []
         for index in indices:
             changes = class_changes(measures.subject.comparison, index.key)
             # A new class has none.
-            known = {label: change.baseline for label, change in changes.items()}
-            baseline.append([known.get(label) for label in found.labels])
+            by_label = {label: change.baseline for label, change in changes.items()}
+            baseline.append([by_label.get(label) for label in columns.labels])
         return cls(
-            **vars(found),
-            baseline=np.array(baseline, np.float64).reshape(found.values.shape),
+            **vars(columns),
+            baseline=np.array(baseline, np.float64).reshape(columns.values.shape),
             support=measures.subject.evaluation.table.class_items[measures.positions],
             total=len(measures.subject.evaluation.labels),
         )
@@ -100,8 +100,8 @@ class ClassChart(MeasureColumns):
         indices = []
         for row, index in enumerate(self.indices):
             drawn = {name: rounded(getattr(self, name)[row]) for name in _DRAWN}
-            known = {"key": index.key, "name": index.name, "axis": self.axis(row)}
-            indices.append(known | drawn)
+            about = {"key": index.key, "name": index.name, "axis": self.axis(row)}
+            indices.append(about | drawn)
         labels = [isolated(shown(label)) for label in self.labels]
         return {"labels": labels, "support": rounded(self.support), "indices": indices}
 
@@ -136,10 +136,10 @@ class RadarChart:
         keys = set(overall) - {index.key for index in indices}
         whole = zip(evaluation.selection.overall, evaluation.overall.tolist(), strict=True)
         rows += [(i.name, np.full(corners, value)) for i, value in whole if i.key in keys]
-        known = np.concatenate([row[np.isfinite(row)] for _, row in rows])
+        finite = np.concatenate([row[np.isfinite(row)] for _, row in rows])
         # A bar begins at 0. Nothing of a radar lies in its centre, where all spokes are one.
-        ends = [0.0, 1.0] if bars or not known.size else [known.min() - 0.15 * np.ptp(known)]
-        axis = Axis.around([*known, *ends], union(index.range for index in indices))
+        ends = [0.0, 1.0] if bars or not finite.size else [finite.min() - 0.15 * np.ptp(finite)]
+        axis = Axis.around([*finite, *ends], union(index.range for index in indices))
         outlines = tuple(Series(name, series_style(i), row) for i, (name, row) in enumerate(rows))
         return cls(chart.title, chart.order, chart.labels, outlines, axis)
 
@@ -154,7 +154,7 @@ class RadarChart:
             "bars": self.bars,
             "labels": [isolated(shown(label)) for label in self.labels],
             "axis": self.axis,
-            "outlines": [one.data() for one in self.outlines],
+            "outlines": [outline.data() for outline in self.outlines],
         }
 
 
@@ -167,6 +167,6 @@ def default_indices(name: str, *, compared: bool) -> tuple[str, ...]:
 def asked_indices(subject: ReportSubject) -> tuple[Index, ...]:
     """Return the per-class indices of a subject, in the order of its options."""
     evaluation = subject.evaluation
-    asked = list(evaluation.options.indices or ())
-    entries = [entry for entry in evaluation.selection.per_class if not asked or entry.key in asked]
-    return tuple(sorted(entries, key=lambda e: asked.index(e.key) if asked else 0))
+    keys = list(evaluation.options.indices or ())
+    entries = [entry for entry in evaluation.selection.per_class if not keys or entry.key in keys]
+    return tuple(sorted(entries, key=lambda e: keys.index(e.key) if keys else 0))

@@ -47,9 +47,9 @@ class Order:
         self, lines: list[T], value: Callable[[T], Any], *, lowest_first: bool = True
     ) -> list[T]:
         """Sort lines; those without a value come last in either direction."""
-        known = [(number, line) for line in lines if (number := value(line)) is not None]
-        known.sort(key=itemgetter(0), reverse=lowest_first == self.reversed)
-        return [line for _, line in known] + [line for line in lines if value(line) is None]
+        numbered = [(number, line) for line in lines if (number := value(line)) is not None]
+        numbered.sort(key=itemgetter(0), reverse=lowest_first == self.reversed)
+        return [line for _, line in numbered] + [line for line in lines if value(line) is None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ class ClassSelection(Order):
     def of(self, lines: list[T], label: Callable[[T], str]) -> SelectedClasses[T]:
         """Select the page of classes that are in their order."""
         name = self.name.casefold()
-        found = [line for line in lines if name in shown(label(line)).casefold()]
-        pages = max(-(-len(found) // self.size), 1)
+        matches = [line for line in lines if name in shown(label(line)).casefold()]
+        pages = max(-(-len(matches) // self.size), 1)
         page = min(self.page, pages)
-        kept = found[(page - 1) * self.size : page * self.size]
-        return SelectedClasses(kept, len(found), page, pages)
+        kept = matches[(page - 1) * self.size : page * self.size]
+        return SelectedClasses(kept, len(matches), page, pages)
 
 
 def ordered_classes(measures: Measures, selection: ClassSelection) -> tuple[list[ClassLine], str]:
@@ -85,16 +85,18 @@ def ordered_classes(measures: Measures, selection: ClassSelection) -> tuple[list
     if selection.by == "labels":
         return lines[:: -1 if selection.reversed else 1], "in the order of the labels"
     if selection.by == "support":
-        found = selection.sorted(lines, lambda line: line.support, lowest_first=False)
-        return found, f"{'fewest' if selection.reversed else 'most'} items first"
+        ordered = selection.sorted(lines, lambda line: line.support, lowest_first=False)
+        return ordered, f"{'fewest' if selection.reversed else 'most'} items first"
     keys = [index.key for index in measures.class_indices]
     if selection.by in keys:
         at = keys.index(selection.by)
         index = measures.class_indices[at]
         falling = index.higher_is_better is not False
-        found = selection.sorted(lines, lambda line: line.measures[at].value, lowest_first=falling)
+        ordered = selection.sorted(
+            lines, lambda line: line.measures[at].value, lowest_first=falling
+        )
         first = "lowest" if falling != selection.reversed else "highest"
-        return found, f"{first} {index.name} first"
+        return ordered, f"{first} {index.name} first"
     if measures.compared or len(lines) > selection.size:
         return _worst_first(measures)
     return lines, measures.own_order
@@ -112,10 +114,10 @@ def _worst_first(measures: Measures) -> tuple[list[ClassLine], str]:
     at, name = indices.index(by[0]), by[0].name
 
     def value(line: ClassLine) -> float | None:
-        found = line.measures[at]
+        measure = line.measures[at]
         if not measures.compared:
-            return found.value
-        return None if found.change is None else found.change.value
+            return measure.value
+        return None if measure.change is None else measure.change.value
 
     lines = Order().sorted(lines, value)
     lines.sort(key=lambda line: not line.failing)

@@ -138,11 +138,11 @@ def since_document(anchor: Comparison, baseline: Json) -> Json:
 _SINCE = ("baseline", "comparability", "missing", "pairing", "confidence", "overall", "per_class")
 
 
-def missing_document(known: MissingItems | None) -> Json:
+def missing_document(missing: MissingItems | None) -> Json:
     """Return the member about missing and new items; none where every item is compared."""
-    if known is None:
+    if missing is None:
         return {}
-    every = known.unaccepted or known
+    every = missing.unaccepted or missing
     slices = [asdict(counts) | {"slice": name} for name, counts in every.slices]
     if not (every.counts.missing or every.added.size or slices):
         return {}
@@ -157,9 +157,11 @@ def missing_document(known: MissingItems | None) -> Json:
 
 def slices_document(changes: SliceChanges) -> list[Json]:
     """Return the changes of slices as objects of the contract."""
-    found = _deltas(*(part.T for part in changes.numbers))
+    documents = _deltas(*(part.T for part in changes.numbers))
     p_adjusted = changes.p_adjusted.T.ravel().tolist()
-    every = iter([delta | {"p_adjusted": p} for delta, p in zip(found, p_adjusted, strict=True)])
+    every = iter(
+        [delta | {"p_adjusted": p} for delta, p in zip(documents, p_adjusted, strict=True)]
+    )
     keys = [entry.key for entry in changes.entries]
     return [
         {"slice": name, "items": items, "overall": {key: next(every) for key in keys}}
@@ -181,7 +183,7 @@ def deltas(difference: Difference, level: float) -> list[Json]:
 def _deltas(*parts: Array) -> list[Json]:
     """Return Deltas from the arrays of their members, in flat order."""
     *flat, methods, reasons = (part.ravel().tolist() for part in parts)
-    found: list[Json] = [
+    documents: list[Json] = [
         {
             "candidate": candidate,
             "baseline": baseline,
@@ -193,8 +195,8 @@ def _deltas(*parts: Array) -> list[Json]:
     ]
     for i, reason in enumerate(reasons):
         if reason:
-            found[i]["reason"] = REASONS[int(reason)]
-    return found
+            documents[i]["reason"] = REASONS[int(reason)]
+    return documents
 
 
 def flips_document(flips: Flips) -> Json:
@@ -205,9 +207,9 @@ def flips_document(flips: Flips) -> Json:
         **everything,
         "moved": flips.moved,
         "per_class": {
-            label: own
-            for label, own in zip(flips.labels, classes, strict=True)
-            if own["right_to_wrong"] or own["wrong_to_right"]
+            label: counts
+            for label, counts in zip(flips.labels, classes, strict=True)
+            if counts["right_to_wrong"] or counts["wrong_to_right"]
         },
         "reason": flips.reason,
     }
@@ -260,9 +262,9 @@ def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
     results = [
         {
             name: value
-            for name, value in zip(MEMBERS, _values_of(one), strict=True)
+            for name, value in zip(MEMBERS, _values_of(rule_result), strict=True)
             if value is not None or name not in _ABSENT
         }
-        for one in result.results
+        for rule_result in result.results
     ]
     return orjson.dumps({**document, "results": results, **more})

@@ -42,8 +42,8 @@ def render(
     keeps all of them.
     """
     labels = [orjson.dumps(label) for label in evaluation.labels]
-    known = evaluation.intervals
-    methods = () if known is None else (known.per_class_methods, known.overall_methods)
+    intervals = evaluation.intervals
+    methods = () if intervals is None else (intervals.per_class_methods, intervals.overall_methods)
     layout = layout_of(evaluation.selection, *methods)
     population = evaluation.options.population
     parts = {
@@ -146,35 +146,35 @@ def options(evaluation: Evaluation) -> bytes:
 
 def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:
     """Render the overall values of each table by key."""
-    known, rows = evaluation.intervals, evaluation.rows
-    found = [rows(evaluation.values.overall)]
-    tables = prod(found[0].shape[:-1])
+    intervals, rows = evaluation.intervals, evaluation.rows
+    values = [rows(evaluation.values.overall)]
+    tables = prod(values[0].shape[:-1])
     if not evaluation.selection.overall:
         return [b"{}"] * tables
     codes = evaluation.values.overall_reasons
     coded = [(None if codes is None else rows(codes), REASON_MEMBERS)]
-    if known:
-        found += [rows(known.overall_low), rows(known.overall_high)]
-        coded.append((rows(known.overall_reasons), REASON_MEMBERS))
-        coded.append((rows(known.overall_low_reliability), LOW_RELIABILITY))
-    formats = layout.overall.values(found[1:2], coded, times=tables)
-    if known and known.overall_items is not None:
-        add_numbers(formats, "effective_items", rows(known.overall_items))
-    if known and known.overall_errors is not None:
-        add_numbers(formats, "standard_error", rows(known.overall_errors))
+    if intervals:
+        values += [rows(intervals.overall_low), rows(intervals.overall_high)]
+        coded.append((rows(intervals.overall_reasons), REASON_MEMBERS))
+        coded.append((rows(intervals.overall_low_reliability), LOW_RELIABILITY))
+    formats = layout.overall.values(values[1:2], coded, times=tables)
+    if intervals and intervals.overall_items is not None:
+        add_numbers(formats, "effective_items", rows(intervals.overall_items))
+    if intervals and intervals.overall_errors is not None:
+        add_numbers(formats, "standard_error", rows(intervals.overall_errors))
     annotate(formats, evaluation, labels, layout)
-    return [b"{" + part[2:] + b"}}" for part in _filled(formats, found, tables)]
+    return [b"{" + part[2:] + b"}}" for part in _filled(formats, values, tables)]
 
 
 def _filled(
-    formats: list[bytes], found: list[Array], tables: int, counts: list[bytes] | None = None
+    formats: list[bytes], arrays: list[Array], tables: int, counts: list[bytes] | None = None
 ) -> Iterator[bytes]:
     """Yield the Values of each table: its part of the formats, filled with its numbers.
 
-    Each array of `found` has one number for each format. `counts` are the three that each class
+    Each array of `arrays` has one number for each format. `counts` are the three that each class
     begins with, if any.
     """
-    flat = numbers(np.array(found).reshape(len(found), -1).T)
+    flat = numbers(np.array(arrays).reshape(len(arrays), -1).T)
     if counts:
         heads, width = 3, 3 * len(flat) // len(counts)
         values, flat = flat, [b""] * (len(flat) + len(counts))
@@ -184,38 +184,40 @@ def _filled(
             flat[heads + i :: heads + width] = values[i::width]
     width, size = len(formats) // tables, len(flat) // tables
     for i in range(tables):
-        own = formats[i * width : (i + 1) * width]
-        yield b"".join(own) % tuple(flat[i * size : (i + 1) * size])
+        piece = formats[i * width : (i + 1) * width]
+        yield b"".join(piece) % tuple(flat[i * size : (i + 1) * size])
 
 
-def slices(evaluation: Evaluation, found: SliceEvaluation, labels: list[bytes]) -> dict[str, bytes]:
+def slices(
+    evaluation: Evaluation, sliced: SliceEvaluation, labels: list[bytes]
+) -> dict[str, bytes]:
     """Render the slices as small reports, their differences from the rest, and the weakest."""
-    known, selection, names = found.intervals, found.values.selection, found.slices.names
-    methods = () if known is None else (known.per_class_methods, known.overall_methods)
+    intervals, selection, names = sliced.intervals, sliced.values.selection, sliced.slices.names
+    methods = () if intervals is None else (intervals.per_class_methods, intervals.overall_methods)
     layout = layout_of(selection, *methods)
-    with_classes = found.values.per_class[: selection.reported].size <= LARGEST_SLICE_VALUES
+    with_classes = sliced.values.per_class[: selection.reported].size <= LARGEST_SLICE_VALUES
     if not with_classes:
         layout = replace(layout, averages=(), equal_averages=())
     # A page has other classes in each slice.
     together = _TOGETHER if evaluation.page is None else 1
     parts = []
     for start in range(0, len(names), together):
-        own = slice(start, start + together)
-        position = own if evaluation.page is None else start
-        some = replace(evaluation, values=found.values, intervals=known, position=(position,))
+        window = slice(start, start + together)
+        position = window if evaluation.page is None else start
+        some = replace(evaluation, values=sliced.values, intervals=intervals, position=(position,))
         members = (
-            [orjson.dumps(dict(name)) for name in names[own]],
-            numbers(found.slices.tables.total[own], counts=True),
+            [orjson.dumps(dict(name)) for name in names[window]],
+            numbers(sliced.slices.tables.total[window], counts=True),
             overall(some, labels, layout),
-            per_class(some, labels, layout) if with_classes else [b"null"] * len(names[own]),
-            _differences(found, own, layout),
-            numbers(found.shrunken[own]),
+            per_class(some, labels, layout) if with_classes else [b"null"] * len(names[window]),
+            _differences(sliced, window, layout),
+            numbers(sliced.shrunken[window]),
         )
         parts += [_SLICE % values for values in zip(*members, strict=True)]
-    weakest_by = None if found.index is None else found.index.key
+    weakest_by = None if sliced.index is None else sliced.index.key
     return {
         "slices": b"[" + b",".join(parts) + b"]",
-        "weakest": orjson.dumps(found.weakest.tolist()),
+        "weakest": orjson.dumps(sliced.weakest.tolist()),
         "weakest_by": orjson.dumps(weakest_by),
     }
 
@@ -227,10 +229,10 @@ _SLICE = (
 )
 
 
-def _differences(found: SliceEvaluation, own: slice, layout: Layout) -> list[bytes]:
+def _differences(sliced: SliceEvaluation, window: slice, layout: Layout) -> list[bytes]:
     """Render the differences of some slices from their rest, by the keys of the indices."""
-    parts = (found.difference, found.lower, found.upper, found.p_adjusted, found.detectable)
-    rows = [part[:, own].T for part in parts]
+    parts = (sliced.difference, sliced.lower, sliced.upper, sliced.p_adjusted, sliced.detectable)
+    rows = [part[:, window].T for part in parts]
     tables, entries = rows[0].shape
     if not entries:
         return [b"{}"] * tables
@@ -238,9 +240,11 @@ def _differences(found: SliceEvaluation, own: slice, layout: Layout) -> list[byt
     return [b"{" + part[2:] + b"}}" for part in _filled(formats, rows, tables)]
 
 
-def page(found: ClassPage) -> bytes:
+def page(class_page: ClassPage) -> bytes:
     """Render which classes are shown, where these are not simply all of them."""
-    return orjson.dumps({"total": found.total, "left_out": found.left_out, **asdict(found.paging)})
+    return orjson.dumps(
+        {"total": class_page.total, "left_out": class_page.left_out, **asdict(class_page.paging)}
+    )
 
 
 _HEAD = b'%b:{"support":%%b,"predicted":%%b,"correct":%%b,"indices":{'
@@ -248,7 +252,7 @@ _HEAD = b'%b:{"support":%%b,"predicted":%%b,"correct":%%b,"indices":{'
 
 def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:
     """Render the classes of each table that are shown, in the order of the labels or the page."""
-    rows, known, shown = evaluation.class_rows, evaluation.intervals, evaluation.page
+    rows, intervals, shown = evaluation.class_rows, evaluation.intervals, evaluation.page
     # Margins of the whole stack: it computes them once for all of its tables.
     table = evaluation.values.sampled
     margins = evaluation.rows(np.array((table.support, table.predicted, table.correct)))
@@ -256,20 +260,20 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> li
         margins, labels = margins[shown.positions], [labels[i] for i in shown.positions]
     counts = numbers(margins, counts=True)
     heads = [_HEAD % label.replace(b"%", b"%%") for label in labels]
-    found = [rows(evaluation.values.shown)]
-    *stack, classes, width = found[0].shape
+    values = [rows(evaluation.values.shown)]
+    *stack, classes, width = values[0].shape
     tables = prod(stack)
-    if not found[0].size:
+    if not values[0].size:
         opened, size = b",".join(head + b"}}" for head in heads), 3 * classes
         rounds = (tuple(counts[i * size :][:size]) for i in range(tables))
-        return [b"{" + opened % own + b"}" for own in rounds]
+        return [b"{" + opened % part + b"}" for part in rounds]
     codes = evaluation.values.class_reasons
     coded = [(None if codes is None else rows(codes), REASON_MEMBERS)]
-    if known:
-        found += [rows(known.per_class_low), rows(known.per_class_high)]
-        coded.append((rows(known.per_class_reasons), REASON_MEMBERS))
-        coded.append((rows(known.per_class_low_reliability), LOW_RELIABILITY))
-    formats = layout.per_class.values(found[1:2], coded, times=tables * classes)
+    if intervals:
+        values += [rows(intervals.per_class_low), rows(intervals.per_class_high)]
+        coded.append((rows(intervals.per_class_reasons), REASON_MEMBERS))
+        coded.append((rows(intervals.per_class_low_reliability), LOW_RELIABILITY))
+    formats = layout.per_class.values(values[1:2], coded, times=tables * classes)
     population = evaluation.options.population
     place = evaluation.selection.place.get("prevalence")
     if place is not None and population is not None and population.strata != "true":
@@ -280,11 +284,11 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> li
         b"}}}," + head + opening[2:]
         for head, opening in zip(heads * tables, formats[::width], strict=True)
     ]
-    if known and known.per_class_items is not None:
-        add_numbers(formats, "effective_items", rows(known.per_class_items))
-    if known and known.per_class_errors is not None:
-        add_numbers(formats, "standard_error", rows(known.per_class_errors))
-    return [b"{" + part[4:] + b"}}}}" for part in _filled(formats, found, tables, counts)]
+    if intervals and intervals.per_class_items is not None:
+        add_numbers(formats, "effective_items", rows(intervals.per_class_items))
+    if intervals and intervals.per_class_errors is not None:
+        add_numbers(formats, "standard_error", rows(intervals.per_class_errors))
+    return [b"{" + part[4:] + b"}}}}" for part in _filled(formats, values, tables, counts)]
 
 
 REASON_MEMBERS = [b',"reason":"%b"' % reason.encode() for reason in REASONS]
@@ -302,24 +306,24 @@ def annotate(
     formats: list[bytes], evaluation: Evaluation, labels: list[bytes], layout: Layout
 ) -> None:
     """Add what only some overall Values have: bands, p-values, names of classes."""
-    entries, known = evaluation.selection.overall, evaluation.values
+    entries, estimates = evaluation.selection.overall, evaluation.values
     width = len(entries)
     for place, band in layout.bands:
         values = np.atleast_1d(evaluation.overall[place])
         for i in np.flatnonzero(np.isfinite(values)).tolist():
             formats[i * width + place] += b',"band":%b' % orjson.dumps(band(values[i]))
     for place in layout.p_values:
-        p_values = np.atleast_1d(known.p_values[entries[place].key][evaluation.position])
+        p_values = np.atleast_1d(estimates.p_values[entries[place].key][evaluation.position])
         for i, p in enumerate(p_values.tolist()):
-            if known.grouped or not isnan(p):
+            if estimates.grouped or not isnan(p):
                 formats[i * width + place] += b',"p_value":%b' % orjson.dumps(p)
-    if known.scores is not None:
-        for place, member in scores.annotations(known.scores, evaluation, labels):
+    if estimates.scores is not None:
+        for place, member in scores.annotations(estimates.scores, evaluation, labels):
             formats[place] += member.replace(b"%", b"%%")
-    if known.counted_as_zero is not None or not known.complete:
+    if estimates.counted_as_zero is not None or not estimates.complete:
         for i, single in enumerate(evaluation.singles):
-            own = slice(i * width, (i + 1) * width)
-            formats[own] = name_classes(formats[own], single, labels, layout)
+            window = slice(i * width, (i + 1) * width)
+            formats[window] = name_classes(formats[window], single, labels, layout)
 
 
 def name_classes(
@@ -347,18 +351,18 @@ def name_classes(
 
 def excluded(evaluation: Evaluation, labels: list[bytes]) -> dict[str, tuple[bytes, int]]:
     """Render, by per-class key, the shown classes that its averages leave out, and count others."""
-    values, found = evaluation.values, evaluation.page
+    values, class_page = evaluation.values, evaluation.page
     if values.complete:
         return {}
     left_out = ~evaluation.at(values.defined)
     codes = np.full(left_out.shape, CODE["no_true_samples"])
     if values.class_reasons is not None:
-        own = evaluation.at(values.class_reasons)
-        codes = np.where((evaluation.table.support > 0) & (own > 0), own, codes)
+        reasons = evaluation.at(values.class_reasons)
+        codes = np.where((evaluation.table.support > 0) & (reasons > 0), reasons, codes)
     named = {}
     for row in np.nonzero(left_out.any(-1))[0].tolist():
         classes = np.nonzero(left_out[row])[0].tolist()
-        shown = classes if found is None else [i for i in classes if i in found.shown]
+        shown = classes if class_page is None else [i for i in classes if i in class_page.shown]
         named[values.selection.computed[row].key] = (
             b",".join(
                 b'{"class":%b%b}' % (labels[i], REASON_MEMBERS[codes[row, i]]) for i in shown
@@ -370,13 +374,13 @@ def excluded(evaluation: Evaluation, labels: list[bytes]) -> dict[str, tuple[byt
 
 def counted_as_zero(evaluation: Evaluation, labels: list[bytes]) -> dict[str, bytes]:
     """Render, for each per-class key, the shown classes whose precision its averages count as 0."""
-    counted, found = evaluation.values.counted_as_zero, evaluation.page
+    counted, class_page = evaluation.values.counted_as_zero, evaluation.page
     if counted is None:
         return {}
     rows, classes = np.nonzero(evaluation.at(counted))
     named: dict[str, list[bytes]] = {}
     for row, i in zip(rows.tolist(), classes.tolist(), strict=True):
-        if found is None or i in found.shown:
+        if class_page is None or i in class_page.shown:
             named.setdefault(evaluation.selection.computed[row].key, []).append(labels[i])
     return {key: b",".join(classes) for key, classes in named.items()}
 

@@ -36,16 +36,16 @@ def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
     failed = any(result.effect == "fail" for result in results)
     titles = {"fail": "", "warn": " with a warning", "pass": " passed"}
     for effect, title in titles.items():
-        found = [result for result in results if result.effect == effect]
-        if not found:
+        group = [result for result in results if result.effect == effect]
+        if not group:
             continue
-        folded = effect == "pass" or (effect == "warn" and failed and len(found) > MOST_OPEN)
+        folded = effect == "pass" or (effect == "warn" and failed and len(group) > MOST_OPEN)
         most = MOST_FOLDED if folded else MOST_RESULTS if effect == "fail" else MOST_OPEN
-        left_out = max(len(found) - most, 0)
+        left_out = max(len(group) - most, 0)
         yield {
-            "title": title and f"{plural(len(found), 'check')}{title}",
+            "title": title and f"{plural(len(group), 'check')}{title}",
             "folded": folded,
-            "results": [_ruled(result, axes[result.rule]) for result in found[:most]],
+            "results": [_ruled(result, axes[result.rule]) for result in group[:most]],
             "more": left_out and f"{plural(left_out, 'result')} more, all in the JSON report.",
         }
 
@@ -54,9 +54,9 @@ def axes_of_rules(results: list[Result]) -> dict[str, Axis]:
     """Choose, for each rule, one axis for all of its classes."""
     numbers: dict[str, list[float | None]] = {}
     for r in results:
-        own = numbers.setdefault(r.rule, [threshold(r)])
-        own += [_point(r), r.lower_limit, r.upper_limit]
-    return {rule: Axis.around(own) for rule, own in numbers.items()}
+        values = numbers.setdefault(r.rule, [threshold(r)])
+        values += [_point(r), r.lower_limit, r.upper_limit]
+    return {rule: Axis.around(points) for rule, points in numbers.items()}
 
 
 def compares(result: Result) -> bool:
@@ -77,7 +77,7 @@ def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
     """Put a result into words; the label stands between the two parts of its sentence."""
     sign, tone = SIGNS[result.effect]
     before, label, after = result.message.partition(f"`{result.class_}`")
-    said = {"before": shown(before), "named": bool(label), "after": shown(after)}
+    sentence = {"before": shown(before), "named": bool(label), "after": shown(after)}
     drawn = {"mark": mark_of_result(result, axis), "axis": axis.ends, "captions": _captions(result)}
     return {
         "rule": shown(result.rule),
@@ -87,7 +87,7 @@ def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
         "finding": finding(result),
         "sign": sign,
         "tone": tone,
-        **said,
+        **sentence,
         **drawn,
     }
 

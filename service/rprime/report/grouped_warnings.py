@@ -33,8 +33,12 @@ class GroupedWarning:
 
 def grouped_warnings(subject: ReportSubject) -> list[GroupedWarning]:
     """Return the warnings that the sentence of the gate does not repeat."""
-    said = "" if subject.gate is None else subject.gate.message
-    return [_grouped(one) for one in subject.evaluation.warnings if one.detail not in said]
+    message = "" if subject.gate is None else subject.gate.message
+    return [
+        _grouped(warning)
+        for warning in subject.evaluation.warnings
+        if warning.detail not in message
+    ]
 
 
 def _grouped(warning: Warning) -> GroupedWarning:

@@ -103,8 +103,8 @@ def shaded_table(
 
     def drawn(row: int, column: int) -> dict[str, str]:
         text, shade, words = cell(row, column)
-        said = words and f"{names[row]} predicted as {names[column]}: {words}"
-        return {"text": text, "shade": shade, "words": said}
+        sentence = words and f"{names[row]} predicted as {names[column]}: {words}"
+        return {"text": text, "shade": shade, "words": sentence}
 
     fits, rows = len(names) <= MOST_WITH_NUMBERS, []
     for row, items in enumerate(support.tolist()):
@@ -130,6 +130,6 @@ def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
         shade = f"{kind} s{ceil(LEVELS * share ** POWERS[kind])}"
         return count(number), shade, f"{plural(number, 'item')}, {decimal(share)} of the class"
 
-    found = shaded_table(chart.labels, chart.support, cell, unclassified=chart.unclassified)
+    table = shaded_table(chart.labels, chart.support, cell, unclassified=chart.unclassified)
     totals = [*chart.predicted, *chart.counts[:, len(chart.labels) :].sum(axis=0)]
-    return {**found, "predicted": [count(float(items)) for items in totals]}
+    return {**table, "predicted": [count(float(items)) for items in totals]}

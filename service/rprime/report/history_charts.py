@@ -56,7 +56,9 @@ class TrendChart:
     @property
     def axis(self) -> Axis:
         """The ends of the vertical axis."""
-        parts = [part for one in self.courses for part in (one.values, one.low, one.high)]
+        parts = [
+            part for course in self.courses for part in (course.values, course.low, course.high)
+        ]
         return Axis.around(np.concatenate(parts), self.within)
 
     def data(self) -> dict[str, Any]:
@@ -66,12 +68,12 @@ class TrendChart:
 
 
 def course_of(
-    name: str, number: int, places: Array, found: Iterable[Point], *, lone: bool
+    name: str, number: int, places: Array, points: Iterable[Point], *, lone: bool
 ) -> Series:
     """Return a line with intervals; it ends with its newest value, unless `lone` with its name."""
-    values, low, high = np.array([*found], np.float64).reshape(-1, 3).T
-    known = values[np.isfinite(values)]
-    end = f"{'' if lone else name} {decimal(float(known[-1]))}".strip() if known.size else ""
+    values, low, high = np.array([*points], np.float64).reshape(-1, 3).T
+    finite = values[np.isfinite(values)]
+    end = f"{'' if lone else name} {decimal(float(finite[-1]))}".strip() if finite.size else ""
     return Series(name, series_style(number), values, end, places, low, high)
 
 
@@ -133,8 +135,8 @@ class ClassHistory:
     @property
     def weakest(self) -> list[int]:
         """The labels from the worst in the newest step."""
-        found: list[int] = np.argsort(self.good[-1], kind="stable").tolist()
-        return found
+        order: list[int] = np.argsort(self.good[-1], kind="stable").tolist()
+        return order
 
     @property
     def series(self) -> list[Series]:
@@ -160,7 +162,7 @@ class ClassHistory:
         return {
             "axis": self.axis,
             "banded": self.banded,
-            "lines": [one.data() for one in self.series],
+            "lines": [series.data() for series in self.series],
             "boxes": [b and rounded(np.array(astuple(b)[1:])) for b in self.boxes],
             "boxed": steps <= MOST_BOXES,
             "dots": [rounded(row) for row in self.values] if len(named) <= MOST_DOTS else [],

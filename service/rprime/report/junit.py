@@ -54,10 +54,10 @@ def render_junit(subject: ReportSubject) -> bytes:
         suite.set("timestamp", subject.created_at.isoformat(timespec="seconds"))
     suite.append(_properties(subject))
     suite.extend(cases)
-    known = [warning for warning in grouped_warnings(subject) if not warning.labels]
-    if known:
-        said = (f"Warning: {warning.text} [{warning.code}]" for warning in known)
-        ET.SubElement(suite, "system-out").text = "\n".join(said)
+    warnings = [warning for warning in grouped_warnings(subject) if not warning.labels]
+    if warnings:
+        lines = (f"Warning: {warning.text} [{warning.code}]" for warning in warnings)
+        ET.SubElement(suite, "system-out").text = "\n".join(lines)
     ET.indent(root)
     document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
@@ -68,10 +68,10 @@ def _comparisons(gate: Gate) -> Iterator[ET.Element]:
     common = [result for result in gate.results if result.reason in COMMON_CAUSES]
     text = shown(gate.message)
     for against in dict.fromkeys(result.against for result in common):
-        own = [result for result in common if result.against == against]
+        group = [result for result in common if result.against == against]
         case = ET.Element("testcase", classname=SUITE, name=f"comparison with {against}", time="0")
-        if any(result.effect == "fail" for result in own):
-            ET.SubElement(case, "error", type=own[0].verdict, message=text).text = text
+        if any(result.effect == "fail" for result in group):
+            ET.SubElement(case, "error", type=group[0].verdict, message=text).text = text
         else:
             ET.SubElement(case, "skipped", message=f"Warning: {text}")
         yield case
@@ -116,23 +116,23 @@ def _unique(cases: list[ET.Element]) -> list[ET.Element]:
 def _universe(evaluation: Evaluation, keys: set[str | None]) -> dict[str, str]:
     """Say which indices of the rules are computed on the classified items alone."""
     told = remarks_of(evaluation)
-    found = {
+    texts = {
         entry.key: remark.text(shown)
         for entry in (*evaluation.selection.overall, *evaluation.selection.per_class)
         if entry.key in keys
         for remark in told(entry)
         if remark.kind == "classified"
     }
-    return {"classified_only": f"{', '.join(found)}: {min(found.values())}"} if found else {}
+    return {"classified_only": f"{', '.join(texts)}: {min(texts.values())}"} if texts else {}
 
 
 def _properties(subject: ReportSubject) -> ET.Element:
     properties = ET.Element("properties")
-    known = {**subject.provenance, "engine_version": subject.engine_version}
-    known["verdict"] = "no gate" if subject.gate is None else subject.gate.verdict
+    values = {**subject.provenance, "engine_version": subject.engine_version}
+    values["verdict"] = "no gate" if subject.gate is None else subject.gate.verdict
     if subject.gate is not None:
-        known |= _universe(subject.evaluation, {result.index for result in subject.gate.results})
-        known |= {"undecided": str(subject.gate.undecided), "checks": summary(subject.gate)}
-    for name, value in known.items():
+        values |= _universe(subject.evaluation, {result.index for result in subject.gate.results})
+        values |= {"undecided": str(subject.gate.undecided), "checks": summary(subject.gate)}
+    for name, value in values.items():
         ET.SubElement(properties, "property", name=name, value=shown(value))
     return properties

@@ -130,8 +130,10 @@ def notes(selection: Selection, *, omissions: bool) -> bytes:
         "classified_only": classified if omissions else [],
         "conventional_bands": [e.key for e in entries if e.band],
     }
-    found = [(code, own) for code, own in keys.items() if own]
-    return orjson.dumps([{"code": c, "indices": own, "detail": _NOTES[c]} for c, own in found])
+    groups = [(code, indices) for code, indices in keys.items() if indices]
+    return orjson.dumps(
+        [{"code": c, "indices": indices, "detail": _NOTES[c]} for c, indices in groups]
+    )
 
 
 _NOTES = {

@@ -134,10 +134,10 @@ def _result(result: Result) -> Cells:
     label = result.class_
     about = [] if label is None else [code(label)]
     about += [code(named(result.slice))] if result.slice else []
-    before, found, after = result.message.partition(f"`{label}`")
+    before, quoted, after = result.message.partition(f"`{label}`")
     message = prose(before)
-    if found:
-        message += prose(found) if label is None else code(label)
+    if quoted:
+        message += prose(quoted) if label is None else code(label)
         message += prose(after)
     where = ", ".join(about) or prose(averaged(result)) or "overall"
     return code(result.rule), where, finding(result), message
@@ -179,12 +179,12 @@ def _classes(measures: Measures) -> str:
 
 
 def _slices(subject: ReportSubject) -> str:
-    found = slice_table(subject.evaluation)
-    if found is None:
+    slices = slice_table(subject.evaluation)
+    if slices is None:
         return ""
-    name, *numbers = found.columns
-    rows = [((line.text,), line.numbers) for line in found.weakest]
-    table = NameTable(SECTIONS["slices"], found.note, (name,), tuple(numbers), rows, noun="slice")
+    name, *numbers = slices.columns
+    rows = [((line.text,), line.numbers) for line in slices.weakest]
+    table = NameTable(SECTIONS["slices"], slices.note, (name,), tuple(numbers), rows, noun="slice")
     return _table_of_names(table)
 
 
@@ -196,15 +196,15 @@ def _cell(measure: Measure) -> str:
     return f"{value} (**{moved}**)" if change.demonstrated else f"{value} ({moved})"
 
 
-def _table_of_names(found: NameTable) -> str:
-    align = "l" * len(found.names) + "r" * len(found.numbers)
+def _table_of_names(name_table: NameTable) -> str:
+    align = "l" * len(name_table.names) + "r" * len(name_table.numbers)
     rows = (
-        (*("unclassified" if one is None else code(one) for one in labels), *numbers)
-        for labels, numbers in found.rows
+        (*("unclassified" if label is None else code(label) for label in labels), *numbers)
+        for labels, numbers in name_table.rows
     )
-    head = (*found.names, *found.numbers)
-    table = draw_table(head, align, rows, MOST_OF_LIST, found.noun) if found.rows else ""
-    return _folded(found.title, "\n\n".join(filter(None, (found.note, table))))
+    head = (*name_table.names, *name_table.numbers)
+    table = draw_table(head, align, rows, MOST_OF_LIST, name_table.noun) if name_table.rows else ""
+    return _folded(name_table.title, "\n\n".join(filter(None, (name_table.note, table))))
 
 
 def _confusions(measures: Measures) -> str:
@@ -213,23 +213,25 @@ def _confusions(measures: Measures) -> str:
         for true, predicted, items, share in measures.confusions()
     ]
     names, numbers = ("True class", "Predicted as"), ("Items", "Share of the class")
-    found = NameTable("Largest confusions", "", names, numbers, rows, noun="confusion")
-    return _table_of_names(found) if rows else ""
+    name_table = NameTable("Largest confusions", "", names, numbers, rows, noun="confusion")
+    return _table_of_names(name_table) if rows else ""
 
 
 def _cautions(subject: ReportSubject) -> str:
-    found = grouped_warnings(subject)
-    if not found:
+    warnings = grouped_warnings(subject)
+    if not warnings:
         return ""
-    kept, note = _fitting(map(_caution, found), MOST_OF_CAUTIONS, "warning")
-    title = f"{SECTIONS['warnings']}: {plural(len(found), 'warning')}"
+    kept, note = _fitting(map(_caution, warnings), MOST_OF_CAUTIONS, "warning")
+    title = f"{SECTIONS['warnings']}: {plural(len(warnings), 'warning')}"
     return _folded(title, "\n".join(kept + note))
 
 
-def _caution(found: GroupedWarning) -> str:
-    more = f" and {found.unnamed:,} more" if found.unnamed else ""
-    named = f"{found.lead} {', '.join(map(code, found.labels))}{more}: " if found.labels else ""
-    return f"* {named}{prose(found.text)} <sub>`{found.code}`</sub>"
+def _caution(warning: GroupedWarning) -> str:
+    more = f" and {warning.unnamed:,} more" if warning.unnamed else ""
+    named = (
+        f"{warning.lead} {', '.join(map(code, warning.labels))}{more}: " if warning.labels else ""
+    )
+    return f"* {named}{prose(warning.text)} <sub>`{warning.code}`</sub>"
 
 
 def _origin(subject: ReportSubject) -> str:
@@ -257,9 +259,9 @@ def draw_table(head: Cells, align: str, rows: Iterable[Cells], most: int, noun: 
 
 def _fitting(lines: Iterable[str], most: int, noun: str) -> tuple[list[str], list[str]]:
     """Take lines from the front while they fit; and, if some do not, a line that says so."""
-    found = list(lines)
-    ends = accumulate(len(line) + 1 for line in found)
+    every = list(lines)
+    ends = accumulate(len(line) + 1 for line in every)
     kept = sum(1 for end in ends if end <= most)
-    left_out = plural(len(found) - kept, noun)
+    left_out = plural(len(every) - kept, noun)
     note = f"{left_out} more left out, for a comment holds only so much."
-    return found[:kept], [note] if kept < len(found) else []
+    return every[:kept], [note] if kept < len(every) else []

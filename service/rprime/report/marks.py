@@ -25,10 +25,10 @@ class Axis:
     @classmethod
     def around(cls, numbers: Iterable[float | None], within: Ends = (-inf, inf)) -> Self:
         """Choose round ends around numbers, but none beyond what is possible."""
-        known = [number for number in numbers if number is not None and isfinite(number)]
-        if not known:
+        finite = [number for number in numbers if number is not None and isfinite(number)]
+        if not finite:
             return cls(0.0, 1.0)
-        low, high = min(known), max(known)
+        low, high = min(finite), max(finite)
         step = round_step(high - low or abs(low) or 1.0)
         low, high = floor(low / step) * step, ceil(high / step) * step
         low, high = (low, high) if low < high else (low - step, high + step)
@@ -85,13 +85,13 @@ class Mark:
 
 def axis_of(measures: Iterable[Measure]) -> Axis:
     """Choose the axis on which measures are compared with each other."""
-    found = list(measures)
+    every = list(measures)
     numbers = [
         number
-        for m in found
+        for m in every
         for number in (m.value, m.low, m.high, m.change.baseline if m.change else None)
     ]
-    return Axis.around(numbers, union(m.index.range for m in found))
+    return Axis.around(numbers, union(m.index.range for m in every))
 
 
 def mark_of(measure: Measure, axis: Axis) -> Mark | None:

@@ -126,12 +126,12 @@ class Measures:
         deltas = {} if comparison is None else comparison.overall
         columns = zip(*(part.tolist() for part in measured(e, "overall")), strict=True)
         told = remarks_of(e)
-        found: dict[str, Measure] = {}
+        measures: dict[str, Measure] = {}
         for entry, numbers in zip(e.selection.overall, columns, strict=True):
             delta = deltas.get(entry.key)
             change = None if delta is None else Change.of(entry, delta)
-            found[entry.key] = _measure(entry, numbers, change, told(entry))
-        return found
+            measures[entry.key] = _measure(entry, numbers, change, told(entry))
+        return measures
 
     @property
     def class_indices(self) -> tuple[Index, ...]:
@@ -148,11 +148,11 @@ class Measures:
         """Explain the marks of `overall` and `class_indices`, a line for each."""
         told = remarks_of(self.subject.evaluation)
         shown = [m.index for m in self.overall.values() if m.value is not None]
-        found: dict[Remark, list[str]] = {}
+        remarks: dict[Remark, list[str]] = {}
         for entry in (*shown, *self.class_indices):
             for remark in told(entry):
-                found.setdefault(remark, []).append(entry.name)
-        return [f"{r.mark} {', '.join(names)}: {r.text(write)}" for r, names in found.items()]
+                remarks.setdefault(remark, []).append(entry.name)
+        return [f"{r.mark} {', '.join(names)}: {r.text(write)}" for r, names in remarks.items()]
 
     def columns(self, indices: tuple[Index, ...]) -> MeasureColumns:
         """Return the values of per-class indices, with intervals and reasons, of what is shown."""
@@ -186,25 +186,25 @@ class Measures:
     @property
     def own_order(self) -> str:
         """Say how `classes` is sorted."""
-        found = self.subject.evaluation.page
-        if found is None or found.paging.order_by == "labels":
+        page = self.subject.evaluation.page
+        if page is None or page.paging.order_by == "labels":
             return "in the order of the labels"
-        by = CLASS_INDICES.get(found.paging.order_by)
-        return f"ordered by {by.name if by else found.paging.order_by}"
+        by = CLASS_INDICES.get(page.paging.order_by)
+        return f"ordered by {by.name if by else page.paging.order_by}"
 
     @cached_property
     def classes(self) -> tuple[ClassLine, ...]:
         """Every class that is shown, in the order of the labels or of the page."""
         columns = self.columns(self.class_indices)
         comparison = self.subject.comparison
-        own = [class_changes(comparison, entry.key) for entry in columns.indices]
+        changes = [class_changes(comparison, entry.key) for entry in columns.indices]
         parts = (columns.values, columns.low, columns.high, columns.reasons)
         items = self.subject.evaluation.table.class_items[self.positions]
         rows = zip(items.tolist(), *(part.T.tolist() for part in parts), strict=True)
         lines = []
         for label, (support, *numbers) in zip(self.labels, rows, strict=True):
-            found = zip(columns.indices, zip(*numbers, strict=True), own, strict=True)
-            measures = tuple(_measure(entry, cell, of.get(label)) for entry, cell, of in found)
+            cells = zip(columns.indices, zip(*numbers, strict=True), changes, strict=True)
+            measures = tuple(_measure(entry, cell, of.get(label)) for entry, cell, of in cells)
             lines.append(ClassLine(label, support, measures, label in self.failing))
         return tuple(lines)
 
@@ -239,17 +239,17 @@ def measured(
     places: Any = ...,  # noqa: ANN401 (an index of an array)
 ) -> tuple[Array, Array, Array, Array]:
     """Values, both ends of the intervals and codes of the reasons, at some places; else NaN."""
-    known, overall = e.intervals, scope == "overall"
+    intervals, overall = e.intervals, scope == "overall"
     shown = e.overall if overall else e.per_class
     reasons = e.values.overall_reasons if overall else e.values.class_reasons
     codes = np.zeros(shown.shape, np.intp) if reasons is None else e.at(reasons)[: len(shown)]
     values, codes = finite(shown[places]), codes[places].astype(np.intp)
-    if known is None:
+    if intervals is None:
         nothing = np.full_like(values, np.nan)
         return values, nothing, nothing, codes
-    limits = (known.per_class_low, known.per_class_high, known.per_class_reasons)
+    limits = (intervals.per_class_low, intervals.per_class_high, intervals.per_class_reasons)
     if overall:
-        limits = (known.overall_low, known.overall_high, known.overall_reasons)
+        limits = (intervals.overall_low, intervals.overall_high, intervals.overall_reasons)
     low, high, missing = (e.at(part)[places] for part in limits)
     return values, finite(low), finite(high), np.where(codes > 0, codes, missing)
 
@@ -264,8 +264,8 @@ def _measure(
 ) -> Measure:
     value, low, high, reason = row
     if isnan(value) or isnan(low) or isnan(high):
-        known = None if isnan(value) else value
-        return Measure(entry, known, None, None, REASONS[reason], change, remarks)
+        point = None if isnan(value) else value
+        return Measure(entry, point, None, None, REASONS[reason], change, remarks)
     return Measure(entry, value, low, high, "", change, remarks)
 
 

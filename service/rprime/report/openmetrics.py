@@ -42,14 +42,14 @@ def _lines(
     shared: str, name: str, kind: str, explanation: str, samples: Iterable[Sample]
 ) -> Iterator[str]:
     """Write a family of samples; those without a value are left out."""
-    lines = [(own, number) for own, number in samples if number is not None]
+    lines = [(text, number) for text, number in samples if number is not None]
     if not lines:
         return
     yield f"# TYPE {PREFIX}{name} {kind}"
     yield f"# HELP {PREFIX}{name} {explanation}"
     suffix = "_info" if kind == "info" else ""
-    for own, number in lines:
-        labels = ",".join(part for part in (shared, own) if part)
+    for label, number in lines:
+        labels = ",".join(part for part in (shared, label) if part)
         value = fixed(number) if kind == "gauge" else f"{number:.0f}"
         yield f"{PREFIX}{name}{suffix}{{{labels}}} {value}"
 
@@ -69,9 +69,9 @@ def _families(measures: Measures, common: Labels) -> Iterator[Family]:
         yield "verdict", "stateset", "Verdict of the gate.", states
         undecided = [("", subject.gate.undecided)]
         yield "undecided_results", "gauge", "Results that neither pass nor fail.", undecided
-    known = {"engine_version": subject.engine_version, **subject.provenance}
-    own = {name: value for name, value in known.items() if name not in common}
-    yield "evaluation", "info", "Where the values come from.", [(_labelled(own), 1.0)]
+    provenance = {"engine_version": subject.engine_version, **subject.provenance}
+    details = {name: value for name, value in provenance.items() if name not in common}
+    yield "evaluation", "info", "Where the values come from.", [(_labelled(details), 1.0)]
 
 
 def _overall(measures: Measures) -> Iterator[Family]:
@@ -92,8 +92,8 @@ def _overall(measures: Measures) -> Iterator[Family]:
         "counted_as_zero": "Classes whose precision an average counts as 0.",
     }
     for kind, explanation in classes.items():
-        found = ((key, r) for key, m in measures.overall.items() for r in m.remarks)
-        numbers = [(_labelled({"index": key}), r.classes) for key, r in found if r.kind == kind]
+        remarks = ((key, r) for key, m in measures.overall.items() for r in m.remarks)
+        numbers = [(_labelled({"index": key}), r.classes) for key, r in remarks if r.kind == kind]
         yield f"overall_{kind}_classes", "gauge", explanation, numbers
 
 
@@ -110,6 +110,6 @@ def _classes(measures: Measures) -> Iterator[Family]:
 
 def _values(columns: MeasureColumns, labels: list[str]) -> Iterator[Sample]:
     for entry, values in zip(columns.indices, columns.values.tolist(), strict=True):
-        own = f',index="{entry.key}"'
+        suffix = f',index="{entry.key}"'
         for label, value in zip(labels, values, strict=True):
-            yield label + own, None if value != value else value  # noqa: PLR0124 (NaN)
+            yield label + suffix, None if value != value else value  # noqa: PLR0124 (NaN)

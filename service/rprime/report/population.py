@@ -17,33 +17,35 @@ _WHAT = {
 
 def population_text(evaluation: Evaluation) -> str:
     """Say in one line what the numbers are about; nothing where it is the items themselves."""
-    found = evaluation.options.population
-    return "" if found is None else shares_text(found, evaluation.labels)
+    population = evaluation.options.population
+    return "" if population is None else shares_text(population, evaluation.labels)
 
 
-def shares_text(found: Population, labels: Sequence[str]) -> str:
+def shares_text(population: Population, labels: Sequence[str]) -> str:
     """Say in one line what numbers at a population are about."""
-    shares = _shares(found, labels)
-    source = "" if found.evaluation is None else f" (that of evaluation {found.evaluation})"
+    shares = _shares(population, labels)
+    source = (
+        "" if population.evaluation is None else f" (that of evaluation {population.evaluation})"
+    )
     left_out = [name for name, share in shares.items() if not share]
-    if found.strata == "true" and len({share for share in shares.values() if share}) == 1:
+    if population.strata == "true" and len({share for share in shares.values() if share}) == 1:
         but = f" but {listed(left_out)}" if left_out else ""
         return f"about a population with equal shares of all classes{but}{source}"
     text = listed([f"{name} {share:.4g}" for name, share in shares.items()])
-    return f"about {_WHAT[found.strata]}{source}: {text}"
+    return f"about {_WHAT[population.strata]}{source}: {text}"
 
 
-def population_member(found: Population, evaluation: Evaluation) -> dict[str, bytes]:
+def population_member(population: Population, evaluation: Evaluation) -> dict[str, bytes]:
     """Render the member of the document."""
     content = {
         "detail": f"The numbers are {population_text(evaluation)}.",
-        "strata": found.strata,
-        "shares": _shares(found, evaluation.labels),
-        **({} if found.evaluation is None else {"evaluation": found.evaluation}),
-        "effective_items": found.effective_items(evaluation.table),
+        "strata": population.strata,
+        "shares": _shares(population, evaluation.labels),
+        **({} if population.evaluation is None else {"evaluation": population.evaluation}),
+        "effective_items": population.effective_items(evaluation.table),
     }
     return {"population": orjson.dumps(content)}
 
 
-def _shares(found: Population, labels: Sequence[str]) -> dict[str, float]:
-    return dict(zip(found.names or labels, found.shares.tolist(), strict=True))
+def _shares(population: Population, labels: Sequence[str]) -> dict[str, float]:
+    return dict(zip(population.names or labels, population.shares.tolist(), strict=True))

@@ -60,15 +60,15 @@ def remarks_of(evaluation: Evaluation) -> Callable[[Index], Remarks]:
     zero = None if counted is None else evaluation.at(counted)
 
     def remarks(entry: Index) -> Remarks:
-        own = [universe] if universe and classified_only(entry, evaluation) else []
+        notes = [universe] if universe and classified_only(entry, evaluation) else []
         for key in entry.of if entry.reads in ("macro", "weighted", "means") else ():
             row = values.selection.place[key]
             if zero is not None:
-                own += _named("counted_as_zero", "with a precision of 0 for ", zero[row], labels)
+                notes += _named("counted_as_zero", "with a precision of 0 for ", zero[row], labels)
             # A class without items weighs nothing in a weighted average.
             if entry.reads != "weighted":
-                own += _named("excluded", "mean without ", left_out[row], labels)
-        return tuple(dict.fromkeys(own))
+                notes += _named("excluded", "mean without ", left_out[row], labels)
+        return tuple(dict.fromkeys(notes))
 
     return remarks
 

@@ -122,10 +122,10 @@ class Chart:
     @property
     def keys(self) -> dict[str, str]:
         """The names in the legend with their values; none for a single line."""
-        found = {name: line.value for name, line in self.lines.items()}
+        legend = {name: line.value for name, line in self.lines.items()}
         diagonal = self.panels[0].diagonal
-        found |= {diagonal: ""} if diagonal else {}
-        return found if len(found) > 1 else {}
+        legend |= {diagonal: ""} if diagonal else {}
+        return legend if len(legend) > 1 else {}
 
     @property
     def legend(self) -> list[tuple[str, str, str]]:
@@ -147,22 +147,22 @@ class _Of:
     def subject(cls, subject: ReportSubject, summary: ScoreSummary) -> "_Of":
         """Choose the classes to be drawn."""
         labels, k = subject.evaluation.labels, len(subject.evaluation.labels)
-        own = summary.classes < k
-        places = np.flatnonzero(own)
-        places = np.sort(places[np.argsort(summary.areas[0, own], kind="stable")[:MOST_CLASSES]])
+        mask = summary.classes < k
+        places = np.flatnonzero(mask)
+        places = np.sort(places[np.argsort(summary.areas[0, mask], kind="stable")[:MOST_CLASSES]])
         names = {i: shown(labels[summary.classes[i]]) for i in places.tolist()}
-        less = np.count_nonzero(own) > len(names)
+        less = np.count_nonzero(mask) > len(names)
         number = f"{len(names)} of {plural(k, 'class')}"
         note = f" The {number} with the smallest areas under ROC curves."
-        if not own.all():
-            names[len(own) - 1] = POOLED
+        if not mask.all():
+            names[len(mask) - 1] = POOLED
         return cls(subject.evaluation, summary, names, note if less else "")
 
     def curves(self) -> list[tuple[int, str, int | None, Detections]]:
         """Return place, name, style and curve of each class that is drawn."""
-        found = [curve for _, curve in self.summary.detections()]
+        detections = [curve for _, curve in self.summary.detections()]
         return [
-            (i, name, None if name is POOLED else style, found[i])
+            (i, name, None if name is POOLED else style, detections[i])
             for style, (i, name) in enumerate(self.names.items())
         ]
 
@@ -177,8 +177,8 @@ def chart_of_scores(name: str, subject: ReportSubject) -> Chart | None:
 def _roc(of: _Of) -> Chart:
     lines, rows = [], []
     for place, name, style, curve in of.curves():
-        found, area = curve.roc(), decimal(of.summary.areas[0, place])
-        rates, recall = found["false_positive_rate"], found["recall"]
+        points, area = curve.roc(), decimal(of.summary.areas[0, place])
+        rates, recall = points["false_positive_rate"], points["recall"]
         lines.append(Line(name, area, style, rates, recall))
         at = np.interp(_FALSE_POSITIVES, rates, recall)
         rows.append((name, area, *map(decimal, at.tolist())))
@@ -191,8 +191,8 @@ def _roc(of: _Of) -> Chart:
 def _precision_recall(of: _Of) -> Chart:
     lines, rows = [], []
     for place, name, style, curve in of.curves():
-        found, area = curve.precision_recall(), decimal(of.summary.areas[1, place])
-        recall, precision = found["recall"], found["precision"]
+        points, area = curve.precision_recall(), decimal(of.summary.areas[1, place])
+        recall, precision = points["recall"], points["precision"]
         lines.append(Line(name, area, style, recall[1:], precision[1:]))
         at = precision[np.searchsorted(recall, np.array(_RECALLS) - 1e-12)]
         share = curve.tp[-1] / (curve.tp[-1] + curve.fp[-1])
@@ -205,12 +205,12 @@ def _precision_recall(of: _Of) -> Chart:
 
 
 def _reliability(of: _Of) -> Chart | None:
-    found = of.summary.calibration
-    if found is None:
+    bins = of.summary.calibration
+    if bins is None:
         return None
-    filled = found.items > 0
-    items, right = found.items[filled], found.correct[filled]
-    score, share = found.confidence[filled] / items, right / items
+    filled = bins.items > 0
+    items, right = bins.items[filled], bins.correct[filled]
+    score, share = bins.confidence[filled] / items, right / items
     weighted, level = of.evaluation.table.weighted, of.evaluation.options.confidence
     band = None if weighted else wilson(right, items, quantile_of(level))
     limits = [None] * len(items) if band is None else band.T.tolist()
@@ -218,7 +218,7 @@ def _reliability(of: _Of) -> Chart | None:
     edges = zip(of.summary.edges[:-1][filled], of.summary.edges[1:][filled], strict=True)
     numbers = zip(edges, items.tolist(), score.tolist(), share.tolist(), limits, strict=True)
     about = "Weighted items have no band." if weighted else f"The band is Wilson's {interval}."
-    lead = f"Share of right predictions by their score, in {len(found.items)} bins. {about}"
+    lead = f"Share of right predictions by their score, in {len(bins.items)} bins. {about}"
     line = Line("Top score", "", 0, score, share, band, dotted=True)
     panel = Panel("", "Mean of the top score", "Share right", (line,), diagonal="calibrated")
     columns = ("Top score", "Items", "Mean score", "Share right", interval)
@@ -230,10 +230,10 @@ def _reliability(of: _Of) -> Chart | None:
 
 
 def _risk_coverage(of: _Of) -> Chart:
-    found = risk_coverage(*of.summary.risk)
-    coverage, risk = found["coverage"], found["risk"]
+    points = risk_coverage(*of.summary.risk)
+    coverage, risk = points["coverage"], points["risk"]
     places = np.searchsorted(coverage, np.array(_COVERAGES) - 1e-12)
-    rows = np.stack([coverage, risk, found["threshold"]])[:, places].T.tolist()
+    rows = np.stack([coverage, risk, points["threshold"]])[:, places].T.tolist()
     top = max(float(risk.max()), 1e-3)
     line = Line("Top score", "", 0, coverage, risk)
     panel = Panel("", "Coverage: share answered", "Risk: share wrong", (line,), top=top * 1.05)

@@ -29,17 +29,17 @@ def members(evaluation: Evaluation) -> dict[str, bytes]:
     scores, options = evaluation.values.scores, evaluation.options
     if scores is None:
         return {}
-    found: Json = {}
+    parts: Json = {}
     if options.curves:
         places = np.flatnonzero(scores.support).tolist()
-        detections = ((own, Detections.of(scores, own)) for own in places)
+        detections = ((place, Detections.of(scores, place)) for place in places)
         bins = scores.reliability if scores.are_probabilities else None
-        found["curves"] = curves(evaluation.labels, detections, bins, errors(scores))
+        parts["curves"] = curves(evaluation.labels, detections, bins, errors(scores))
     if options.reject == "sweep":
-        found["rejection"] = columns(rejection_sweep(scores))
+        parts["rejection"] = columns(rejection_sweep(scores))
     if options.thresholds:
-        found["thresholds"] = views(scores, evaluation)
-    return {name: orjson.dumps(content, option=NUMPY) for name, content in found.items()}
+        parts["thresholds"] = views(scores, evaluation)
+    return {name: orjson.dumps(content, option=NUMPY) for name, content in parts.items()}
 
 
 def curves(
@@ -49,20 +49,20 @@ def curves(
     risk: Iterable[Array],
 ) -> Json:
     """Return the curves; a class has a ROC curve only if other classes have items."""
-    found: Json = {"roc": {}, "precision_recall": {}}
-    for own, curve in detections:
-        found["precision_recall"][labels[own]] = columns(curve.precision_recall())
+    content: Json = {"roc": {}, "precision_recall": {}}
+    for place, curve in detections:
+        content["precision_recall"][labels[place]] = columns(curve.precision_recall())
         if curve.fp[-1]:
-            found["roc"][labels[own]] = columns(curve.roc())
+            content["roc"][labels[place]] = columns(curve.roc())
     if reliability is not None:
-        found["reliability"] = list(reliability.bins())
-    found["risk_coverage"] = columns(risk_coverage(*risk))
-    return found
+        content["reliability"] = list(reliability.bins())
+    content["risk_coverage"] = columns(risk_coverage(*risk))
+    return content
 
 
 def stored_curves(summary: ScoreSummary, labels: tuple[str, ...]) -> bytes:
     """Render the curves that are stored, as JSON."""
-    of_classes = (found for found in summary.detections() if found[0] < len(labels))
+    of_classes = (pair for pair in summary.detections() if pair[0] < len(labels))
     content = curves(labels, of_classes, summary.calibration, summary.risk)
     return orjson.dumps(content, option=NUMPY)
 
@@ -74,17 +74,17 @@ def columns(curve: CurveColumns) -> Json:
 
 def views(scores: Scores, evaluation: Evaluation) -> Json:
     """Return the table of a class against the rest at each requested threshold."""
-    wanted = evaluation.options.thresholds
+    thresholds = evaluation.options.thresholds
     number = {label: i for i, label in enumerate(evaluation.labels)}
-    classes = np.array([number[label] for label, _ in wanted])
-    tables = tables_at(scores, classes, np.array([threshold for _, threshold in wanted]))
+    classes = np.array([number[label] for label, _ in thresholds])
+    tables = tables_at(scores, classes, np.array([threshold for _, threshold in thresholds]))
     values = values_at(tables)
     counts = tables.cells.counts.astype(np.int64).tolist()
-    found = {}
-    for i, (label, threshold) in enumerate(wanted):
-        own = {key: column[i] for key, column in values.items()}
-        found[label] = {"threshold": threshold, "table": counts[i], "values": own}
-    return found
+    content = {}
+    for i, (label, threshold) in enumerate(thresholds):
+        row = {key: column[i] for key, column in values.items()}
+        content[label] = {"threshold": threshold, "table": counts[i], "values": row}
+    return content
 
 
 def annotations(

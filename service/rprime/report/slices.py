@@ -52,8 +52,8 @@ class SliceLine(NamedTuple):
     @property
     def numbers(self) -> tuple[str, ...]:
         """What a table says of it after its name."""
-        own, (difference, low, high, p_adjusted) = self.measure, self.rest
-        value = (count(self.items), decimal(own.value), span(own.low, own.high))
+        measure, (difference, low, high, p_adjusted) = self.measure, self.rest
+        value = (count(self.items), decimal(measure.value), span(measure.low, measure.high))
         p = ABSENT if p_adjusted is None else f"{p_adjusted:.2g}"
         return (*value, signed(difference), span(low, high), p)
 
@@ -111,26 +111,26 @@ def slice_table(
     place
         Position of the class that the index is of; None for an overall index.
     """
-    found = e.slices
-    if found is None or (index := index or found.index) is None:
+    sliced = e.slices
+    if sliced is None or (index := index or sliced.index) is None:
         return None
-    names, tables = found.slices.names, found.slices.tables
+    names, tables = sliced.slices.names, sliced.slices.tables
     items = tables.total if place is None else tables.support[:, place]
     alpha = 1 - e.options.confidence
-    stack = replace(e, values=found.values, intervals=found.intervals, position=())
-    whole, values = (_values(one, index, place) for one in (e, stack))
+    stack = replace(e, values=sliced.values, intervals=sliced.intervals, position=())
+    whole, values = (_values(evaluation, index, place) for evaluation in (e, stack))
     rest = np.full((4, items.size), np.nan)
     if place is not None:
         total, error = e.table.support[place], (whole[2] - whole[1]) / (2 * quantile_of(1 - alpha))
         shrunken = shrink(values[0], items, whole[0], error**2 * total, total)[1]
-        known = np.flatnonzero(np.isfinite(shrunken))
+        defined = np.flatnonzero(np.isfinite(shrunken))
         falling = index.higher_is_better is False
-        order = known[np.argsort((-shrunken if falling else shrunken)[known], kind="stable")]
+        order = defined[np.argsort((-shrunken if falling else shrunken)[defined], kind="stable")]
     else:
-        row = found.values.selection.overall_place[index.key]
-        parts = (found.difference, found.lower, found.upper, found.p_adjusted)
+        row = sliced.values.selection.overall_place[index.key]
+        parts = (sliced.difference, sliced.lower, sliced.upper, sliced.p_adjusted)
         rest = finite(np.array(parts)[:, row])
-        order = found.weakest if index is found.index else np.zeros(0, np.intp)
+        order = sliced.weakest if index is sliced.index else np.zeros(0, np.intp)
     others = np.setdiff1d(np.arange(items.size), order)
     lines = []
     for i in (*order.tolist(), *others.tolist()):

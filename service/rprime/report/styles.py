@@ -75,5 +75,5 @@ class Series:
 
 def rounded(numbers: Array) -> list[float]:
     """Return numbers as a page needs them; NaN stays."""
-    found: list[float] = np.round(numbers, DIGITS).tolist()
-    return found
+    values: list[float] = np.round(numbers, DIGITS).tolist()
+    return values

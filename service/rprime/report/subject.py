@@ -56,14 +56,14 @@ class ReportSubject:
     @property
     def provenance(self) -> dict[str, str]:
         """What is known about its origin, by name, in the order in which it is shown."""
-        known = {
+        details = {
             **{name: getattr(self.origin, name) for name in ORIGIN},
             "time": self.created_at and f"{self.created_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
             "evaluation": self.id,
             "slice": self.slice,
             "population": population_text(self.evaluation),
         }
-        return {name: value for name, value in known.items() if value}
+        return {name: value for name, value in details.items() if value}
 
     @property
     def items(self) -> float:

@@ -87,9 +87,9 @@ def _text(text: str, style: str = "") -> Text:
 
 
 def _verdict(subject: ReportSubject) -> Iterator[Text]:
-    found = headline(subject.gate)
+    heading = headline(subject.gate)
     classes = plural(len(subject.evaluation.labels), "class")
-    opening = Text(f"{found.sign} {found.words}", style=STYLES[found.tone])
+    opening = Text(f"{heading.sign} {heading.words}", style=STYLES[heading.tone])
     yield opening.append(f"  {subject.title}, {subject.size}, {classes}", style="not bold default")
     if subject.gate is not None:
         yield _text(summary(subject.gate), style="dim")
@@ -109,15 +109,15 @@ def _table(*columns: str, left: int = 1) -> Table:
 
 def _results(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
     """Show what does not pass, each result with its sentence below."""
-    found = [result for result in separate(subject.gate) if result.effect != "pass"]
-    if not found:
+    results = [result for result in separate(subject.gate) if result.effect != "pass"]
+    if not results:
         return
     yield Text()
-    for result in found[:MOST_RESULTS]:
+    for result in results[:MOST_RESULTS]:
         sign, tone = SIGNS[result.effect]
         line = Text(f"{sign} {finding(result)}: ", style=STYLES[tone])
         yield line.append_text(Text("", style="not bold default").append_text(_text(said(result))))
-    yield from _more(len(found) - MOST_RESULTS)
+    yield from _more(len(results) - MOST_RESULTS)
 
 
 def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
@@ -188,13 +188,13 @@ def _more(number: int) -> Iterator[Text]:
 
 
 def _slices(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
-    found = slice_table(subject.evaluation)
-    if found is None:
+    slices = slice_table(subject.evaluation)
+    if slices is None:
         return
-    table = _table(*found.columns)
-    for line in found.weakest:
+    table = _table(*slices.columns)
+    for line in slices.weakest:
         table.add_row(_text(line.text), *line.numbers)
-    yield Text(f"{SECTIONS['slices']}. {found.note}", style="bold")
+    yield Text(f"{SECTIONS['slices']}. {slices.note}", style="bold")
     yield table
 
 
@@ -209,27 +209,27 @@ def _cell(measure: Measure) -> Text:
 
 
 def _changed(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
-    for found in changed_predictions(subject.comparison):
-        table = _table(*found.names, *found.numbers, left=len(found.names))
-        for labels, numbers in found.rows[:MOST_RESULTS]:
+    for name_table in changed_predictions(subject.comparison):
+        table = _table(*name_table.names, *name_table.numbers, left=len(name_table.names))
+        for labels, numbers in name_table.rows[:MOST_RESULTS]:
             table.add_row(*(_text(label or "unclassified") for label in labels), *numbers)
-        yield Text(f"\n{found.title}", style="bold")
-        if found.note:
-            yield Text(found.note)
-        if found.rows:
+        yield Text(f"\n{name_table.title}", style="bold")
+        if name_table.note:
+            yield Text(name_table.note)
+        if name_table.rows:
             yield table
-        yield from _more(len(found.rows) - MOST_RESULTS)
+        yield from _more(len(name_table.rows) - MOST_RESULTS)
 
 
 def _cautions(subject: ReportSubject) -> Iterator[Text]:
-    found = grouped_warnings(subject)
-    if found:
+    warnings = grouped_warnings(subject)
+    if warnings:
         yield Text(f"\n{SECTIONS['warnings']}", style="bold")
-    for one in found:
+    for warning in warnings:
         text = Text("", style="not bold default")
-        if one.labels:
-            text.append(f"{one.lead} ").append_text(Text(", ").join(map(_text, one.labels)))
-            text.append(f" and {one.unnamed:,} more: " if one.unnamed else ": ")
-        text.append_text(_text(one.text))
+        if warning.labels:
+            text.append(f"{warning.lead} ").append_text(Text(", ").join(map(_text, warning.labels)))
+            text.append(f" and {warning.unnamed:,} more: " if warning.unnamed else ": ")
+        text.append_text(_text(warning.text))
         line = Text("! ", style=STYLES["open"]).append_text(text)
-        yield line.append(f"  [{one.code}]", style="dim")
+        yield line.append(f"  [{warning.code}]", style="dim")

@@ -23,15 +23,15 @@ def text_chart(gate: Gate | None) -> str:
     """
     results = separate(gate)
     axes = axes_of_rules(results)
-    found = [(r, mark) for r in results if (mark := mark_of_result(r, axes[r.rule]))]
-    if not found:
+    marks = [(r, mark) for r in results if (mark := mark_of_result(r, axes[r.rule]))]
+    if not marks:
         return ""
-    kept = found[:MOST_LINES]
+    kept = marks[:MOST_LINES]
     lines = []
     for rule, axis in axes.items():
-        own = [_line(result, mark) for result, mark in kept if result.rule == rule]
-        lines += [_head(rule, axis), *own] if own else []
-    if left := len(found) - len(kept):
+        group = [_line(result, mark) for result, mark in kept if result.rule == rule]
+        lines += [_head(rule, axis), *group] if group else []
+    if left := len(marks) - len(kept):
         lines.append(f"… and {plural(left, 'result')} more")
     level = next((result.level for result, _ in kept if result.level is not None), None)
     limits = "" if level is None else f", ├─┤ its limits, each with {percent(level)} confidence"

@@ -53,11 +53,11 @@ def headline(gate: Gate | None) -> Headline:
     """Return the words for the verdict of a gate; None means no gate."""
     if gate is None:
         return HEADLINES[None]
-    found = HEADLINES[gate.verdict]
-    found = found if gate.judged else UNJUDGED.get(gate.verdict, found)
+    heading = HEADLINES[gate.verdict]
+    heading = heading if gate.judged else UNJUDGED.get(gate.verdict, heading)
     if not gate.undecided:
-        return found
-    return replace(found, words=f"{found.words}, {plural(gate.undecided, 'result')} undecided")
+        return heading
+    return replace(heading, words=f"{heading.words}, {plural(gate.undecided, 'result')} undecided")
 
 
 def summary(gate: Gate) -> str:
@@ -76,19 +76,19 @@ def _drift(since: SinceAnchor | None) -> str:
     for key in dict.fromkeys(key for deltas in since.per_class.values() for key in deltas):
         index = find("class", key)
         sign = -1 if index is not None and index.higher_is_better is False else 1
-        known = [
+        changes = [
             (sign * delta.value, label, delta)
             for label, deltas in since.per_class.items()
             if (delta := deltas.get(key)) is not None and delta.value is not None
         ]
-        worst = sorted(known, key=itemgetter(0))[:1]
+        worst = sorted(changes, key=itemgetter(0))[:1]
         moved += [(f"{key} of `{shown(label)}`", delta) for _, label, delta in worst]
-    said = []
+    parts = []
     for name, delta in moved:
         low, high = delta.interval or (None, None)
         interval = "" if low is None else f" [{signed(low)}, {signed(high)}]"
-        said.append(f"{name} {signed(delta.value)}{interval}")
-    return f" Since the anchor: {', '.join(said)}." if said else ""
+        parts.append(f"{name} {signed(delta.value)}{interval}")
+    return f" Since the anchor: {', '.join(parts)}." if parts else ""
 
 
 def tally(gate: Gate) -> str:
@@ -97,8 +97,8 @@ def tally(gate: Gate) -> str:
         return "The gate has no rules."
     effects = Counter(result.effect for result in gate.results)
     effects.update(gate.other_results or {})
-    found = zip(EFFECT_ORDER, ("failed", "gave a warning", "passed"), strict=True)
-    first, *others = ((effects[effect], word) for effect, word in found if effects[effect])
+    words = zip(EFFECT_ORDER, ("failed", "gave a warning", "passed"), strict=True)
+    first, *others = ((effects[effect], word) for effect, word in words if effects[effect])
     parts = [f"{first[0]:,} of {plural(effects.total(), 'check')} {first[1]}"]
     parts += [f"{number:,} {word}" for number, word in others]
     look, planned = "", f" of {gate.max_looks} planned" if gate.max_looks else ""
@@ -116,7 +116,9 @@ def separate(gate: Gate | None) -> list[Result]:
     and an overall index before classes and slices, so that a cut list has what decides.
     """
     results = () if gate is None else gate.results
-    return sorted((one for one in results if one.reason not in COMMON_CAUSES), key=_importance)
+    return sorted(
+        (result for result in results if result.reason not in COMMON_CAUSES), key=_importance
+    )
 
 
 def _importance(result: Result) -> tuple[int, bool, bool]:
@@ -138,9 +140,9 @@ def compared(comparison: Comparison | None) -> tuple[str, str]:
 def finding(result: Result) -> str:
     """Say what was found and, where that does not say it, what it leads to."""
     verdict = result.verdict
-    found = {"pass": "passes", "fail": "fails"}.get(verdict, verdict.replace("_", " "))
+    phrase = {"pass": "passes", "fail": "fails"}.get(verdict, verdict.replace("_", " "))
     leads = {"fail": ", fails the gate", "warn": ", warns only", "pass": ""}
-    return found if verdict == result.effect else f"{found}{leads[result.effect]}"
+    return phrase if verdict == result.effect else f"{phrase}{leads[result.effect]}"
 
 
 def judged(result: Result) -> str:

@@ -65,7 +65,9 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         ],
         "results": list(gate_groups(subject.gate)),
         "changed": changed_predictions(subject.comparison),
-        "attributions": [_attribution(name, found) for name, found in attributed.items()],
+        "attributions": [
+            _attribution(name, attribution) for name, attribution in attributed.items()
+        ],
         "slices": slice_plot(slice_table(subject.evaluation)),
         "plots": plots(subject) if curves else {},
         "warnings": grouped_warnings(subject),
@@ -175,8 +177,8 @@ def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
     rows = []
     for line in lines:
         cells = [_figure(m, axis, words=False) for m, axis in zip(line.measures, axes, strict=True)]
-        known = {"label": shown(line.label), "support": count(line.support)}
-        rows.append({**known, "failing": line.failing, "cells": cells})
+        head = {"label": shown(line.label), "support": count(line.support)}
+        rows.append({**head, "failing": line.failing, "cells": cells})
     return {
         "columns": [
             {"term": term(entry), "axis": axis.ends, "signs": name.removeprefix(entry.name)}
@@ -189,9 +191,13 @@ def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
     }
 
 
-def _attribution(name: str, found: Attribution) -> dict[str, Any]:
-    kept, others = found.cells[:MOST_CELLS], found.cells[MOST_CELLS:]
-    rest = None if found.rest is None else found.rest + sum(cell.contribution for cell in others)
+def _attribution(name: str, attribution: Attribution) -> dict[str, Any]:
+    kept, others = attribution.cells[:MOST_CELLS], attribution.cells[MOST_CELLS:]
+    rest = (
+        None
+        if attribution.rest is None
+        else attribution.rest + sum(cell.contribution for cell in others)
+    )
     key, _, label = name.partition("/")
     index = (CLASS_INDICES if label else OVERALL_INDICES)[key]
     rows = [
@@ -203,26 +209,26 @@ def _attribution(name: str, found: Attribution) -> dict[str, Any]:
 
 
 def slice_plot(
-    found: SliceTable | None, lines: Sequence[SliceLine] | None = None
+    table: SliceTable | None, lines: Sequence[SliceLine] | None = None
 ) -> dict[str, Any] | None:
     """Put slices into words and marks on one axis, each with the value of all items as a line.
 
     `lines` are shown on the axis of all slices; None: the weakest, on an axis of their own.
     """
-    if found is None:
+    if table is None:
         return None
-    around = found.weakest if lines is None else found.lines
-    axis = axis_of([found.whole, *(line.measure for line in around)])
-    against = None if found.whole.value is None else axis.at(found.whole.value)
+    around = table.weakest if lines is None else table.lines
+    axis = axis_of([table.whole, *(line.measure for line in around)])
+    against = None if table.whole.value is None else axis.at(table.whole.value)
     return {
-        "term": term(found.index),
+        "term": term(table.index),
         "axis": axis.ends,
-        "note": found.note if lines is None else f"{found.order}.{found.differing}",
-        "columns": found.columns,
-        "whole": decimal(found.whole.value),
+        "note": table.note if lines is None else f"{table.order}.{table.differing}",
+        "columns": table.columns,
+        "whole": decimal(table.whole.value),
         "rows": [
             (line, (mark := mark_of(line.measure, axis)) and replace(mark, against=against))
-            for line in (found.weakest if lines is None else lines)
+            for line in (table.weakest if lines is None else lines)
         ],
     }
 
@@ -233,11 +239,11 @@ DATA = "data/formulas.json"
 
 def formula(tex: str) -> Markup:
     """Return the MathML of a formula of the catalog; one that was not built yet stays TeX."""
-    found = _built().get(tex)
-    return Markup("<code>{}</code>").format(tex) if found is None else Markup(found)  # noqa: S704 (our own file)
+    mathml = _built().get(tex)
+    return Markup("<code>{}</code>").format(tex) if mathml is None else Markup(mathml)  # noqa: S704 (our own file)
 
 
 @cache
 def _built() -> dict[str, str]:
-    found: dict[str, str] = orjson.loads(files("rprime").joinpath(DATA).read_bytes())
-    return found
+    formulas: dict[str, str] = orjson.loads(files("rprime").joinpath(DATA).read_bytes())
+    return formulas

@@ -52,10 +52,10 @@ _MATCH, _NONE_MATCH = (
 @requires("read", cost="store")
 def list_aliases(request: Request, project: str, query: Parameters[NamesQuery]) -> Response:
     """Return a page of the aliases of the project."""
-    found = get_store(request).aliases(project)
-    if not found:
+    aliases = get_store(request).aliases(project)
+    if not aliases:
         require_project(request, project)
-    page, cursor = named_page(found, lambda alias: alias.name, query)
+    page, cursor = named_page(aliases, lambda alias: alias.name, query)
     document = {"items": list(map(_document, page)), "next_cursor": cursor}
     return Response(orjson.dumps(document), media_type=JSON)
 
@@ -81,10 +81,10 @@ def get_alias(request: Request, project: str, alias: str) -> Response:
 @requires("read", cost="store")
 def alias_history(request: Request, project: str, alias: str) -> Response:
     """Return the changes of the alias."""
-    found = get_store(request).alias_changes(project, alias)
-    if not found:
+    changes = get_store(request).alias_changes(project, alias)
+    if not changes:
         raise Problem("not_found")
-    return Response(orjson.dumps({"items": list(map(vars, found))}), media_type=JSON)
+    return Response(orjson.dumps({"items": list(map(vars, changes))}), media_type=JSON)
 
 
 @router.put(
@@ -150,8 +150,8 @@ def delete_alias(request: Request, project: str, alias: str) -> None:
 
 
 def _document(alias: Alias) -> dict[str, Any]:
-    own = {"project": alias.project, "alias": alias.name}
-    return own | {"evaluation": alias.evaluation, "updated_at": alias.updated_at}
+    names = {"project": alias.project, "alias": alias.name}
+    return names | {"evaluation": alias.evaluation, "updated_at": alias.updated_at}
 
 
 def _response(alias: Alias, status: HTTPStatus = HTTPStatus.OK) -> Response:

@@ -41,15 +41,15 @@ class RequestBatcher:
         """Evaluate all waiting requests of a key."""
         group = self.waiting.pop(key, [])
         try:
-            found = evaluate_together([evaluation_request for evaluation_request, _ in group])
+            evaluations = evaluate_together([evaluation_request for evaluation_request, _ in group])
         except Exception as error:  # noqa: BLE001 (the request that fails gets it, alone)
             if len(group) > 1:
-                for one in group:
-                    self.waiting[key] = [one]
+                for member in group:
+                    self.waiting[key] = [member]
                     self.answer(key)
             elif not group[0][1].done():
                 group[0][1].set_exception(error)
             return
-        for (_, future), evaluation in zip(group, found, strict=True):
+        for (_, future), evaluation in zip(group, evaluations, strict=True):
             if not future.done():
                 future.set_result(evaluation)

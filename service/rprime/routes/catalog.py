@@ -73,10 +73,10 @@ def _is_wanted(entry: IndexEntry, query: CatalogQuery) -> bool:
 async def get_index(request: Request) -> Response:
     """Describe one index. The scope is `class` or `overall`; many keys exist in both."""
     scope, key = request.path_params["scope"], request.path_params["key"]
-    found = _SCOPES[scope].get(canonical(key)) if scope in _SCOPES else None
-    if found is None:
+    index = _SCOPES[scope].get(canonical(key)) if scope in _SCOPES else None
+    if index is None:
         raise Problem("not_found", unknown_index(key))
-    entry = entry_of(found).model_dump_json()
+    entry = entry_of(index).model_dump_json()
     return Response(entry, media_type=JSON, headers=_HEADERS)
 
 

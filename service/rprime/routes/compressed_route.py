@@ -56,7 +56,9 @@ def _revalidated(request: Request, response: Response) -> Response:
         return response
     # All others replace those that the client has stored, its policy for scripts included.
     unchanged = Response(status_code=HTTPStatus.NOT_MODIFIED)
-    unchanged.raw_headers = [one for one in response.raw_headers if one[0] not in _OF_THE_BODY]
+    unchanged.raw_headers = [
+        header for header in response.raw_headers if header[0] not in _OF_THE_BODY
+    ]
     return unchanged
 
 
@@ -68,8 +70,8 @@ async def _compressed(request: Request, response: Response) -> Response:
         return response
     response.headers.add_vary_header("Accept-Encoding")
     # RFC 9110, 12.5.3.
-    given = ",".join(request.headers.getlist("accept-encoding")).split(",")
-    accepted = {name for name, weight in map(weighted, given) if weight > 0}
+    ranges = ",".join(request.headers.getlist("accept-encoding")).split(",")
+    accepted = {name for name, weight in map(weighted, ranges) if weight > 0}
     for coding, compress in _CODINGS:
         if coding in accepted:
             if len(body) < _IN_THREAD:

@@ -21,15 +21,15 @@ CHANGE_PROBLEMS = (*_UNREAD, "store_full")
 
 def json_content(schema: str | Json, **more: Any) -> Json:  # noqa: ANN401 (JSON)
     """Describe a JSON body by its schema, or by the name of one."""
-    found = {"$ref": f"#/components/schemas/{schema}"} if isinstance(schema, str) else schema
-    return {JSON: {"schema": found, **more}}
+    definition = {"$ref": f"#/components/schemas/{schema}"} if isinstance(schema, str) else schema
+    return {JSON: {"schema": definition, **more}}
 
 
 def response_of(description: str, content: str | Json, headers: Json | None = None) -> Json:
     """Describe a response by its content, or by the name of the schema of its JSON body."""
-    found = json_content(content) if isinstance(content, str) else content
+    media = json_content(content) if isinstance(content, str) else content
     more = {} if headers is None else {"headers": headers}
-    return {"description": description, "content": found, **more}
+    return {"description": description, "content": media, **more}
 
 
 def route_responses(

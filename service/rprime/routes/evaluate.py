@@ -155,8 +155,11 @@ async def _evaluated(
         services.admission.hold(request.scope, TIMES_JSON * size)
     body = b"".join(chunks)
     evaluation_request = read_request(body, options.limits)
-    asked, sliced = evaluation_request.options, evaluation_request.evidence.slices is not None
-    if sliced or asked.curves or asked.intervals == "all":
+    request_options, sliced = (
+        evaluation_request.options,
+        evaluation_request.evidence.slices is not None,
+    )
+    if sliced or request_options.curves or request_options.intervals == "all":
         return await evaluate_json_in_worker(request, [body], options, work)
     stored = evaluation_request.store_request
     if stored is not None:
@@ -184,7 +187,9 @@ _BATCH |= {"required": ["requests"], "properties": {"requests": _REQUESTS}}
     },
     openapi_extra={
         "parameters": [_INCLUDE, _KEY],
-        **json_body(_BATCH, example={"requests": [one["value"] for one in EXAMPLES.values()]}),
+        **json_body(
+            _BATCH, example={"requests": [example["value"] for example in EXAMPLES.values()]}
+        ),
     },
 )
 @requires("evaluate", cost="heavy")
@@ -196,29 +201,29 @@ async def evaluate_batch(request: Request) -> Response:
     idempotency_key_of(request, b"")
     body = await read_chunks(request, services.limits.json_body_bytes)
     work = partial(answer_batch, limits=services.limits, with_table=with_table)
-    found = await in_worker_with_store(request, work, body)
+    answers = await in_worker_with_store(request, work, body)
     status, results = HTTPStatus.OK, list[bytes]()
-    for one in found:
-        if isinstance(one, Exception):
+    for answer in answers:
+        if isinstance(answer, Exception):
             status = HTTPStatus.MULTI_STATUS
-            problem = one if isinstance(one, Problem) else problem_of(one)
+            problem = answer if isinstance(answer, Problem) else problem_of(answer)
             if problem is None:
-                raise one
+                raise answer
             document = orjson.dumps(problem.document(request_id_of(request)))
             results.append(b'{"status":%d,"problem":%b}' % (problem.status, document))
         else:
-            services.metrics.evaluations.labels(one.evidence, one.verdict or "none").inc()
-            results.append(b'{"status":%d,"report":%b}' % (one.status, one.report))
+            services.metrics.evaluations.labels(answer.evidence, answer.verdict or "none").inc()
+            results.append(b'{"status":%d,"report":%b}' % (answer.status, answer.report))
     return Response(b'{"results":[%b]}' % b",".join(results), status, media_type=JSON)
 
 
 def _wants_table(request: Request, *, columnar: bool = False) -> bool:
     check_repeated(request.query_params)
-    given = dict(request.query_params)
+    query = dict(request.query_params)
     if columnar:
-        given.pop("request", None)
-    if given in ({}, {"include": "table"}):
-        return bool(given)
+        query.pop("request", None)
+    if query in ({}, {"include": "table"}):
+        return bool(query)
     detail = (
         "The query parameters are `include=table` and `request`, a JSON object of everything else."
         if columnar

@@ -70,11 +70,11 @@ def list_evaluations(request: Request, project: str, query: Parameters[ListQuery
     if not page.items:
         require_project(request, project)
     names = ["id", "created_at", *(n for n in EvaluationSummary.__dataclass_fields__ if n != "id")]
-    listed = [found.id for found in page.items]
+    listed = [summary.id for summary in page.items]
     values = listed_values(store, project, query.index or LISTED, listed, filters)
     items = [
-        {**{name: getattr(found, name) for name in names}, "values": values[found.id]}
-        for found in page.items
+        {**{name: getattr(stored, name) for name in names}, "values": values[stored.id]}
+        for stored in page.items
     ]
     document = {"items": items, "next_cursor": page.next_cursor}
     return Response(orjson.dumps(document), media_type=JSON)
@@ -83,7 +83,7 @@ def list_evaluations(request: Request, project: str, query: Parameters[ListQuery
 def require_project(request: Request, project: str) -> None:
     """Answer 404 if there is no such project."""
     # Called only if nothing was found, so listing all projects may be slow.
-    if all(found.name != project for found in get_store(request).projects()):
+    if all(other.name != project for other in get_store(request).projects()):
         raise Problem("not_found", NO_PROJECT)
 
 
@@ -134,35 +134,35 @@ async def _represented(
     parts: tuple[str, ...],
     query: IndicesQuery,
 ) -> Response:
-    one = query.slice
+    slice_ = query.slice
     stored = await in_store(request, find, request, evaluation)
     confusions = get_services(request).limits.top_confusions
     # Stored evaluations never change, so these parts determine every byte.
-    variant = (form.name if form else "json", *parts, one, query.index, query.family)
+    variant = (form.name if form else "json", *parts, slice_, query.index, query.family)
     etag = etag_of(stored.id, __version__, confusions, *variant)
-    headers = {"ETag": etag, "Vary": "Accept", **verdict_header(None if one else stored.verdict)}
+    headers = {"ETag": etag, "Vary": "Accept", **verdict_header(None if slice_ else stored.verdict)}
     if is_known(request, etag):
         return rendered(b"", form, HTTPStatus.NOT_MODIFIED, headers)
-    found = await in_store(request, stored_report, stored, get_store(request), confusions, one)
-    found = found.of_indices(query.index, query.family)
-    if is_large(found):
-        render = partial(_render, found=found, form=form, parts=parts)
+    report = await in_store(request, stored_report, stored, get_store(request), confusions, slice_)
+    report = report.of_indices(query.index, query.family)
+    if is_large(report):
+        render = partial(_render, report=report, form=form, parts=parts)
         content = await in_worker(request, render, [])
     else:
-        content = await in_render(request, _render, b"", found=found, form=form, parts=parts)
+        content = await in_render(request, _render, b"", report=report, form=form, parts=parts)
     return rendered(content, form, headers=headers)
 
 
-def is_large(found: StoredReport) -> bool:
+def is_large(report: StoredReport) -> bool:
     """Whether a worker renders a stored evaluation, since it takes more than some milliseconds."""
-    slices = 0 if found.slices is None else len(found.slices.names)
-    return found.stored.table.k > MOST_CLASSES or slices > MOST_SLICES or found.items is not None
+    slices = 0 if report.slices is None else len(report.slices.names)
+    return report.stored.table.k > MOST_CLASSES or slices > MOST_SLICES or report.items is not None
 
 
 def _render(
-    _body: bytes, *, found: StoredReport, form: Format | None, parts: tuple[str, ...]
+    _body: bytes, *, report: StoredReport, form: Format | None, parts: tuple[str, ...]
 ) -> bytes:
-    return form.render(found.subject) if form else _report(found, parts)
+    return form.render(report.subject) if form else _report(report, parts)
 
 
 def find(request: Request, evaluation: str) -> StoredEvaluation:
@@ -181,8 +181,8 @@ def _parts(include: str) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _report(found: StoredReport, parts: tuple[str, ...]) -> bytes:
-    whole = found.report(with_table="table" in parts, with_curves="curves" in parts)
+def _report(source: StoredReport, parts: tuple[str, ...]) -> bytes:
+    whole = source.report(with_table="table" in parts, with_curves="curves" in parts)
     if not set(parts) - ADDED:
         return whole
     report = orjson.loads(whole)

@@ -65,7 +65,7 @@ async def get_evaluation_figure(
     if is_known(request, etag):
         return unchanged(etag)
     figure = name, tuple(dict.fromkeys(query.index))
-    work = partial(figure_of_stored, stored=stored, figure=figure, one=query.slice, canvas=sheet)
+    work = partial(figure_of_stored, stored=stored, figure=figure, slice_=query.slice, canvas=sheet)
     image = await draw(request, work)
     return answer_image(image, etag, sheet)
 
@@ -92,9 +92,9 @@ async def get_project_figure(
 
 
 def _sheet(
-    name: str, known: Container[str], form: str, query: FigureQuery | HistoryFigureQuery
+    name: str, names: Container[str], form: str, query: FigureQuery | HistoryFigureQuery
 ) -> Canvas:
-    if name not in known or form not in MEDIA_TYPES:
+    if name not in names or form not in MEDIA_TYPES:
         raise Problem("not_found")
     return Canvas(form, query.width, query.scale)
 

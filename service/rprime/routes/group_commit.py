@@ -58,13 +58,13 @@ class GroupCommit:
                 resolve(future, error)
             return
         outcomes.add_done_callback(
-            lambda known: loop.call_soon_threadsafe(
-                self._arrive, list(zip(futures, known.result(), strict=True))
+            lambda task: loop.call_soon_threadsafe(
+                self._arrive, list(zip(futures, task.result(), strict=True))
             )
         )
 
-    def _arrive(self, known: list[Known]) -> None:
-        self._known += known
+    def _arrive(self, outcomes: list[Known]) -> None:
+        self._known += outcomes
         self._answer_if_complete()
         if self._known and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(LONGEST_WAIT, self._answer)
@@ -77,6 +77,6 @@ class GroupCommit:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        known, self._known = self._known, []
-        for future, outcome in known:
+        outcomes, self._known = self._known, []
+        for future, outcome in outcomes:
             resolve(future, outcome)

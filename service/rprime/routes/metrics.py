@@ -31,8 +31,8 @@ async def get_metrics(request: Request) -> Response:
     """Return the metrics."""
     if access_of(request).project is not None:
         raise Problem("forbidden", "The metrics cover all projects, but the key opens only one.")
-    found = get_services(request).metrics
-    content, media = found.exposition(request.headers.get("accept", ""))
+    metrics = get_services(request).metrics
+    content, media = metrics.exposition(request.headers.get("accept", ""))
     # Set as a header, so that Starlette adds no charset.
     return Response(content, headers={"Content-Type": media})
 

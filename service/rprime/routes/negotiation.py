@@ -61,9 +61,9 @@ def weighted(part: str) -> tuple[str, float]:
 def _quality(offered: str, ranges: list[tuple[str, float]]) -> float:
     """Return the weight of the most specific range that matches a media type."""
     for pattern in (offered, f"{offered.partition('/')[0]}/*", "*/*"):
-        found = [weight for name, weight in ranges if name == pattern]
-        if found:
-            return max(found)
+        weights = [weight for name, weight in ranges if name == pattern]
+        if weights:
+            return max(weights)
     return 0.0
 
 
@@ -93,8 +93,8 @@ def etag_of(*parts: object) -> str:
 
 def is_known(request: Request, etag: str) -> bool:
     """Whether the client has the representation already (If-None-Match, RFC 9110, 13.1.2)."""
-    given = ",".join(request.headers.getlist("if-none-match"))
-    return given.strip() == "*" or etag.strip('"') in {tag for _, tag in _TAG.findall(given)}
+    header = ",".join(request.headers.getlist("if-none-match"))
+    return header.strip() == "*" or etag.strip('"') in {tag for _, tag in _TAG.findall(header)}
 
 
 def expected(request: Request) -> Expected:

@@ -36,8 +36,8 @@ router = APIRouter(tags=["History"], default_response_class=Response)
 def list_projects(request: Request, query: Parameters[NamesQuery]) -> Response:
     """Return the projects that the caller may see."""
     may_use = access_of(request).may_use
-    visible = [one for one in get_store(request).projects() if may_use(one.name)]
-    page, cursor = named_page(visible, lambda one: one.name, query)
+    visible = [project for project in get_store(request).projects() if may_use(project.name)]
+    page, cursor = named_page(visible, lambda project: project.name, query)
     document = {"items": list(map(asdict, page)), "next_cursor": cursor}
     return Response(orjson.dumps(document), media_type=JSON)
 
@@ -57,9 +57,9 @@ async def set_project(request: Request, project: str) -> None:
     """Change settings."""
     check_name("project", project)
     store = get_store(request)
-    wanted = await read_model(request, ProjectSettings)
-    given = wanted.model_dump(exclude_unset=True)
-    await in_store(request, lambda: store.put_settings(project, **given))
+    settings = await read_model(request, ProjectSettings)
+    changes = settings.model_dump(exclude_unset=True)
+    await in_store(request, lambda: store.put_settings(project, **changes))
 
 
 @router.delete(
@@ -90,9 +90,9 @@ def delete_project(request: Request, project: str) -> None:
 async def purge_project(request: Request, project: str) -> Response:
     """Delete the evaluations that no criterion protects."""
     store = get_store(request)
-    wanted = await read_model(request, PurgeRequest)
+    criteria = await read_model(request, PurgeRequest)
     await in_store(request, require_project, request, project)
-    keep = Retention(keep_last=wanted.keep_last, newer_than_days=wanted.newer_than_days)
-    counts = await in_store(request, store.purge, project, keep, dry_run=wanted.dry_run)
-    document = {**asdict(counts), "dry_run": wanted.dry_run}
+    keep = Retention(keep_last=criteria.keep_last, newer_than_days=criteria.newer_than_days)
+    counts = await in_store(request, store.purge, project, keep, dry_run=criteria.dry_run)
+    document = {**asdict(counts), "dry_run": criteria.dry_run}
     return Response(orjson.dumps(document), media_type=JSON)

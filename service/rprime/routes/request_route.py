@@ -25,12 +25,17 @@ class RequestRoute(APIRoute):
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the endpoint."""
-        found = self.dependant
+        dependant = self.dependant
         others = (
-            *(found.path_params, found.query_params, found.header_params, found.cookie_params),
-            *(found.body_params, found.dependencies),
+            *(
+                dependant.path_params,
+                dependant.query_params,
+                dependant.header_params,
+                dependant.cookie_params,
+            ),
+            *(dependant.body_params, dependant.dependencies),
         )
-        if found.request_param_name != "request" or any(others):
+        if dependant.request_param_name != "request" or any(others):
             raise TypeError(f"{self.path}: a RequestRoute passes on only the request")
         handler: Callable[[Request], Coroutine[Any, Any, Response]] = self.endpoint
         return handler
@@ -80,11 +85,11 @@ class _Guard:
         await self.app(scope, receive, send)
 
 
-def check_repeated(given: QueryParams, lists: frozenset[str] = frozenset()) -> None:
+def check_repeated(query: QueryParams, lists: frozenset[str] = frozenset()) -> None:
     """Refuse parameters that are given twice, unless they are lists."""
-    known: set[str] = set()
-    for place, (name, _) in enumerate(given.multi_items(), start=1):
-        if name in known and name not in lists:
+    names: set[str] = set()
+    for place, (name, _) in enumerate(query.multi_items(), start=1):
+        if name in names and name not in lists:
             detail = f"Parameter {place} has the name of an earlier one: give it once."
             raise refuse("/query", "repeated_parameter", detail)
-        known.add(name)
+        names.add(name)

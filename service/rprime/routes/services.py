@@ -77,7 +77,9 @@ def check_name(member: str, name: str) -> None:
     try:
         _NAME.validate_python(name)
     except ValidationError as refused:
-        raise from_errors([{**one, "loc": ("path", member)} for one in refused.errors()]) from None
+        raise from_errors(
+            [{**error, "loc": ("path", member)} for error in refused.errors()]
+        ) from None
 
 
 async def read_model(request: Request, model: type[Model]) -> Model:

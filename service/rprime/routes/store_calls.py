@@ -81,8 +81,8 @@ class StoreCalls:
         method = getattr(get_store(self._request), name)
 
         def read() -> object:
-            found = method(*args, **kwargs)
-            return list(self._counted(found)) if isinstance(found, Iterator) else found
+            result = method(*args, **kwargs)
+            return list(self._counted(result)) if isinstance(result, Iterator) else result
 
         return await get_services(self._request).store_threads.run(read)
 
@@ -105,15 +105,17 @@ class StoreCalls:
     ) -> list[Outcome | Problem | None]:
         """Store evaluations, whose rows beside their own come by the names of the tables."""
         batch = [
-            replace(one, kept={metadata.tables[name]: rows for name, rows in by_name.items()})
-            for one, by_name in zip(bare, kept, strict=True)
+            replace(packed, kept={metadata.tables[name]: rows for name, rows in by_name.items()})
+            for packed, by_name in zip(bare, kept, strict=True)
         ]
         with waiting():
             stored = await asyncio.wrap_future(get_store(self._request).put_many(batch))
-        if any(isinstance(one, Stored) and one.created for one in stored):
+        if any(isinstance(outcome, Stored) and outcome.created for outcome in stored):
             changed()
-        self.failure = next((one for one in stored if isinstance(one, Exception)), None)
-        return [_sendable(one) if isinstance(one, Exception) else one for one in stored]
+        self.failure = next((outcome for outcome in stored if isinstance(outcome, Exception)), None)
+        return [
+            _sendable(outcome) if isinstance(outcome, Exception) else outcome for outcome in stored
+        ]
 
     async def _begin(
         self,
@@ -168,13 +170,13 @@ def idempotency_key_of(
     request: Request, body: bytes, form: Format | None = None
 ) -> IdempotencyKey | None:
     """Return the idempotency key of a request, if any; 400 for several, or a wrong length."""
-    given = request.headers.getlist("idempotency-key")
-    if not given:
+    keys = request.headers.getlist("idempotency-key")
+    if not keys:
         return None
-    if len(given) > 1:
+    if len(keys) > 1:
         raise Problem("bad_request", "A request has one Idempotency-Key.")
     query = request.scope["query_string"]
-    return idempotency_key(given[0], access_of(request).key or "", (query, body), form)
+    return idempotency_key(keys[0], access_of(request).key or "", (query, body), form)
 
 
 def _sendable(error: Exception) -> Exception | None:

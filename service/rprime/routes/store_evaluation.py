@@ -21,16 +21,16 @@ from rprime.store.use import changed, waiting
 
 
 async def store_and_respond(
-    request: Request, found: EvaluationRequest, options: ResponseOptions
+    request: Request, evaluation_request: EvaluationRequest, options: ResponseOptions
 ) -> Response:
     """Store a small evaluation, then answer the request."""
-    stored = found.store_request
+    stored = evaluation_request.store_request
     assert stored is not None  # noqa: S101 (callers check it)
     check_access(request, stored)
     key = idempotency_key_of(request, stored.payload, options.form)
     storing, services = Storing(get_store(request), options, key), get_services(request)
     with services.store.group_commit.entered():
-        work = partial(_with_others, storing, found, services)
+        work = partial(_with_others, storing, evaluation_request, services)
         answer = await _once(storing, services.store_threads, work)
     return respond_stored(answer, options)
 

@@ -208,10 +208,10 @@ _KINDS: dict[type[Exception], str | Callable[[Any], Problem]] = {
 
 def problem_of(exc: Exception) -> Problem | None:
     """Return the problem for an exception of the store; None for any other exception."""
-    found = next((_KINDS[kind] for kind in type(exc).__mro__ if kind in _KINDS), None)
-    if found is None:
+    problem = next((_KINDS[kind] for kind in type(exc).__mro__ if kind in _KINDS), None)
+    if problem is None:
         return None
-    return Problem(found) if isinstance(found, str) else found(exc)
+    return Problem(problem) if isinstance(problem, str) else problem(exc)
 
 
 async def _on_store_exception(request: Request, exc: Any) -> Response:  # noqa: ANN401 (of `_KINDS`)

@@ -81,7 +81,7 @@ _SEARCHED = {
             "required": True,
             "content": {
                 **json_content(one_of(SEARCH_REQUESTS), example=_SEARCHED),
-                **{media: {"schema": one["schema"]} for media, one in COLUMNS.items()},
+                **{media: {"schema": form["schema"]} for media, form in COLUMNS.items()},
                 "text/csv": TEXT | {"example": _CSV},
             },
         },
@@ -130,8 +130,8 @@ async def study_discrimination(request: Request) -> Response:
     media = preferred(request, (JSON, *MEDIA_TYPES.values()))
     body, limits = await read_json_pieces(request, LARGEST), get_services(request).limits
     if media == JSON:
-        found = await in_worker(request, partial(discrimination_request, limits=limits), body)
-        return Response(found, media_type=JSON)
+        content = await in_worker(request, partial(discrimination_request, limits=limits), body)
+        return Response(content, media_type=JSON)
     form: Form = "svg" if media == MEDIA_TYPES["svg"] else "png"
     image = await draw(request, partial(figure_of_lines, limits=limits, form=form), body)
     headers = {"Content-Security-Policy": PAGE_POLICY}

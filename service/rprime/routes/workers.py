@@ -133,10 +133,12 @@ async def _answer(
     services, calls = get_services(request), StoreCalls(request)
     keep = partial(services.admission.hold, request.scope)
     callbacks = Callbacks(keep=keep, call=calls.answer)
-    asked = pickle.dumps(job, protocol=5)
+    message = pickle.dumps(job, protocol=5)
     with calls.held():
         owner = owner_of(request)
-        work = services.workers.ask(asked, body, callbacks, owner=owner, wait_seconds=wait_seconds)
+        work = services.workers.ask(
+            message, body, callbacks, owner=owner, wait_seconds=wait_seconds
+        )
         try:
             content = await _unless_gone(request, work)
         except WorkerEndedError as ended:

@@ -35,24 +35,24 @@ _REFERENCE = "#/components/schemas/{model}"
 
 def components() -> dict[str, Any]:
     """Return the JSON schemas of requests and reports, for the OpenAPI document."""
-    found: dict[str, Any] = {}
+    schemas: dict[str, Any] = {}
     for models, mode in (((*REQUESTS, *history.BODIES), "validation"), (_ANSWERS, "serialization")):
         _, schema = models_json_schema(
             [(model, mode) for model in models],  # type: ignore[misc] # a literal, for mypy a str
             ref_template=_REFERENCE,
             schema_generator=_JsonSchema,
         )
-        found |= schema["$defs"]
-    return found
+        schemas |= schema["$defs"]
+    return schemas
 
 
 class _JsonSchema(GenerateJsonSchema):
     def literal_schema(self, schema: LiteralSchema) -> JsonSchemaValue:
         """Write one string as `enum`: openapi-python-client reads no union with a `const`."""
-        found = super().literal_schema(schema)
-        if isinstance(only := found.get("const"), str):
+        json_schema = super().literal_schema(schema)
+        if isinstance(only := json_schema.get("const"), str):
             return {"type": "string", "enum": [only]}
-        return found
+        return json_schema
 
     def tagged_union_schema(self, schema: TaggedUnionSchema) -> JsonSchemaValue:
         """Write `anyOf`: what openapi-generator makes of a `oneOf` with texts does not compile."""

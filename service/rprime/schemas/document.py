@@ -164,7 +164,7 @@ def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Doc
     without_booleans = not escaped and all(
         count(letter) <= skeleton.count(letter) for letter in (b"r", b"s")
     )
-    for document in (part for one in documents for part in (one, *one.inner.values())):
+    for document in (part for whole in documents for part in (whole, *whole.inner.values())):
         document.without_booleans = without_booleans
         for name in document.arrays:  # their placeholders
             del document.rest[name]
@@ -177,13 +177,13 @@ def occurrences(letters: Array, letter: bytes) -> int:
 
 
 def _lift(
-    content: dict[str, Any], inner: tuple[str, ...], known: tuple[str, ...], pointer: str = ""
+    content: dict[str, Any], inner: tuple[str, ...], array_names: tuple[str, ...], pointer: str = ""
 ) -> Document:
     """Take the arrays out, leaving a 0 in place of each.
 
     Inner objects cannot nest, so deep nesting cannot exhaust the stack.
     """
-    names = [name for name in known if name in content]
+    names = [name for name in array_names if name in content]
     if "kappa_weights" in names and isinstance(content["kappa_weights"], str):
         names.remove("kappa_weights")
     arrays = {name: content[name] for name in names}
@@ -239,9 +239,9 @@ def _outside_skeleton(document: Document) -> Iterator[Any]:
 def _distinct(pairs: list[tuple[str, Any]]) -> None:
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        known: dict[str, int] = {}
-        again = next(i for i, name in enumerate(names) if known.setdefault(name, i) < i)
-        both = f"members {known[names[again]] + 1} and {again + 1}"
+        places: dict[str, int] = {}
+        again = next(i for i, name in enumerate(names) if places.setdefault(name, i) < i)
+        both = f"members {places[names[again]] + 1} and {again + 1}"
         detail = f"An object in the body has the same name twice: {both}. Keep one of the two."
         raise invalid([UnknownMember("", "duplicate_name", detail, names[again])])
 

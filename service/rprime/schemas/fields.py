@@ -103,8 +103,8 @@ class Answer(BaseModel):
     model_config = ConfigDict(json_schema_extra=_leave_out_null_defaults)
     nullable: ClassVar[frozenset[str]] = frozenset()
 
-    def __init_subclass__(cls, **given: Any) -> None:  # noqa: ANN401 (of Pydantic)
-        super().__init_subclass__(**given)
+    def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 (of Pydantic)
+        super().__init_subclass__(**options)
         later = set()
         for name, field in list(vars(cls).items()):
             kinds = get_args(cls.__annotations__.get(name))
@@ -187,8 +187,8 @@ class Counted:
 def _known_key(name: str) -> str:
     if (key := canonical(name)) in _KEYS:
         return key
-    known = {"text": unknown_index(name), "name": name}
-    raise PydanticCustomError("unknown_index", "{text}", known)
+    context = {"text": unknown_index(name), "name": name}
+    raise PydanticCustomError("unknown_index", "{text}", context)
 
 
 _KEY = {

@@ -22,11 +22,11 @@ from rprime.schemas.fields import Absent, Answer, IntegerLabel, Request, optiona
 MOST_SHARES = 10_000
 
 
-def _share(given: float) -> float:
-    if given > 1:
+def _share(share: float) -> float:
+    if share > 1:
         detail = "value is not a share from 0 to 1: divide percents by 100"
         raise PydanticCustomError("not_a_share", detail)
-    return given
+    return share
 
 
 Share = Annotated[float, Field(ge=0, json_schema_extra={"maximum": 1}), AfterValidator(_share)]
@@ -44,20 +44,20 @@ _SLICE_RULE = (
 )
 
 
-def read_slice(given: object) -> Slice:
+def read_slice(content: object) -> Slice:
     """Read the name of a slice: the texts of a query, `region=EU` or JSON objects; or an object."""
-    found: list[tuple[Any, Any]] = []
+    pairs: list[tuple[Any, Any]] = []
     try:
-        parts: list[Any] = given if isinstance(given, list) else [given]
+        parts: list[Any] = content if isinstance(content, list) else [content]
         for part in parts:
             if isinstance(part, str) and not part.startswith("{"):
-                found.append(part.partition("=")[::2])
+                pairs.append(part.partition("=")[::2])
             else:
-                found += (orjson.loads(part) if isinstance(part, str) else part).items()
-        named = {normalize("NFC", c.strip()): normalize("NFC", v.strip()) for c, v in found}
+                pairs += (orjson.loads(part) if isinstance(part, str) else part).items()
+        named = {normalize("NFC", c.strip()): normalize("NFC", v.strip()) for c, v in pairs}
     except (AttributeError, orjson.JSONDecodeError):
         raise PydanticCustomError("not_a_slice", _SLICE_RULE) from None
-    if len(named) < len(found) or len(named) > _MOST_COLUMNS or not all({*named, *named.values()}):
+    if len(named) < len(pairs) or len(named) > _MOST_COLUMNS or not all({*named, *named.values()}):
         raise PydanticCustomError("not_a_slice", _SLICE_RULE)
     return tuple(sorted(named.items()))
 
@@ -80,15 +80,15 @@ SliceNamed = Annotated[
 ]
 
 
-def _prevalence_kind(given: object) -> str:
+def _prevalence_kind(content: object) -> str:
     """Tell which form is meant, so that a mistake is told of this one alone."""
-    named = isinstance(given, dict) and isinstance(given.get("evaluation"), str)
-    return "a word" if isinstance(given, str) else "of another" if named else "its shares"
+    named = isinstance(content, dict) and isinstance(content.get("evaluation"), str)
+    return "a word" if isinstance(content, str) else "of another" if named else "its shares"
 
 
-def _strata_kind(given: object) -> str:
-    texts = isinstance(given, list) and any(isinstance(one, str) for one in given)
-    return "a word" if isinstance(given, str) else "of texts" if texts else "of numbers"
+def _strata_kind(content: object) -> str:
+    texts = isinstance(content, list) and any(isinstance(text, str) for text in content)
+    return "a word" if isinstance(content, str) else "of texts" if texts else "of numbers"
 
 
 class StoredPrevalence(Request):
@@ -135,8 +135,8 @@ class PopulationAsked(Request):
 
     @model_validator(mode="after")
     def _is_one(self) -> "PopulationAsked":
-        given = [one is not None for one in (self.prevalence, self.strata, self.shares)]
-        if given not in ([True, False, False], [False, True, True]):
+        present = [member is not None for member in (self.prevalence, self.strata, self.shares)]
+        if present not in ([True, False, False], [False, True, True]):
             text = "Give either `prevalence`, or `strata` with their `shares`"
             raise PydanticCustomError("one_population", text)
         return self

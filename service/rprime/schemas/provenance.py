@@ -123,8 +123,8 @@ class Reference(Request):
     @property
     def ways(self) -> list[tuple[Way, str]]:
         """The names that were given; `latest` has none."""
-        found = ((way, getattr(self, way)) for way in WAYS)
-        return [(way, "" if name is True else name) for way, name in found if name is not None]
+        pairs = ((way, getattr(self, way)) for way in WAYS)
+        return [(way, "" if name is True else name) for way, name in pairs if name is not None]
 
     @model_validator(mode="after")
     def _is_one(self) -> "Reference":

@@ -159,15 +159,17 @@ class MatrixOptions(EvaluateOptions):
 
     kappa_weights: Literal["linear", "quadratic"] | None = None
 
-    def lacking(self, given: Collection[str]) -> list[tuple[int, str]]:
+    def lacking(self, matrices: Collection[str]) -> list[tuple[int, str]]:
         """Return the positions in `indices` of those that need a missing option, and its name.
 
         Given are the names of the matrix options in the request.
         """
-        there = {*given, *(["kappa_weights"] if self.kappa_weights else [])}
+        there = {*matrices, *(["kappa_weights"] if self.kappa_weights else [])}
         entries = [OVERALL_INDICES.get(key) or CLASS_INDICES[key] for key in self.indices or ()]
         return [
-            (i, one.needs) for i, one in enumerate(entries) if one.needs and one.needs not in there
+            (i, entry.needs)
+            for i, entry in enumerate(entries)
+            if entry.needs and entry.needs not in there
         ]
 
     def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:

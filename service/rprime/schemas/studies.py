@@ -30,7 +30,7 @@ def _listed(value: object) -> object:
 
 StudiedIndex = Annotated[
     Annotated[IndexKey, Tag("of the whole")] | Annotated[IndexOfClass, Tag("of a class")],
-    Discriminator(lambda given: "of the whole" if isinstance(given, str) else "of a class"),
+    Discriminator(lambda entry: "of the whole" if isinstance(entry, str) else "of a class"),
 ]
 ClassCount = Annotated[int, Field(ge=2, le=MOST_CLASSES)]
 Imbalance = Annotated[float, Field(ge=0, le=1)]

@@ -78,26 +78,28 @@ def validated(
 
 def _violations(error: ValidationError, model: Model, document: Document) -> Iterator[Violation]:
     errors = error.errors(include_url=False, include_input=False)
-    for found in errors[: MOST_VIOLATIONS + 1]:
-        place = _without_union_tags(found, document)
+    for entry in errors[: MOST_VIOLATIONS + 1]:
+        place = _without_union_tags(entry, document)
         named = _named(place)
-        if found["type"] == "extra_forbidden":
+        if entry["type"] == "extra_forbidden":
             yield _unknown(place, model, document)
-        elif found["type"] == "unknown_index":
-            name = found["ctx"]["name"]
-            yield UnknownMember(pointer(*named), "unknown_index", found["msg"], name)
-        elif found["type"] != "none_required":
+        elif entry["type"] == "unknown_index":
+            name = entry["ctx"]["name"]
+            yield UnknownMember(pointer(*named), "unknown_index", entry["msg"], name)
+        elif entry["type"] != "none_required":
             name = member(named, within=len(named) < len(place))
-            yield Violation(pointer(*named), found["type"], sentence(found, name))
+            yield Violation(pointer(*named), entry["type"], sentence(entry, name))
 
 
-def _joined(found: Iterable[Violation]) -> Iterator[Violation]:
+def _joined(violations: Iterable[Violation]) -> Iterator[Violation]:
     """Join the alternatives of one member, each a violation of Pydantic, into one sentence."""
-    for _, same in groupby(found, attrgetter("pointer")):
+    for _, same in groupby(violations, attrgetter("pointer")):
         first, *others = dict.fromkeys(same)
         subject, must, _ = first.detail.partition(" must be ")
-        if must and all(one.detail.startswith(subject + must) for one in others):
-            rules = (one.detail.removeprefix(subject + must).removesuffix(".") for one in others)
+        if must and all(other.detail.startswith(subject + must) for other in others):
+            rules = (
+                other.detail.removeprefix(subject + must).removesuffix(".") for other in others
+            )
             others, text = [], " or ".join([first.detail.removesuffix("."), *rules])
             first = replace(first, detail=f"{text}.")
         yield from (first, *others)
@@ -105,8 +107,8 @@ def _joined(found: Iterable[Violation]) -> Iterator[Violation]:
 
 def _named(location: tuple[int | str, ...]) -> list[int | str]:
     """Return the parts of a place, up to the first name that is not a field of a request."""
-    known = request_fields()
-    return list(takewhile(lambda part: isinstance(part, int) or part in known, location))
+    fields = request_fields()
+    return list(takewhile(lambda part: isinstance(part, int) or part in fields, location))
 
 
 def _unknown(location: tuple[int | str, ...], model: Model, document: Document) -> Violation:
@@ -117,17 +119,17 @@ def _unknown(location: tuple[int | str, ...], model: Model, document: Document) 
     names = document.names if not outer else list(reduce(_member, outer, document.rest))
     number = names.index(str(name)) + 1
     detail = f"Member {number} of the object has a name that is not known here."
-    known = fields_at(model, location[:-1])
-    inner = (one for one in known if name in fields_at(model, (*location[:-1], one)))
-    hint = _hint(str(name), known, next(inner, None))
+    fields = fields_at(model, location[:-1])
+    inner = (field for field in fields if name in fields_at(model, (*location[:-1], field)))
+    hint = _hint(str(name), fields, next(inner, None))
     place = pointer(*_named(location[:-1]))
     return UnknownMember(place, "unknown_field", f"{detail} {hint}", str(name))
 
 
-def _without_union_tags(found: Mapping[str, Any], document: Document) -> tuple[int | str, ...]:
+def _without_union_tags(error: Mapping[str, Any], document: Document) -> tuple[int | str, ...]:
     """Drop the names of union members from the place of an error: the document has none of them."""
     content: Any = document.rest
-    location, is_missing = found["loc"], found["type"] == "missing"
+    location, is_missing = error["loc"], error["type"] == "missing"
     parts = []
     for i, part in enumerate(location):
         if not isinstance(content, dict):
@@ -146,22 +148,22 @@ def _member(content: Any, part: int | str) -> Any:  # noqa: ANN401 (any JSON val
     return content[part] if isinstance(content, list) and isinstance(part, int) else None
 
 
-def _hint(name: str, known: Sequence[str], inner: str | None) -> str:
+def _hint(name: str, names: Sequence[str], inner: str | None) -> str:
     """Say what an unknown member of an object may be; `inner` has a member of this name.
 
     The name may have any length.
     """
     name = name[:LONGEST_NAME].lower()
     meant = _MEANT.get(name)
-    if inner is not None and meant not in known:
+    if inner is not None and meant not in names:
         return f"It belongs in `{inner}`."
-    near = [meant] if meant in known else get_close_matches(name, known, n=1)
-    near = near or [one for one in known if name and one.startswith(name)]
+    near = [meant] if meant in names else get_close_matches(name, names, n=1)
+    near = near or [other for other in names if name and other.startswith(name)]
     if near:
         return f"Did you mean `{near[0]}`?"
-    if len(known) > MOST_LISTED:
+    if len(names) > MOST_LISTED:
         return "Leave it out; docs/http-api.md lists the names."
-    return f"Known here: {', '.join(f'`{one}`' for one in known)}."
+    return f"Known here: {', '.join(f'`{other}`' for other in names)}."
 
 
 @lru_cache(maxsize=256)
@@ -202,10 +204,10 @@ def _options(nodes: Sequence[Json], definitions: Json) -> Iterator[Json]:
 
 def _children(node: Json, part: int | str) -> Iterator[Json]:
     if isinstance(part, int):
-        found = node.get("items")
+        schema = node.get("items")
     else:
         members = node.get("properties", {})
-        found = members.get(part) or members.get(OTHER_NAMES.get(part, ""))
-        found = found or node.get("additionalProperties")
-    if isinstance(found, dict):
-        yield found
+        schema = members.get(part) or members.get(OTHER_NAMES.get(part, ""))
+        schema = schema or node.get("additionalProperties")
+    if isinstance(schema, dict):
+        yield schema

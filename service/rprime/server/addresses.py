@@ -66,15 +66,15 @@ class TrustedProxies:
             return None
         if not self._networks:
             return str(peer[0])
-        found = _address(peer[0])
+        client = _address(peer[0])
         for hop in _forwarded(Headers(scope=scope)):
-            if found is None or not any(found in network for network in self._networks):
+            if client is None or not any(client in network for network in self._networks):
                 break
             before = _address(hop)
             if before is None:
                 break
-            found = before
-        return str(peer[0] if found is None else found)
+            client = before
+        return str(peer[0] if client is None else client)
 
 
 def _forwarded(headers: Headers) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _address(text: str) -> Address | None:
     if port := _PORT.fullmatch(text):
         text = port["v6"] or port["v4"]
     try:
-        found = ip_address(text)
+        address = ip_address(text)
     except ValueError:
         return None
-    return getattr(found, "ipv4_mapped", None) or found
+    return getattr(address, "ipv4_mapped", None) or address

@@ -64,15 +64,15 @@ class AdmissionControl:
         413 if the request exceeds it alone, so that it would never be admitted.
         """
         state = scope["state"]
-        own = state.get(_BYTES, 0) + size
-        if own > self.limit:
+        total = state.get(_BYTES, 0) + size
+        if total > self.limit:
             raise Problem("body_too_large", f"{_ALONE} ({self.limit} bytes).")
         with self._lock:
             if self.held + size > self.limit:
                 self.rejected["in_flight_bytes"] += 1
                 raise Problem("overloaded", headers={"Retry-After": "1"})
             self.held += size
-            state[_BYTES] = own
+            state[_BYTES] = total
 
     def spool(self, scope: Scope, size: int) -> None:
         """Count bytes that wait in the temporary folder; 503 above the limit of those in memory."""

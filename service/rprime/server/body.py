@@ -28,18 +28,18 @@ def media_type(request: Request, accepted: Collection[str]) -> str:
     headers = request.headers.getlist("content-type")
     if len(headers) > 1:
         raise Problem("unsupported_media_type", "Content-Type is there twice: send it once.")
-    given = "".join(headers).lower()
-    found = given.partition(";")[0].strip()
-    if found not in accepted:
+    header = "".join(headers).lower()
+    name = header.partition(";")[0].strip()
+    if name not in accepted:
         detail = f"Content-Type must be one of: {', '.join(accepted)}."
         raise Problem("unsupported_media_type", detail)
-    if (charset := _CHARSET.search(given)) and charset[1] not in _UTF_8:
+    if (charset := _CHARSET.search(header)) and charset[1] not in _UTF_8:
         raise Problem(
             "unsupported_media_type",
             "The body has to be UTF-8: encode it so, and send Content-Type with charset=utf-8 or "
             "without a charset.",
         )
-    return found
+    return name
 
 
 async def read_body(request: Request, limit: int) -> bytes:

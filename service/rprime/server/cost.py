@@ -44,19 +44,19 @@ def costs(cost: Cost) -> Callable[[Endpoint], Endpoint]:
 
 def _in_threads(endpoint: Callable[..., Any], name: str) -> Callable[..., Any]:
     @wraps(endpoint)
-    async def answer(**given: Any) -> Any:  # noqa: ANN401 (as FastAPI hands them on)
-        threads = getattr(given["request"].app.state.services, name)
-        return await threads.run(endpoint, **given)
+    async def answer(**arguments: Any) -> Any:  # noqa: ANN401 (as FastAPI hands them on)
+        threads = getattr(arguments["request"].app.state.services, name)
+        return await threads.run(endpoint, **arguments)
 
     return answer
 
 
 def cost_of(route: BaseRoute) -> Cost:
     """Return what a route declares; an `UndeclaredCostError` if it declares nothing."""
-    found: Cost | None = getattr(getattr(route, "endpoint", None), _COST, None)
-    if found is None:
+    cost: Cost | None = getattr(getattr(route, "endpoint", None), _COST, None)
+    if cost is None:
         raise UndeclaredCostError(f"{route!r} does not declare what it costs")
-    return found
+    return cost
 
 
 def check_cost(needed: Cost) -> None:

@@ -18,8 +18,8 @@ def traced(error: BaseException) -> Iterator[str]:
     if before is not None:
         yield from traced(before)
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
-            yield from traced(one)
+        for part in error.exceptions:
+            yield from traced(part)
     yield f"{type(error).__module__}.{type(error).__qualname__}\n"
     yield from traceback.format_tb(error.__traceback__)
 
@@ -27,7 +27,11 @@ def traced(error: BaseException) -> Iterator[str]:
 def where(error: BaseException) -> dict[str, str]:
     """Return the kind of an exception, and the place in this package that raised it."""
     frames = traceback.walk_tb(error.__traceback__)
-    own = [(f, line) for f, line in frames if f.f_code.co_filename.startswith(_PACKAGE)]
-    place = f"{own[-1][0].f_globals['__name__']}:{own[-1][1]}" if own else "outside"
+    package_frames = [(f, line) for f, line in frames if f.f_code.co_filename.startswith(_PACKAGE)]
+    place = (
+        f"{package_frames[-1][0].f_globals['__name__']}:{package_frames[-1][1]}"
+        if package_frames
+        else "outside"
+    )
     kind = type(error)
     return {"exception_type": f"{kind.__module__}.{kind.__qualname__}", "place": place}

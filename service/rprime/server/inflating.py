@@ -85,11 +85,11 @@ class Inflated(RawIOBase):
     def read(self, size: int = -1, /) -> bytes:
         """Return so many bytes; fewer only at the end."""
         parts: list[memoryview] = []
-        wanted = size if size >= 0 else self._bound() + 1
-        while wanted and (self._ready or self._more()):
-            parts.append(self._ready[:wanted])
-            self._ready = self._ready[wanted:]
-            wanted -= len(parts[-1])
+        left = size if size >= 0 else self._bound() + 1
+        while left and (self._ready or self._more()):
+            parts.append(self._ready[:left])
+            self._ready = self._ready[left:]
+            left -= len(parts[-1])
         return b"".join(parts)
 
     def _more(self) -> bool:

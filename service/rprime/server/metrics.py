@@ -47,11 +47,11 @@ class Reading:
 
     def refresh(self, registry: CollectorRegistry) -> None:
         """Read the values."""
-        found = self.read()
-        if found is None:
+        reading = self.read()
+        if reading is None:
             # A metric without a label would show 0.
             return
-        values = found if isinstance(found, Mapping) else {"": found}
+        values = reading if isinstance(reading, Mapping) else {"": reading}
         if self._metric is None:
             names = (self.name, self.documentation, [self.label] if self.label else [])
             if self.workers == "total":
@@ -148,8 +148,8 @@ class _Workers(MultiProcessCollector):
         """Return the sums over the workers."""
         # A worker that is starting has made its files and not filled them yet.
         files = [str(path) for path in Path(self._path).glob("*.db") if path.stat().st_size]
-        found: Iterable[Metric] = self.merge(files)  # type: ignore[no-untyped-call] # as above
-        return found
+        metrics: Iterable[Metric] = self.merge(files)  # type: ignore[no-untyped-call] # as above
+        return metrics
 
 
 class _Processes(Collector):
@@ -162,8 +162,8 @@ class _Processes(Collector):
         families: dict[str, Metric] = {}
         for path in sorted(self._shared.glob("gauge_livesum_*.db")):
             worker = path.stem.rpartition("_")[2]
-            for found in ProcessCollector(registry=None, pid=partial(str, worker)).collect():
-                family = families.setdefault(found.name, found)
-                named = [one._replace(labels={"worker": worker}) for one in found.samples]
-                family.samples = named if family is found else family.samples + named
+            for metric in ProcessCollector(registry=None, pid=partial(str, worker)).collect():
+                family = families.setdefault(metric.name, metric)
+                named = [sample._replace(labels={"worker": worker}) for sample in metric.samples]
+                family.samples = named if family is metric else family.samples + named
         yield from families.values()

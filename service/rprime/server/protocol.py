@@ -391,9 +391,17 @@ def _response(problem: Problem, headers: Iterable[tuple[bytes, bytes]]) -> bytes
     """Return the bytes of a response without the application, after which the connection closes."""
     request_id = secrets.token_hex(16)
     content = orjson.dumps(problem.document(request_id))
-    own = ((name.lower().encode(), value.encode()) for name, value in problem.headers.items())
+    problem_headers = (
+        (name.lower().encode(), value.encode()) for name, value in problem.headers.items()
+    )
     fields = (
-        *((b"content-type", MEDIA_TYPE.encode()), *DEFAULT_HEADERS, *own, *headers, CLOSE),
+        *(
+            (b"content-type", MEDIA_TYPE.encode()),
+            *DEFAULT_HEADERS,
+            *problem_headers,
+            *headers,
+            CLOSE,
+        ),
         (b"content-length", b"%d" % len(content)),
         (REQUEST_ID, request_id.encode()),
     )

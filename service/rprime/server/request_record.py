@@ -68,8 +68,8 @@ class RequestRecord:
             elif name == b"transfer-encoding" and value.lower() != b"chunked":
                 self.has_unknown_coding = True
         # A client sends one; of two it is not known which is right.
-        if len(traceparents) == 1 and (found := _TRACEPARENT.fullmatch(traceparents[0])):
-            self.trace_id = str(found[1] or found[2], "ascii")
+        if len(traceparents) == 1 and (match := _TRACEPARENT.fullmatch(traceparents[0])):
+            self.trace_id = str(match[1] or match[2], "ascii")
         state = scope.setdefault("state", {})
         state["request_id"] = self.request_id
         now = monotonic()

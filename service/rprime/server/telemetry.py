@@ -17,12 +17,15 @@ def tracing(version: str) -> list[Middleware]:
 
     Without the extra, or with a protocol that it does not have, the log says that there are none.
     """
-    given = os.environ
-    endpoint = next((name for name in _ENDPOINTS if given.get(name)), None)
-    is_off = given.get("OTEL_SDK_DISABLED", "").lower() == "true"
-    if endpoint is None or is_off or given.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp":
+    environment = os.environ
+    endpoint = next((name for name in _ENDPOINTS if environment.get(name)), None)
+    is_off = environment.get("OTEL_SDK_DISABLED", "").lower() == "true"
+    if endpoint is None or is_off or environment.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp":
         return []
-    if next((given[name] for name in _PROTOCOLS if given.get(name)), _PROTOCOL) != _PROTOCOL:
+    if (
+        next((environment[name] for name in _PROTOCOLS if environment.get(name)), _PROTOCOL)
+        != _PROTOCOL
+    ):
         log.warning("tracing_off", detail=f"Spans are sent by {_PROTOCOL} only.")
         return []
     try:

@@ -20,8 +20,8 @@ _TRACE_CONTEXT = TraceContextTextMapPropagator()
 
 def tracer_provider(version: str) -> TracerProvider:
     """Return what sends the spans of this process to the collector that the variables name."""
-    own = Resource.create({"service.name": "rprime", "service.version": version})
-    resource = own.merge(OTELResourceDetector().detect())
+    service = Resource.create({"service.name": "rprime", "service.version": version})
+    resource = service.merge(OTELResourceDetector().detect())
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider

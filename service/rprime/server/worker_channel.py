@@ -52,16 +52,16 @@ class Channel(RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         """Return so many bytes, fewer only at the end; `GoneError` if the other side went away."""
-        found = bytearray()
-        wanted = size if size >= 0 else 1 << 62
-        while len(found) < wanted and self._has_more():
-            part = self._connection.recv(min(self._left, wanted - len(found), _PIECE))
+        content = bytearray()
+        length = size if size >= 0 else 1 << 62
+        while len(content) < length and self._has_more():
+            part = self._connection.recv(min(self._left, length - len(content), _PIECE))
             if not part:
                 raise GoneError
             self._left -= len(part)
-            found += part
-        self.received += len(found)
-        return found  # type: ignore[return-value] # without a copy, and used as bytes are
+            content += part
+        self.received += len(content)
+        return content  # type: ignore[return-value] # without a copy, and used as bytes are
 
     def _has_more(self) -> bool:
         if self._open and not self._left:
@@ -118,7 +118,7 @@ def serve(answer: Callable[[bytes, Channel], bytes]) -> None:
 
 
 def _received(connection: socket.socket, size: int) -> bytes:
-    found = connection.recv(size, socket.MSG_WAITALL)
-    if len(found) < size:
+    content = connection.recv(size, socket.MSG_WAITALL)
+    if len(content) < size:
         raise GoneError
-    return found
+    return content

@@ -40,9 +40,9 @@ class WorkerLimits:
         self._set_memory(resource.RLIM_INFINITY)
 
     def _set_memory(self, size: int) -> None:
-        known = [limit for limit in (size, self._last) if limit != resource.RLIM_INFINITY]
+        limits = [limit for limit in (size, self._last) if limit != resource.RLIM_INFINITY]
         # Not RLIMIT_AS, which counts addresses that are only reserved.
-        _set(resource.RLIMIT_DATA, min(known, default=resource.RLIM_INFINITY))
+        _set(resource.RLIMIT_DATA, min(limits, default=resource.RLIM_INFINITY))
 
 
 def end_first() -> None:

@@ -95,10 +95,10 @@ def read_all(connection: Connection, project: str | None = None) -> tuple[Alias,
 
 def get(connection: Connection, project: str, name: str) -> Alias:
     """Read an alias; `AliasMissingError` without it."""
-    found = _find(connection, project, name)
-    if found is None:
+    alias = _find(connection, project, name)
+    if alias is None:
         raise AliasMissingError
-    return found
+    return alias
 
 
 def changes(
@@ -156,22 +156,22 @@ def delete(
 
 
 def restore(
-    connection: Connection, project: str, name: str, given: Sequence[Mapping[str, Any]]
+    connection: Connection, project: str, name: str, entries: Sequence[Mapping[str, Any]]
 ) -> None:
     """Add the changes of an alias from an export, oldest first, unless the store has some.
 
     Those to an evaluation that the project lacks are left out.
     """
     _locked(connection, project, name)
-    if not given or changes(connection, project, name, limit=1):
+    if not entries or changes(connection, project, name, limit=1):
         return
-    there = _target.id.in_([one["evaluation"] for one in given])
+    there = _target.id.in_([entry["evaluation"] for entry in entries])
     named = select(_target.id).where(there, _target.project == project)
     present = named.with_for_update(key_share=True, read=True)
-    known = {None, *connection.scalars(present)}
-    kept = [one for one in given if one["evaluation"] in known][-MOST_CHANGES:]
+    identifiers = {None, *connection.scalars(present)}
+    kept = [entry for entry in entries if entry["evaluation"] in identifiers][-MOST_CHANGES:]
     of_alias = {"project": project, "name": name}
-    if rows := [{**of_alias, "number": n, **one} for n, one in enumerate(kept, start=1)]:
+    if rows := [{**of_alias, "number": n, **entry} for n, entry in enumerate(kept, start=1)]:
         connection.execute(alias_changes.insert(), rows)
 
 

@@ -106,14 +106,14 @@ class _Scope:
 
     def names(self, column: ColumnElement[Any]) -> list[str]:
         """Return the distinct names in a column, newest first."""
-        found = select(column).where(*self.fits, column.is_not(None)).order_by(_of.id.desc())
-        return list(dict.fromkeys(self.connection.scalars(found.limit(_MOST_SEARCHED))))
+        query = select(column).where(*self.fits, column.is_not(None)).order_by(_of.id.desc())
+        return list(dict.fromkeys(self.connection.scalars(query.limit(_MOST_SEARCHED))))
 
     def newest(self, *fits: ColumnElement[bool]) -> StoredEvaluation | None:
         """Return the newest evaluation that fits."""
         query = select(_of.id).where(*self.fits, *fits).order_by(_of.id.desc()).limit(1)
-        found = self.connection.scalar(query)
-        return None if found is None else get(self.connection, found)
+        identifier = self.connection.scalar(query)
+        return None if identifier is None else get(self.connection, identifier)
 
     def nothing_yet(self, more: str) -> Baseline | None:
         """Return that the model has no evaluation yet; None if it has.
@@ -186,9 +186,9 @@ def _by_alias(scope: _Scope, name: str) -> Baseline:
 
 
 def _by_version(scope: _Scope, name: str) -> Baseline:
-    found = scope.newest(_of.version == name)
-    if found is not None:
-        return Baseline(found, f"It is the newest evaluation of version `{name}` {scope}.")
+    evaluation = scope.newest(_of.version == name)
+    if evaluation is not None:
+        return Baseline(evaluation, f"It is the newest evaluation of version `{name}` {scope}.")
     nothing = scope.nothing_yet(f" --version {quote(name)}")
     if nothing is not None:
         return nothing
@@ -207,9 +207,9 @@ def _by_version(scope: _Scope, name: str) -> Baseline:
 def _by_branch(scope: _Scope, name: str) -> Baseline:
     on_branch = f"on branch `{name}` {scope}"
     more = f" --branch {quote(name)}"
-    found = _newest_not_skipped(scope, on_branch, _of.branch == name) or scope.nothing_yet(more)
-    if found is not None:
-        return found
+    baseline = _newest_not_skipped(scope, on_branch, _of.branch == name) or scope.nothing_yet(more)
+    if baseline is not None:
+        return baseline
     branches = scope.names(_of.branch)
     if resembling(name, branches):
         text = f"There is no evaluation {on_branch}."
@@ -220,9 +220,9 @@ def _by_branch(scope: _Scope, name: str) -> Baseline:
 
 
 def _latest(scope: _Scope, _: str) -> Baseline:
-    found = _newest_not_skipped(scope, str(scope)) or scope.nothing_yet("")
-    assert found is not None  # noqa: S101 (a model without evaluations has nothing yet)
-    return found
+    baseline = _newest_not_skipped(scope, str(scope)) or scope.nothing_yet("")
+    assert baseline is not None  # noqa: S101 (a model without evaluations has nothing yet)
+    return baseline
 
 
 def _newest_not_skipped(scope: _Scope, where: str, *fits: ColumnElement[bool]) -> Baseline | None:
@@ -308,17 +308,17 @@ def _models(connection: Connection, project: str, *fits: ColumnElement[bool]) ->
     return list(connection.scalars(newest.limit(_MOST_SEARCHED)))
 
 
-def _nearest(name: str, known: list[str], kind: str) -> str:
+def _nearest(name: str, names: list[str], kind: str) -> str:
     """Name the nearest names; without any, the newest ones."""
-    if near := _near(name, known):
+    if near := _near(name, names):
         return f"The nearest {kind}: {_listed(name, near)}."
-    return f"Known {kind}: {_listed(name, known)}." if known else f"There are no {kind}."
+    return f"Known {kind}: {_listed(name, names)}." if names else f"There are no {kind}."
 
 
-def _near(name: str, known: list[str]) -> list[str]:
-    return get_close_matches(name[:_LONGEST], known, n=MOST_NAMED)
+def _near(name: str, names: list[str]) -> list[str]:
+    return get_close_matches(name[:_LONGEST], names, n=MOST_NAMED)
 
 
-def _listed(name: str, known: list[str]) -> str:
+def _listed(name: str, names: list[str]) -> str:
     """List names, those nearest to a name first."""
-    return listed([f"`{other}`" for other in dict.fromkeys([*_near(name, known), *known])])
+    return listed([f"`{other}`" for other in dict.fromkeys([*_near(name, names), *names])])

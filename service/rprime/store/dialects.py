@@ -41,8 +41,8 @@ def add(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
 @lru_cache(maxsize=256)
 def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
     names = ", ".join(f'"{name}"' for name in columns)
-    one = f"({', '.join('?' * len(columns))})"
-    values = ", ".join([one] * rows)
+    row = f"({', '.join('?' * len(columns))})"
+    values = ", ".join([row] * rows)
     return f"INSERT INTO {table} ({names}) VALUES {values}"  # noqa: S608 (names of our schema)
 
 

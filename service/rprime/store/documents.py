@@ -187,7 +187,7 @@ def _options_to_3(options: Json) -> Json:
     gone = {_name_3(rule) for rule in gates["rules"] if rule.get("index") in _REMOVED_3}
     gates["rules"] = [rule for rule in gates["rules"] if _name_3(rule) not in gone]
     if "waivers" in gates:
-        gates["waivers"] = [one for one in gates["waivers"] if one["rule"] not in gone]
+        gates["waivers"] = [waiver for waiver in gates["waivers"] if waiver["rule"] not in gone]
     effects = {
         "undecided" if name == "inconclusive" else name: effect
         for name, effect in gates.pop("on", {}).items()

@@ -151,17 +151,17 @@ def translated() -> Iterator[None]:
     except (DBAPIError, sqlite3.Error) as exc:
         cause: BaseException | None = exc.orig if isinstance(exc, DBAPIError) else exc
         if isinstance(cause, sqlite3.Error):
-            known = _of_sqlite(cause)
+            error = _of_sqlite(cause)
         else:
             # The server went away, is read-only, is starting and so on: not a fault of the request.
             # All other errors are defects in a statement.
             failed = isinstance(exc, OperationalError | InternalError | InterfaceError)
             failed = failed or getattr(exc, "connection_invalidated", False)
-            known = _of_postgresql(cause, failed=failed)
-        if known is not None:
+            error = _of_postgresql(cause, failed=failed)
+        if error is not None:
             name = getattr(cause, "sqlite_errorname", None)
-            known.code = name or getattr(cause, "sqlstate", None)
-            raise known from exc
+            error.code = name or getattr(cause, "sqlstate", None)
+            raise error from exc
         if isinstance(exc, DataError):
             raise InvalidRecordError(_UNSTORABLE) from exc
         raise
@@ -175,8 +175,8 @@ def _of_postgresql(cause: BaseException | None, *, failed: bool) -> StoreError |
     if isinstance(cause, TimeoutError):
         return StoreTimeoutError(text=SILENT)
     state = getattr(cause, "sqlstate", None) or ""
-    known = ((kind, text) for states, kind, text in _OF_POSTGRESQL if state.startswith(states))
-    kind, text = next(known, (StoreUnavailableError, None))
+    kinds = ((kind, text) for states, kind, text in _OF_POSTGRESQL if state.startswith(states))
+    kind, text = next(kinds, (StoreUnavailableError, None))
     if kind is StoreUnavailableError and not (failed or text):
         return None
     # The server quotes no values in these messages, and libpq never the password.

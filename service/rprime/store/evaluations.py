@@ -110,26 +110,26 @@ def evaluation_of(row: Row[Any]) -> StoredEvaluation:
 
 def document(name: str, stored: bytes | None) -> bytes | None:
     """Read a stored document in the form of today; None if there is none."""
-    found = expand(stored)
-    return None if found is None else read_document(name, found)
+    content = expand(stored)
+    return None if content is None else read_document(name, content)
 
 
 @decoding()
 def options_of(content: bytes | None) -> bytes:
     """Read stored options; without any the store is damaged."""
-    found = document("options", content)
-    if found is None:
+    options = document("options", content)
+    if options is None:
         raise StoreDamagedError
-    return found
+    return options
 
 
 @decoding()
 def labels_of(content: bytes | None) -> tuple[str, ...]:
     """Read stored class names; without any the store is damaged."""
-    found = expand(content)
-    if found is None:
+    names = expand(content)
+    if names is None:
         raise StoreDamagedError
-    return tuple(orjson.loads(found))
+    return tuple(orjson.loads(names))
 
 
 def sliced_items(connection: Connection, identifier: str) -> tuple[Items, Columns] | None:
@@ -146,11 +146,13 @@ def kept_scores(connection: Connection, identifier: str) -> ScoreSummary | None:
         return None if content is None else packing.unpack_scores(content)
 
 
-def kept_slices(connection: Connection, stored: StoredEvaluation, one: Slice = ()) -> Slices | None:
+def kept_slices(
+    connection: Connection, stored: StoredEvaluation, slice_: Slice = ()
+) -> Slices | None:
     """Read the slices of an evaluation, or one of them; None if it has none."""
     query = select(slices).where(slices.c.evaluation == stored.id).order_by(slices.c.place)
-    if one:
-        query = query.where(slices.c.key == slice_key(dict(one)))
+    if slice_:
+        query = query.where(slices.c.key == slice_key(dict(slice_)))
     rows = connection.execute(query).all()
     with decoding():
         return unpack_slices(rows, len(stored.labels)) if rows else None
@@ -167,9 +169,9 @@ def slice_names(
     recent = select(_of.id).where(*fits).order_by(_of.id.desc()).limit(_RECENT).subquery()
     owner = slices.c.evaluation
     newest = select(func.max(owner)).where(owner.in_(select(recent.c.id)))
-    found = select(slices.c.name, slices.c.key).where(owner == newest.scalar_subquery())
+    query = select(slices.c.name, slices.c.key).where(owner == newest.scalar_subquery())
     with decoding():
-        return tuple(map(slice_name, connection.execute(found.order_by(slices.c.place))))
+        return tuple(map(slice_name, connection.execute(query.order_by(slices.c.place))))
 
 
 def page(
@@ -188,15 +190,15 @@ def page(
             raise InvalidCursorError
         query = query.where(_of.id < cursor)
     rows = connection.execute(query.order_by(_of.id.desc()).limit(limit + 1)).all()
-    found = tuple(EvaluationSummary(**_shown(row)) for row in rows[:limit])
-    return EvaluationPage(found, found[-1].id if len(rows) > limit else None)
+    summaries = tuple(EvaluationSummary(**_shown(row)) for row in rows[:limit])
+    return EvaluationPage(summaries, summaries[-1].id if len(rows) > limit else None)
 
 
 def conditions(project: str, filters: Filters) -> Iterator[ColumnElement[bool]]:
     """Yield SQL conditions for the evaluations of a project that match filters."""
-    wanted = ((name, getattr(filters, name)) for name in NAMES)
+    pairs = ((name, getattr(filters, name)) for name in NAMES)
     yield _of.project == project
-    yield from (_named(name, value) for name, value in wanted if value is not None)
+    yield from (_named(name, value) for name, value in pairs if value is not None)
     if filters.fingerprint is not None:
         yield _of.fingerprint == digest_bytes(filters.fingerprint)
     if filters.since is not None:
@@ -206,29 +208,29 @@ def conditions(project: str, filters: Filters) -> Iterator[ColumnElement[bool]]:
         # Not by LIKE, which ignores case on SQLite.
         yield func.replace(_of.tags, f"\n{filters.tag}\n", "") != _of.tags
     if filters.slice:
-        found = select(slices.c.evaluation).where(is_slice_of(filters.slice))
-        yield found.correlate(evaluations).exists()
+        query = select(slices.c.evaluation).where(is_slice_of(filters.slice))
+        yield query.correlate(evaluations).exists()
     if filters.ids is not None:
         yield _of.id.in_(filters.ids)
 
 
-def _named(name: str, wanted: str) -> ColumnElement[bool]:
+def _named(name: str, value: str) -> ColumnElement[bool]:
     """Return the condition on a name; a commit may be short, a test set its fingerprint."""
-    own: ColumnElement[bool] = _of[name] == wanted
-    if name == "commit" and _SHORT_COMMIT.fullmatch(wanted):
+    condition: ColumnElement[bool] = _of[name] == value
+    if name == "commit" and _SHORT_COMMIT.fullmatch(value):
         # Not by LIKE, which ignores case on SQLite.
-        return and_(_of.commit >= wanted, _of.commit < f"{wanted}g")
-    if name == "test_set" and _FINGERPRINT.fullmatch(wanted):
-        return or_(own, _of.fingerprint == digest_bytes(wanted))
-    return own
+        return and_(_of.commit >= value, _of.commit < f"{value}g")
+    if name == "test_set" and _FINGERPRINT.fullmatch(value):
+        return or_(condition, _of.fingerprint == digest_bytes(value))
+    return condition
 
 
 _SHORT_COMMIT, _FINGERPRINT = re.compile("[0-9a-f]{7,39}"), re.compile("[0-9a-f]{64}")
 
 
-def is_slice_of(one: Slice) -> ColumnElement[bool]:
+def is_slice_of(slice_: Slice) -> ColumnElement[bool]:
     """Return the SQL condition for the row of a slice of an evaluation."""
-    return and_(slices.c.evaluation == _of.id, slices.c.key == slice_key(dict(one)))
+    return and_(slices.c.evaluation == _of.id, slices.c.key == slice_key(dict(slice_)))
 
 
 def count(connection: Connection, project: str, filters: Filters = ALL) -> int:
@@ -240,8 +242,8 @@ def count(connection: Connection, project: str, filters: Filters = ALL) -> int:
 def delete(connection: Connection, identifier: str) -> None:
     """Delete an evaluation and its items; the looks at its test set stay counted."""
     # Lock the row first: a transaction that points an alias at it waits, then finds it gone.
-    found = connection.execute(select(*SUMMARY).where(_of.id == identifier).with_for_update())
-    row = found.first()
+    result = connection.execute(select(*SUMMARY).where(_of.id == identifier).with_for_update())
+    row = result.first()
     if row is None:
         raise EvaluationMissingError
     check(row)
@@ -255,7 +257,7 @@ def delete(connection: Connection, identifier: str) -> None:
 
 def checked_row(row: dict[str, Any], *beside: Mapping[str, Any]) -> dict[str, Any]:
     """Add to a row its size, with that of rows of other tables, and its checksum."""
-    kept = [one[name] for one in beside for name in ("name", "content") if name in one]
+    kept = [other[name] for other in beside for name in ("name", "content") if name in other]
     values = (*row.values(), *kept)
     row |= {"bytes": sum(len(value) for value in values if isinstance(value, str | bytes))}
     return row | {"checksum": _checksum(tuple(row[name] for name in _CHECKED))}

@@ -165,23 +165,23 @@ class _Reader:
             raise InvalidRecordError("It comes after the end of the export.")
         with reading("", "is no JSON object with one member"):
             document = orjson.loads(line)
-            kind, given = next(iter(document.items()))
-        found = None
+            kind, members = next(iter(document.items()))
+        record = None
         if not self.version:
             self.version = _version(document)
         elif kind == "end":
-            self._end(given)
+            self._end(members)
         elif kind in _READERS:
             with reading(f"/{kind}", "cannot be read"):
-                found = kind, _READERS[kind](given, self.version)
+                record = kind, _READERS[kind](members, self.version)
         else:
             raise InvalidRecordError(f"It has none of the members {', '.join(_READERS)} and end.")
         self.count += 1
-        return found
+        return record
 
-    def _end(self, given: Json) -> None:
+    def _end(self, members: Json) -> None:
         with reading("/end", "has no number of `lines`"):
-            lines = given["lines"]
+            lines = members["lines"]
         if lines != self.count:
             raise InvalidRecordError(
                 f"{lines} lines should come before it, there are {self.count}."
@@ -197,11 +197,11 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
         if not line.strip():
             continue
         try:
-            found = reader.read(line)
+            record = reader.read(line)
         except (InvalidRecordError, StoreNewerError) as exc:
             raise InvalidExportError(number, str(exc)) from exc
-        if found is not None:
-            step[found[0]].append(found[1])
+        if record is not None:
+            step[record[0]].append(record[1])
         if sum(map(len, step.values())) >= MOST_IN_A_STEP:
             yield step
             step = {kind: [] for kind in _READERS}
@@ -242,18 +242,18 @@ _MORE = (AttributeError, StopIteration, struct.error)
 """What reading members of JSON that is not as expected raises, too."""
 
 
-def _read_evaluation(given: Json, version: int) -> Packed:
-    line = _EvaluationLine.model_validate(given)
-    origin = _checked_origin(given)
+def _read_evaluation(members: Json, version: int) -> Packed:
+    line = _EvaluationLine.model_validate(members)
+    origin = _checked_origin(members)
     labels = tuple(line.labels)
     if len(set(labels)) != len(labels):
         raise InvalidRecordError("`/evaluation/labels`: Two classes have the same name.")
     written = min(version, documents.BARE_VERSION) if line.documents is None else line.documents
     content: dict[str, Any] = {
-        name: documents.upgraded(name, orjson.dumps(given[name]), written)
+        name: documents.upgraded(name, orjson.dumps(members[name]), written)
         for name in ("options", *JSON_COLUMNS)
         # Up to format 2 null stood for what is missing, too.
-        if given.get(name) is not None or (version > _NULLS and name in given)
+        if members.get(name) is not None or (version > _NULLS and name in members)
     }
     gate = orjson.loads(content.get("gate", b"{}"))
     verdicts = {line.verdict, gate.get("verdict")}
@@ -265,8 +265,8 @@ def _read_evaluation(given: Json, version: int) -> Packed:
     new = NewEvaluation(
         id=line.id,
         **{name: origin.get(name) for name in NAMES if name not in {"test_set", "verdict"}},
-        project=given["project"],
-        test_set=given["test_set"],
+        project=members["project"],
+        test_set=members["test_set"],
         verdict=line.verdict,
         fingerprint=line.fingerprint,
         input_digest=line.input_digest,
@@ -283,9 +283,9 @@ def _read_evaluation(given: Json, version: int) -> Packed:
     return rows_of(new, items_content=items, scores_content=scores, submission=submission)
 
 
-def _checked_origin(given: Json) -> Json:
+def _checked_origin(members: Json) -> Json:
     """Return the origin of an evaluation, which the model of a request accepts."""
-    origin = {name: given.get(name) for name in Provenance.model_fields}
+    origin = {name: members.get(name) for name in Provenance.model_fields}
     if origin["test_set"] is not None:
         origin["test_set"] = {"id": origin["test_set"]}
     Provenance.model_validate({name: value for name, value in origin.items() if value is not None})
@@ -309,10 +309,10 @@ def _read_beside(
             slices = _read_slices(line.slices, table)
     if items is not None:
         with reading("/evaluation/items", "cannot be read"):
-            found, columns = _read_items(items, k)
-            _check_items(found, table)
+            unpacked, columns = _read_items(items, k)
+            _check_items(unpacked, table)
             if slices is not None and columns:
-                _check_columns(replace(slices, columns=columns), found, k)
+                _check_columns(replace(slices, columns=columns), unpacked, k)
     return items, scores, slices
 
 
@@ -321,15 +321,15 @@ def _decoded(name: str, text: str | None) -> bytes | None:
         return None if text is None else base64.b64decode(text, validate=True)
 
 
-def _read_table(given: Json, k: int) -> ConfusionTable:
-    omissions = [name for name in ("unclassified", "spurious") if name in given]
-    vectors = {name: np.array(given[name], dtype=np.float64).reshape(k) for name in omissions}
-    weighted = given["weighted"] is True
-    if "counts" in given:
-        counts = np.array(given["counts"], dtype=np.float64).reshape(k, k)
+def _read_table(members: Json, k: int) -> ConfusionTable:
+    omissions = [name for name in ("unclassified", "spurious") if name in members]
+    vectors = {name: np.array(members[name], dtype=np.float64).reshape(k) for name in omissions}
+    weighted = members["weighted"] is True
+    if "counts" in members:
+        counts = np.array(members["counts"], dtype=np.float64).reshape(k, k)
         table = ConfusionTable.dense(counts, **vectors, weighted=weighted)
     else:
-        triples = np.array(given["cells"], dtype=np.float64).reshape(-1, 3)
+        triples = np.array(members["cells"], dtype=np.float64).reshape(-1, 3)
         rows, columns = triples[:, 0].astype(np.int64), triples[:, 1].astype(np.int64)
         if ((rows < 0) | (rows >= k) | (columns < 0) | (columns >= k)).any():
             raise InvalidRecordError("A cell names an unknown class.")
@@ -340,54 +340,54 @@ def _read_table(given: Json, k: int) -> ConfusionTable:
     return table
 
 
-def _read_slices(given: list[Json], whole: ConfusionTable) -> Slices:
-    names = tuple(dict(one["slice"]) for one in given)
+def _read_slices(entries: list[Json], whole: ConfusionTable) -> Slices:
+    names = tuple(dict(entry["slice"]) for entry in entries)
     check_names(*(text for name in names for pair in name.items() for text in pair))
-    found = Slices(names, ConfusionTable.stack([_read_table(one, whole.k) for one in given]))
-    if not all(names) or len(found.positions) < len(names) or not fits(found):
+    slices = Slices(names, ConfusionTable.stack([_read_table(entry, whole.k) for entry in entries]))
+    if not all(names) or len(slices.positions) < len(names) or not fits(slices):
         raise InvalidRecordError("A slice has no name, or that of another, or there are too many.")
-    return found
+    return slices
 
 
 def _read_items(content: bytes, k: int) -> tuple[Items, Columns]:
-    found, columns = packing.unpack_items(content)
-    values = (found.predicted, *(column.codes for column in columns.values()))
-    if any(part.shape != found.true.shape for part in values):
+    items, columns = packing.unpack_items(content)
+    values = (items.predicted, *(column.codes for column in columns.values()))
+    if any(part.shape != items.true.shape for part in values):
         raise InvalidRecordError("The numbers of predictions and items differ.")
-    if (found.true >= k).any() or (found.predicted > k).any():
+    if (items.true >= k).any() or (items.predicted > k).any():
         raise InvalidRecordError("An item names an unknown class.")
-    return found, columns
+    return items, columns
 
 
-def _check_items(found: Items, table: ConfusionTable) -> None:
+def _check_items(items: Items, table: ConfusionTable) -> None:
     """Refuse items that another table counts; those without a true class are not kept."""
-    tables = (table_of(found, table.k), replace(table, spurious=None))
-    (codes, counts), (known, numbers) = map(coordinates, tables)
-    if not np.array_equal(codes, known) or not np.allclose(counts, numbers):
+    tables = (table_of(items, table.k), replace(table, spurious=None))
+    (codes, counts), (other_codes, numbers) = map(coordinates, tables)
+    if not np.array_equal(codes, other_codes) or not np.allclose(counts, numbers):
         raise InvalidRecordError("The table is not that of the items.")
 
 
-def _check_columns(given: Slices, found: Items, k: int) -> None:
+def _check_columns(slices: Slices, items: Items, k: int) -> None:
     """Refuse columns of items that other slices than the given ones are of."""
-    counted = given.of_some(np.arange(len(found.true)), found, k)
-    known, tables = given.tables, counted.tables
-    same = counted.names == given.names and np.array_equal(tables.total, known.total)
-    if not same or not np.array_equal(tables.cells.counts, known.cells.counts):
+    counted = slices.of_some(np.arange(len(items.true)), items, k)
+    declared, tables = slices.tables, counted.tables
+    same = counted.names == slices.names and np.array_equal(tables.total, declared.total)
+    if not same or not np.array_equal(tables.cells.counts, declared.cells.counts):
         raise InvalidRecordError("The slices are not those of the items.")
 
 
-def _read_alias(given: Json, _: int) -> Json:
-    return _AliasLine.model_validate(given).model_dump()
+def _read_alias(members: Json, _: int) -> Json:
+    return _AliasLine.model_validate(members).model_dump()
 
 
-def _read_looks(given: Json, _: int) -> Json:
-    row = _LooksLine.model_validate(given).model_dump()
+def _read_looks(members: Json, _: int) -> Json:
+    row = _LooksLine.model_validate(members).model_dump()
     return row | {"fingerprint": digest_bytes(row["fingerprint"])}
 
 
-def _read_settings(given: Json, _: int) -> Json:
-    project = _SettingsLine.model_validate(given).project
-    chosen = {name: given.get(name, unset) is True for name, unset in SETTINGS.items()}
+def _read_settings(members: Json, _: int) -> Json:
+    project = _SettingsLine.model_validate(members).project
+    chosen = {name: members.get(name, unset) is True for name, unset in SETTINGS.items()}
     return {"name": project, **chosen}
 
 

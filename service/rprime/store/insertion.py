@@ -258,9 +258,9 @@ def put_all(
     if not batch:
         return []
     serialise(connection, [name for packed in batch for name in packed.names])
-    known = _read_known(connection, batch, now=now, quota=quota, repeated=repeated)
-    outcomes = [known.judge(packed) for packed in batch]
-    _write(connection, known)
+    state = _read_known(connection, batch, now=now, quota=quota, repeated=repeated)
+    outcomes = [state.judge(packed) for packed in batch]
+    _write(connection, state)
     return outcomes
 
 
@@ -305,8 +305,8 @@ class _Known:
             return Stored(packed.id, created=True, look=packed.look)
         row = None if packed.replay is None else self.replays.get(packed.replay["key"])
         if packed.replay is None or row is None:
-            found = self.submissions.get(packed.evaluation["submission"])
-            return None if found is None else Stored(found, created=False)
+            identifier = self.submissions.get(packed.evaluation["submission"])
+            return None if identifier is None else Stored(identifier, created=False)
         if row["payload"] != packed.replay["payload"]:
             return KeyReusedError()
         return Stored(row["evaluation"], created=False, replay=_replay(row))
@@ -315,8 +315,8 @@ class _Known:
 def _read_known(
     connection: Connection, batch: Sequence[Packed], *, now: int, quota: int | None, repeated: bool
 ) -> _Known:
-    def rows(statement: Select[Any], wanted: Iterable[Any], **more: int) -> Iterable[Row]:
-        keys = [key for key in wanted if key is not None]
+    def rows(statement: Select[Any], values: Iterable[Any], **more: int) -> Iterable[Row]:
+        keys = [key for key in values if key is not None]
         if not keys:
             return ()
         return connection.execute(statement, {"wanted": keys, **more}).mappings()
@@ -358,13 +358,13 @@ _PUT_LOOKS = _LOOK.on_conflict_do_update(
 )
 
 
-def _write(connection: Connection, known: _Known) -> None:
-    add_all(connection, known.fresh)
-    answers = [packed.replay for packed in known.fresh if packed.replay is not None]
+def _write(connection: Connection, state: _Known) -> None:
+    add_all(connection, state.fresh)
+    answers = [packed.replay for packed in state.fresh if packed.replay is not None]
     if answers:
         connection.execute(_PUT_REPLAYS, answers)
-    pairs = sorted(known.looked)
-    counted = [{"project": p, "fingerprint": f, "looks": known.looks[p, f]} for p, f in pairs]
+    pairs = sorted(state.looked)
+    counted = [{"project": p, "fingerprint": f, "looks": state.looks[p, f]} for p, f in pairs]
     if counted:
         connection.execute(_PUT_LOOKS, counted)
 

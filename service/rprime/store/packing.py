@@ -151,12 +151,12 @@ def _matrix(blobs: list[bytes], flags: int) -> Array:
 
 def _sparse_stack(blobs: Sequence[bytes], k: int, *, weighted: bool) -> ConfusionTable:
     tables = [_coordinates(blob) for blob in blobs]
-    codes = np.unique(np.concatenate([found for found, _, _ in tables]))
+    codes = np.unique(np.concatenate([table_codes for table_codes, _, _ in tables]))
     counts = np.zeros((len(blobs), codes.size))
     omissions = np.zeros((2, len(blobs), k))
-    for i, (found, values, flags) in enumerate(tables):
-        counts[i, np.searchsorted(codes, found)] = values[: found.size]
-        rest = values[found.size :]
+    for i, (places, values, flags) in enumerate(tables):
+        counts[i, np.searchsorted(codes, places)] = values[: places.size]
+        rest = values[places.size :]
         if flags & _UNCLASSIFIED:
             omissions[0, i] = rest[:k]
         if flags & _SPURIOUS:
@@ -255,12 +255,12 @@ def unpack_items(blob: bytes) -> tuple[Items, Columns]:
 
 def _column_parts(columns: Columns) -> dict[str, Array]:
     codes = {
-        f"column {place}": np.minimum(one.codes, len(one.values))
-        for place, one in enumerate(columns.values())
+        f"column {place}": np.minimum(column.codes, len(column.values))
+        for place, column in enumerate(columns.values())
     }
     if not codes or sum(part.nbytes for part in codes.values()) > MOST_COLUMN_BYTES:
         return {}
-    names = orjson.dumps([(name, one.values) for name, one in columns.items()])
+    names = orjson.dumps([(name, column.values) for name, column in columns.items()])
     return {"columns": np.frombuffer(names, np.uint8), **codes}
 
 

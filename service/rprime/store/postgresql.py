@@ -112,9 +112,11 @@ def open_postgresql(url: URL, *, read_only: bool, options: DatabaseOptions) -> P
     with ExitStack() as opened, translated():
         opened.callback(engine.dispose)
         with engine.begin() as connection:
-            found = connection.dialect.server_version_info or (0,)
-            if found < OLDEST_SERVER:
-                raise errors.StoreOutdatedError(f"PostgreSQL {found[0]} is too old, 15 is needed.")
+            version = connection.dialect.server_version_info or (0,)
+            if version < OLDEST_SERVER:
+                raise errors.StoreOutdatedError(
+                    f"PostgreSQL {version[0]} is too old, 15 is needed."
+                )
             current = is_current(connection, read_only=read_only)
         if not current:
             _upgrade(driven)
@@ -139,7 +141,7 @@ def _engine(url: URL, breaker: CircuitBreaker, options: DatabaseOptions) -> Engi
 
     seconds = options.statement_seconds + _NETWORK_SECONDS
     connect = partial(DeadlineConnection.bounded, breaker=breaker, seconds=seconds)
-    event.listen(engine, "do_connect", lambda _, __, ___, given: connect(given))
+    event.listen(engine, "do_connect", lambda _, __, ___, parameters: connect(parameters))
     return engine
 
 

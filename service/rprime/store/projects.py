@@ -49,15 +49,17 @@ class Purged:
 def read_all(connection: Connection) -> tuple[Project, ...]:
     """List every project that has an evaluation or a setting, by name, with their counts."""
     grouped = select(_of.project, func.count(), func.max(_of.id)).group_by(_of.project)
-    found = {row[0]: (row[1], row[2]) for row in connection.execute(grouped)}
+    counts = {row[0]: (row[1], row[2]) for row in connection.execute(grouped)}
     stored = {row.project: row.bytes for row in connection.execute(select(schema.project_sizes))}
     chosen = {row.name: row for row in connection.execute(select(schema.projects))}
     projects = []
-    for name in sorted(found.keys() | chosen.keys()):
-        number, newest = found.get(name, (0, None))
-        own = {s: getattr(chosen.get(name), s, unset) for s, unset in SETTINGS.items()}
+    for name in sorted(counts.keys() | chosen.keys()):
+        number, newest = counts.get(name, (0, None))
+        settings = {s: getattr(chosen.get(name), s, unset) for s, unset in SETTINGS.items()}
         size = stored.get(name, 0)
-        projects.append(Project(name=name, evaluations=number, newest=newest, bytes=size, **own))
+        projects.append(
+            Project(name=name, evaluations=number, newest=newest, bytes=size, **settings)
+        )
     return tuple(projects)
 
 
@@ -82,14 +84,14 @@ def has_evaluation(connection: Connection, name: str) -> bool:
 
 def setting(connection: Connection, name: str, column: str) -> bool:
     """Return a setting of a project, one of `SETTINGS`."""
-    found = connection.scalar(select(_settings[column]).where(_settings.name == name))
-    return SETTINGS[column] if found is None else found
+    value = connection.scalar(select(_settings[column]).where(_settings.name == name))
+    return SETTINGS[column] if value is None else value
 
 
-def put_settings(connection: Connection, name: str, /, **given: bool) -> None:
+def put_settings(connection: Connection, name: str, /, **settings: bool) -> None:
     """Change settings of a project; those that are not given stay as they are."""
     check_names(name)
-    row = {"name": name, **given}
+    row = {"name": name, **settings}
     put = insert(schema.projects).values(row)
     connection.execute(put.on_conflict_do_update(index_elements=["name"], set_=row))
 
@@ -121,10 +123,12 @@ def unwanted(connection: Connection, name: str, keep: Retention) -> tuple[list[s
     outdated = [_of.project == name, *_outdated(name, keep)]
     pointed = select(schema.aliases.c.evaluation)
     doomed = select(_of.id).where(*outdated, _of.id.not_in(pointed)).order_by(_of.id)
-    found = list(connection.scalars(doomed))
+    identifiers = list(connection.scalars(doomed))
     total = connection.scalar(counted.where(_of.project == name)) or 0
     aliased = connection.scalar(counted.where(*outdated, _of.id.in_(pointed))) or 0
-    return found, Purged(deleted=len(found), kept=total - len(found), aliased=aliased)
+    return identifiers, Purged(
+        deleted=len(identifiers), kept=total - len(identifiers), aliased=aliased
+    )
 
 
 def delete_unaliased(connection: Connection, identifiers: Sequence[str]) -> int:
@@ -133,10 +137,10 @@ def delete_unaliased(connection: Connection, identifiers: Sequence[str]) -> int:
     rows = connection.execute(chosen).all()
     for row in rows:
         check(row)
-    found, pointed = {row.id: row for row in rows}, select(schema.aliases.c.evaluation)
-    doomed = schema.evaluations.delete().where(_of.id.in_(found), _of.id.not_in(pointed))
+    by_id, pointed = {row.id: row for row in rows}, select(schema.aliases.c.evaluation)
+    doomed = schema.evaluations.delete().where(_of.id.in_(by_id), _of.id.not_in(pointed))
     deleted = connection.scalars(doomed.returning(_of.id)).all()
-    freed = (found[identifier] for identifier in deleted)
+    freed = (by_id[identifier] for identifier in deleted)
     project_sizes.change(connection, ((row.project, -row.bytes) for row in freed))
     return len(deleted)
 

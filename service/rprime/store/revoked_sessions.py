@@ -35,8 +35,8 @@ def revoke(connection: Connection, session: str, expires: int, now: float) -> No
 
 def is_revoked(connection: Connection, session: str, expires: int) -> bool:
     """Whether a session has ended."""
-    own = (_of.id == session) | ((_of.id == _ALL) & (_of.expires >= expires))
-    return connection.scalar(select(_of.id).where(own).limit(1)) is not None
+    condition = (_of.id == session) | ((_of.id == _ALL) & (_of.expires >= expires))
+    return connection.scalar(select(_of.id).where(condition).limit(1)) is not None
 
 
 class SessionFile:

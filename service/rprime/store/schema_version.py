@@ -98,12 +98,12 @@ _NEWER = (
 
 
 def _number(connection: Connection) -> int:
-    found = connection.scalar(_NUMBER)
-    if found is None:
+    number = connection.scalar(_NUMBER)
+    if number is None:
         return 0
-    if not str(found).isdecimal():
+    if not str(number).isdecimal():
         raise StoreForeignError(
             f"{VERSION_TABLE} holds a version that no rprime writes: restore a backup, or let "
             "RPRIME_STORE name another database."
         )
-    return int(found)
+    return int(number)

@@ -68,10 +68,10 @@ class SqliteDatabase(Database):
                     pages = _pragma(_raw(connection), "page_count")
                     self._file.allocate(pages * _PAGE_BYTES)
         except errors.StoreUnavailableError as exc:
-            known = self._file.cause_of(exc)
-            if known is None:
+            cause = self._file.cause_of(exc)
+            if cause is None:
                 raise
-            raise known from exc
+            raise cause from exc
         # The commit may be in a file that is gone, so it is not acknowledged.
         self._verify()
 
@@ -198,13 +198,13 @@ def _path(url: URL) -> Path:
 
 def check_library() -> None:
     """Refuse a SQLite that is too old, and log one that has a known defect."""
-    found = sqlite3.sqlite_version_info
-    if found < OLDEST_LIBRARY:
+    version = sqlite3.sqlite_version_info
+    if version < OLDEST_LIBRARY:
         raise errors.StoreOutdatedError(
             f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed; "
             "use a newer Python or a PostgreSQL store."
         )
-    if found < SOUND_LIBRARY:
+    if version < SOUND_LIBRARY:
         log.info(
             "sqlite_before_3_51_3",
             version=sqlite3.sqlite_version,

@@ -171,8 +171,8 @@ _held: set[_Identity] = set()
 _holding = Lock()
 
 
-def _identity_of(found: os.stat_result) -> _Identity:
-    return found.st_dev, found.st_ino
+def _identity_of(status: os.stat_result) -> _Identity:
+    return status.st_dev, status.st_ino
 
 
 def _identity_at(path: Path) -> _Identity | None:

@@ -60,7 +60,7 @@ class _Gathered:
     def stack(self) -> Stack:
         """Return all of the rows as one stack."""
         columns = tuple(zip(*self.rows, strict=True))
-        ids, extras = columns[0], tuple(document("extras", one) for one in columns[_EXTRAS])
+        ids, extras = columns[0], tuple(document("extras", content) for content in columns[_EXTRAS])
         sealed_by = [slice_identifier(i, self.key) for i in ids] if self.key else ids
         table = unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
         options = tuple(map(self.asked.__getitem__, columns[_OPTIONS]))
@@ -73,7 +73,7 @@ def stacks(
 ) -> Iterator[Stack]:
     """Read the tables of matching evaluations, grouped by their classes, as `Store.tables`."""
     gathered: dict[_Kind, _Gathered] = {}
-    asked: dict[bytes, bytes] = {}
+    options: dict[bytes, bytes] = {}
     with database.streaming() as connection:
         fits = list(conditions(project, filters))
         if newest is not None:
@@ -88,13 +88,13 @@ def stacks(
             query = query.join(slices, is_slice_of(filters.slice))
         rows = connection.execute(query.where(*fits).order_by(_of.id))
         for part in rows.partitions():
-            for key in {row[_OPTIONS] for row in part} - asked.keys():
-                asked[key] = options_of(connection.scalar(_CONTENT, {"key": key}))
+            for key in {row[_OPTIONS] for row in part} - options.keys():
+                options[key] = options_of(connection.scalar(_CONTENT, {"key": key}))
             # Consecutive rows often belong to one stack.
             for kind, run in groupby(part, _kind):
                 if kind not in gathered:
                     names = labels_of(connection.scalar(_CONTENT, {"key": kind[0]}))
-                    gathered[kind] = _Gathered(names, kind[1], sliced, asked)
+                    gathered[kind] = _Gathered(names, kind[1], sliced, options)
                 yield from gathered[kind].add(run)
     for group in gathered.values():
         if group.rows:

@@ -160,8 +160,8 @@ class Store:
 
     def items(self, identifier: str) -> Items | None:
         """Read the items of an evaluation; None if none were stored."""
-        found = self.sliced_items(identifier)
-        return None if found is None else found[0]
+        sliced_items = self.sliced_items(identifier)
+        return None if sliced_items is None else sliced_items[0]
 
     sliced_items = _reads(evaluations.sliced_items)
     scores = _reads(evaluations.kept_scores)
@@ -259,7 +259,7 @@ class Store:
 
         `ProjectMissingError` if there is no such project.
         """
-        if project is not None and all(found.name != project for found in self.projects()):
+        if project is not None and all(other.name != project for other in self.projects()):
             raise ProjectMissingError
         return transfer.export(self.database, project)
 
@@ -275,8 +275,8 @@ class Store:
 
     def newest(self) -> str | None:
         """Return the newest evaluation of all projects, by its id; None if there is none."""
-        found: str | None = self.database.read(lambda c: c.scalar(select(func.max(rows.c.id))))
-        return found
+        identifier: str | None = self.database.read(lambda c: c.scalar(select(func.max(rows.c.id))))
+        return identifier
 
     def check(self) -> str:
         """Return the state of the store, one of `STATES`; try to write if it was not "ok".

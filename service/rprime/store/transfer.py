@@ -138,15 +138,15 @@ def _evaluation(database: Database, row: Row[Any]) -> Json:
         "documents": documents.VERSION,
         "options": orjson.Fragment(stored.options),
         # Left out where there is none: a comparison that had no baseline is null itself.
-        **{name: orjson.Fragment(found) for name, found in beside if found is not None},
+        **{name: orjson.Fragment(member) for name, member in beside if member is not None},
         "labels": stored.labels,
         "table": _table(stored.table),
         "items": _optional(_base64, kept),
         "scores": _optional(_base64, row.drawn),
     }
-    if row.sliced and (found := database.read(lambda c: evaluations.kept_slices(c, stored))):
+    if row.sliced and (sliced := database.read(lambda c: evaluations.kept_slices(c, stored))):
         document["slices"] = [
-            {"slice": name, **_table(found.tables[i])} for i, name in enumerate(found.names)
+            {"slice": name, **_table(sliced.tables[i])} for i, name in enumerate(sliced.names)
         ]
     return document
 
@@ -188,8 +188,8 @@ def write(connection: Connection, step: ImportStep) -> Imported:
     """Add missing records; existing ones stay unchanged, except for a larger look count."""
     # Two imports of one evaluation must not both count it.
     serialise(connection, [b"import"])
-    given = [packed.id for packed in step["evaluation"]]
-    present = set(connection.scalars(select(_of.id).where(_of.id.in_(given))))
+    identifiers = [packed.id for packed in step["evaluation"]]
+    present = set(connection.scalars(select(_of.id).where(_of.id.in_(identifiers))))
     fresh = {packed.id: packed for packed in step["evaluation"] if packed.id not in present}
     add_all(connection, [fresh[identifier] for identifier in sorted(fresh)])
     if step["settings"]:
@@ -197,7 +197,9 @@ def write(connection: Connection, step: ImportStep) -> Imported:
     if step["looks"]:
         connection.execute(_RAISED_LOOKS, step["looks"])
     pointed = Counter(filter(None, (_point(connection, alias) for alias in step["alias"])))
-    return Imported(evaluations=len(fresh), evaluations_present=len(given) - len(fresh), **pointed)
+    return Imported(
+        evaluations=len(fresh), evaluations_present=len(identifiers) - len(fresh), **pointed
+    )
 
 
 _LOOKS = insert(looks)
@@ -208,14 +210,14 @@ _RAISED_LOOKS = _LOOKS.on_conflict_do_update(
 )
 
 
-def _point(connection: Connection, given: Json) -> str:
+def _point(connection: Connection, alias: Json) -> str:
     """Point a new alias; return which member of `Imported` counts it, if any."""
-    project, name, absent = given["project"], given["name"], aliases.Expected(absent=True)
-    aliases.restore(connection, project, name, given["changes"])
-    if given["evaluation"] is None:
+    project, name, absent = alias["project"], alias["name"], aliases.Expected(absent=True)
+    aliases.restore(connection, project, name, alias["changes"])
+    if alias["evaluation"] is None:
         return ""
     try:
-        aliases.put(connection, project, name, evaluation=given["evaluation"], expected=absent)
+        aliases.put(connection, project, name, evaluation=alias["evaluation"], expected=absent)
     except aliases.AliasChangedError:
         return "aliases_present"
     except evaluations.EvaluationMissingError:

@@ -194,8 +194,10 @@ class Writer:
             now, quota = self._clock(), self._quota
             stored = iter(put_all(connection, puts, now=now, quota=quota, repeated=repeated))
             return [
-                next(stored) if isinstance(one.work, Packed) else _attempt(connection, one.work)
-                for one in group
+                next(stored)
+                if isinstance(change.work, Packed)
+                else _attempt(connection, change.work)
+                for change in group
             ]
 
 

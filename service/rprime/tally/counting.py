@@ -59,18 +59,18 @@ def tally(
     _check(names, scores, reject_below)
     keys = [TRUE, PREDICTED, *([BASELINE] if BASELINE in names else [])]
     counted = _with_columns(lazy, _top(scores, reject_below)) if scores else lazy
-    given = {name: name.removeprefix(SLICE) for name in names if name.startswith(SLICE)}
-    sources = {own: name for name, own in given.items()} | dict(slices or {})
+    prefixed = {name: name.removeprefix(SLICE) for name in names if name.startswith(SLICE)}
+    sources = {slice_name: name for name, slice_name in prefixed.items()} | dict(slices or {})
     cuts = cuts or {}
     _check_slices(names, sources, cuts, crossings)
     parts = [_part(name, source, cuts.get(name)) for name, source in sources.items()]
     counted = _with_columns(counted, *parts) if parts else counted
     keys += [f"{SLICE}{name}" for name in sources]
-    found = _counted(counted, keys, weighted=WEIGHT in names)
-    columns = {name: found[name].to_list() for name in keys}
+    groups = _counted(counted, keys, weighted=WEIGHT in names)
+    columns = {name: groups[name].to_list() for name in keys}
     divided = {name: columns.pop(f"{SLICE}{name}") for name in sources}
     columns = typed(columns, labels) if untyped else columns
-    items = np.array(found[_COUNT].to_list(), np.float64)
+    items = np.array(groups[_COUNT].to_list(), np.float64)
     missing = np.array(list(map(is_missing, columns[TRUE])))
     if missing.any():
         without = plural(items[missing].sum(), "item", "have")
@@ -79,7 +79,7 @@ def tally(
         classes = [name.removeprefix(SCORE) for name in scores]
         columns[PREDICTED] = _predicted(columns, classes, items)
         labels = classes if labels is None else labels
-    weights = _weights(found) if WEIGHT in names else None
+    weights = _weights(groups) if WEIGHT in names else None
     counts = items if weights is None else weights
     sliced = {n: _sliced(v, n, cuts.get(n), untyped=untyped) for n, v in divided.items()}
     crossed, weighted = list(map(tuple, crossings)), weights is not None
@@ -124,7 +124,7 @@ def _check(names: Sequence[str], scores: Sequence[str], reject_below: float | No
 
 def _check_column(name: str, names: Sequence[str]) -> None:
     if name not in names:
-        there = ", ".join(known[:64] for known in names[:_SHOWN])
+        there = ", ".join(column[:64] for column in names[:_SHOWN])
         raise TallyError(f"there is no column {name}; the columns are: {there}")
 
 
@@ -193,10 +193,10 @@ def _top(scores: Sequence[str], reject_below: float | None) -> "nw.Expr":
     first = nw.min_horizontal(
         *(nw.when(column == top).then(nw.lit(place)) for place, column in enumerate(columns))
     )
-    known = first if reject_below is None else nw.when(top >= reject_below).then(first)
+    accepted = first if reject_below is None else nw.when(top >= reject_below).then(first)
     numbers = (~column.is_null() & column.is_finite() for column in columns)
     valid = nw.all_horizontal(*numbers, ignore_nulls=False)
-    return nw.when(valid).then(known).otherwise(nw.lit(_NO_SCORE)).alias(PREDICTED)
+    return nw.when(valid).then(accepted).otherwise(nw.lit(_NO_SCORE)).alias(PREDICTED)
 
 
 def _counted(
@@ -216,15 +216,15 @@ def _counted(
             weight.min().alias(_LEAST),
             weight.max().alias(_LARGEST),
         ]
-    found = lazy.select(*read).group_by(*keys).agg(*counts).head(MOST_GROUPS + 1).collect()
-    if not len(found):
+    groups = lazy.select(*read).group_by(*keys).agg(*counts).head(MOST_GROUPS + 1).collect()
+    if not len(groups):
         raise TallyError("there are no items, so there is nothing to evaluate")
-    if len(found) > MOST_GROUPS:
+    if len(groups) > MOST_GROUPS:
         raise TallyError(
             f"there are more than {MOST_GROUPS:,} distinct combinations of labels and slices: "
             "the columns do not hold classes, or slices have too many values"
         )
-    return found
+    return groups
 
 
 def _predicted(columns: dict[str, list[Any]], classes: Sequence[str], items: Array) -> list[Any]:
@@ -236,10 +236,10 @@ def _predicted(columns: dict[str, list[Any]], classes: Sequence[str], items: Arr
     return [None if place is None else classes[place] for place in places]
 
 
-def _weights(found: "nw.DataFrame[Any]") -> Array | None:
+def _weights(groups: "nw.DataFrame[Any]") -> Array | None:
     """Return the weight of each group; None if every item weighs 1."""
     count, present, total, least, largest = (
-        np.array(found[name].to_list(), np.float64)
+        np.array(groups[name].to_list(), np.float64)
         for name in (_COUNT, _PRESENT, _SUM, _LEAST, _LARGEST)
     )
     if (present < count).any():

@@ -46,17 +46,17 @@ class Engine(NamedTuple):
     @classmethod
     def of(cls, text: str) -> "Engine":
         """Parse the value of `--engine`; a `TallyError` says what an engine is."""
-        found = _ENGINE.fullmatch(text)
-        if found is None:
+        match = _ENGINE.fullmatch(text)
+        if match is None:
             raise TallyError(f"an engine is {ENGINES}; not {text[:64]!r}")
-        if found["cluster"]:
-            return cls(found["cluster"], found["address"], {})
-        settings = dict(parse_qsl(found["settings"] or "", keep_blank_values=True))
-        known = _SETTINGS[found["name"]]
-        if unknown := settings.keys() - set(known):
-            accepted = f"accepts {', '.join(known)}" if known else "accepts no settings here"
-            raise TallyError(f"{found['name']} {accepted}; not {min(unknown)[:64]!r}")
-        return cls(found["name"], None, settings)
+        if match["cluster"]:
+            return cls(match["cluster"], match["address"], {})
+        settings = dict(parse_qsl(match["settings"] or "", keep_blank_values=True))
+        allowed = _SETTINGS[match["name"]]
+        if unknown := settings.keys() - set(allowed):
+            accepted = f"accepts {', '.join(allowed)}" if allowed else "accepts no settings here"
+            raise TallyError(f"{match['name']} {accepted}; not {min(unknown)[:64]!r}")
+        return cls(match["name"], None, settings)
 
 
 class Files(NamedTuple):
@@ -66,7 +66,7 @@ class Files(NamedTuple):
     format: Format
 
     @classmethod
-    def of(cls, given: Sequence[str]) -> "Files":
+    def of(cls, names: Sequence[str]) -> "Files":
         """Derive the format from the names; a folder holds Parquet, also in Hive partitions.
 
         Raises
@@ -74,11 +74,11 @@ class Files(NamedTuple):
         TallyError
             If the names do not determine a format.
         """
-        formats = {_format(path) for path in given}
+        formats = {_format(path) for path in names}
         if len(formats) != 1:
             raise TallyError("the files must be all CSV or all Parquet")
         # A cluster with the same file system finds an absolute path.
-        paths = (path if "://" in path else str(Path(path).absolute()) for path in given)
+        paths = (path if "://" in path else str(Path(path).absolute()) for path in names)
         return cls(tuple(paths), formats.pop())
 
 
@@ -207,8 +207,8 @@ def _dask_frame(files: Files) -> Any:  # noqa: ANN401 (dask's own)
 
     paths = list(files.paths)
     if files.format == "parquet":
-        given = paths[0] if len(paths) == 1 else paths
-        return dataframe.read_parquet(given, dtype_backend="pyarrow")
+        source = paths[0] if len(paths) == 1 else paths
+        return dataframe.read_parquet(source, dtype_backend="pyarrow")
     zipped = any(path.lower().endswith(".gz") for path in paths)
     return dataframe.read_csv(
         paths,

@@ -52,15 +52,15 @@ def slice_tables(slices: Slices) -> list[dict[str, Any]]:
     """Return the tables of slices as the member `slices` of a request with a table."""
     cells, silent = slices.tables.cells, slices.tables.unclassified
     assert isinstance(cells, DenseCells)  # noqa: S101 (the type)
-    found: list[dict[str, Any]] = [{"slice": dict(name), "cells": []} for name in slices.names]
+    sliced: list[dict[str, Any]] = [{"slice": dict(name), "cells": []} for name in slices.names]
     places = np.nonzero(cells.counts)
     for place, *cell in zip(*(a.tolist() for a in (*places, cells.counts[places])), strict=True):
-        found[place]["cells"].append(cell)
-    for i, one in enumerate(found):
-        one["cells"] = one["cells"] or [[0, 0, 0]]  # all of its items are unclassified
+        sliced[place]["cells"].append(cell)
+    for i, table in enumerate(sliced):
+        table["cells"] = table["cells"] or [[0, 0, 0]]  # all of its items are unclassified
         if silent is not None:
-            one["unclassified"] = silent[i].tolist()
-    return found
+            table["unclassified"] = silent[i].tolist()
+    return sliced
 
 
 def tables(
@@ -84,7 +84,7 @@ def tables(
     # Declared classes are looked up by name, whatever the kind of the labels.
     if labels is None and len(kinds) > 1:
         raise TallyError("the labels are all texts or all integers, in every column of labels")
-    found = []
+    tallies = []
     for predicted, places in others:
         names = {label for label in (*true, *predicted) if label is not None}
         ordered = sorted(names, key=int if kinds == {int} else str)
@@ -97,11 +97,11 @@ def tables(
             )
         k = len(classes)
         cells = _codes(true, classes)[rows] * (k + 1) + _codes(predicted, classes)[places]
-        one = _table(cells, classes, counts, weighted=weighted)
+        tally = _table(cells, classes, counts, weighted=weighted)
         if slices:
-            one = replace(one, slices=Slices.of_items(slices, crossings, cells, k, counts))
-        found.append(one)
-    return found
+            tally = replace(tally, slices=Slices.of_items(slices, crossings, cells, k, counts))
+        tallies.append(tally)
+    return tallies
 
 
 def _codes(column: list[Label], labels: tuple[str, ...]) -> Array:
@@ -126,7 +126,9 @@ def _table(cells: Array, labels: tuple[str, ...], counts: Array, *, weighted: bo
 
 def typed(columns: dict[str, list[Any]], labels: Sequence[str] | None) -> dict[str, list[Any]]:
     """Return columns of a format without types as what their texts mean."""
-    texts = sorted({one for column in columns.values() for one in column if isinstance(one, str)})
+    texts = sorted(
+        {text for column in columns.values() for text in column if isinstance(text, str)}
+    )
     classes, numeric = read_texts(texts, labels)
     meant: dict[str, Any] = dict(zip(texts, classes, strict=True))
     if numeric and labels is None:
@@ -143,10 +145,12 @@ def slice_column(values: list[Any], name: str) -> SliceColumn:
     texts, places = _encoded(values, name, kinds)
     if len(kinds) > 1:
         raise TallyError(f"the slices {name} are all texts or all integers")
-    known = sorted({text for text in texts if text is not None}, key=int if int in kinds else str)
-    if not known:
+    distinct = sorted(
+        {text for text in texts if text is not None}, key=int if int in kinds else str
+    )
+    if not distinct:
         raise TallyError(f"no item has a value of the slices {name}; leave them out")
-    return SliceColumn(tuple(known), _codes(texts, tuple(known))[places])
+    return SliceColumn(tuple(distinct), _codes(texts, tuple(distinct))[places])
 
 
 def is_missing(value: Any) -> bool:  # noqa: ANN401 (of any library)

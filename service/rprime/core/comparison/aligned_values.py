@@ -92,7 +92,7 @@ class AlignedValues:
         and columns (m, m) are NaN where a difference is not by influences.
         """
         selection, number = self.selection, {name: i for i, name in enumerate(self.labels)}
-        found = [
+        places = [
             (selection.overall_place[key], None)
             if label is None
             else (selection.place[key], number[label])
@@ -100,9 +100,9 @@ class AlignedValues:
         ]
         strata = self.candidate.values.sample is not None  # they vary independently, not cells
         if strata or self.candidate.values.sampled.weighted:
-            return np.full((len(found), len(found)), np.nan)
+            return np.full((len(places), len(places)), np.nan)
         pairs = self.pairs if isinstance(self.pairs, PairedItems) else None
-        return correlation(pairs, self.gradients, found)
+        return correlation(pairs, self.gradients, places)
 
     @cached_property
     def path(self) -> TablePath:
@@ -165,47 +165,49 @@ class AlignedValues:
         """Difference of the overall indices, shape (overall, ...)."""
         ours, theirs = self.candidate, self.baseline
         sides = tuple((side.overall, side.values.overall_reasons) for side in (ours, theirs))
-        found = self._values(sides, self.selection.overall)
-        found.items[...] = ours.values.sampled.number
+        difference = self._values(sides, self.selection.overall)
+        difference.items[...] = ours.values.sampled.number
         differ = ours.classes_matter | theirs.classes_matter
-        excluded = ~np.isnan(found.value) & self._exclusions_differ
-        found.reasons[differ] = CODE["classes_differ"]
-        found.reasons[excluded] = CODE["excluded_classes_differ"]
-        found.value[differ | excluded] = np.nan
+        excluded = ~np.isnan(difference.value) & self._exclusions_differ
+        difference.reasons[differ] = CODE["classes_differ"]
+        difference.reasons[excluded] = CODE["excluded_classes_differ"]
+        difference.value[differ | excluded] = np.nan
         rows: Rows = {}
         if ours.values.sample is None:  # at a population, these are sums of strata
             omitted = any(side.values.table.has_omissions for side in (ours, theirs))
             rows = overall_rows(self.selection, everyone_answered=not omitted)
-        return self._with_evidence(found, rows, per_class=False)
+        return self._with_evidence(difference, rows, per_class=False)
 
     @cached_property
     def per_class(self) -> Difference:
         """Difference of the per-class indices on the compared classes, (reported, ..., c)."""
         reported, sides = self.selection.reported, (self.candidate, self.baseline)
         codes = (side.values.class_reasons for side in sides)
-        known = (None if c is None else c[:reported][..., self.places] for c in codes)
+        reasons = (None if c is None else c[:reported][..., self.places] for c in codes)
         values = (side.per_class[..., self.places] for side in sides)
-        found = self._values(tuple(zip(values, known, strict=True)), self.selection.per_class)
-        found.items[...] = self.candidate.values.sampled.class_items[..., self.places]
+        difference = self._values(
+            tuple(zip(values, reasons, strict=True)), self.selection.per_class
+        )
+        difference.items[...] = self.candidate.values.sampled.class_items[..., self.places]
         rows = class_rows(self.selection)
         if self.candidate.values.sample is not None:
             rows = {row: places for row, places in rows.items() if row in OF_STRATUM}
-        return self._with_evidence(found, rows, per_class=True)
+        return self._with_evidence(difference, rows, per_class=True)
 
     def _values(
         self, sides: tuple[tuple[Array, Array | None], ...], entries: tuple[Index, ...]
     ) -> Difference:
         """Compute differences, with reasons for missing ones, the candidate's reason first."""
         candidate, baseline = (values for values, _ in sides)
-        found = Difference.unknown(candidate.shape)
-        found.candidate[...], found.baseline[...] = candidate, baseline
-        found.reach[...] = _reaches(entries).reshape(-1, *(1,) * (candidate.ndim - 1))
+        difference = Difference.unknown(candidate.shape)
+        difference.candidate[...], difference.baseline[...] = candidate, baseline
+        difference.reach[...] = _reaches(entries).reshape(-1, *(1,) * (candidate.ndim - 1))
         if self.comparable:
-            np.subtract(candidate, baseline, out=found.value)
+            np.subtract(candidate, baseline, out=difference.value)
         for values, codes in reversed(sides):
             if codes is not None:
-                np.copyto(found.reasons, codes, where=np.isnan(values))
-        return found
+                np.copyto(difference.reasons, codes, where=np.isnan(values))
+        return difference
 
     @cached_property
     def _exclusions_differ(self) -> Array:
@@ -221,22 +223,24 @@ class AlignedValues:
                 result[i] = np.logical_or.reduce([changed[place[key]] for key in entry.of])
         return result
 
-    def _with_evidence(self, found: Difference, rows: Rows, *, per_class: bool) -> Difference:
+    def _with_evidence(self, difference: Difference, rows: Rows, *, per_class: bool) -> Difference:
         """Fill in the evidence, and choose the test of each element: Tango, else by the pairing."""
         if self.untestable:
-            found.reasons[found.reasons == 0] = self.untestable
-            return found
+            difference.reasons[difference.reasons == 0] = self.untestable
+            return difference
         with np.errstate(all="ignore"):
-            exists, variance = ~np.isnan(found.value), np.full(found.shape, np.nan)
+            exists, variance = ~np.isnan(difference.value), np.full(difference.shape, np.nan)
             if self.pairs is not None:
-                self._pair(found, variance, rows, self.pairs, per_class=per_class)
+                self._pair(difference, variance, rows, self.pairs, per_class=per_class)
             elif self.bracketable:
-                self._bracket(found, rows, per_class=per_class)
+                self._bracket(difference, rows, per_class=per_class)
             if not exists.all():
-                found.numbers[COUNTED, ~exists] = np.nan
-            tango = ~np.isnan(found.gains + found.trials)
-            sides = np.fmax(np.abs(found.candidate), np.abs(found.baseline))
-            error = np.sqrt(variance) / np.where(np.isfinite(found.reach), found.reach, sides)
+                difference.numbers[COUNTED, ~exists] = np.nan
+            tango = ~np.isnan(difference.gains + difference.trials)
+            sides = np.fmax(np.abs(difference.candidate), np.abs(difference.baseline))
+            error = np.sqrt(variance) / np.where(
+                np.isfinite(difference.reach), difference.reach, sides
+            )
             variance[error <= ROUNDED] = 0.0
             error = np.where(exists & (variance > 0) & ~tango, np.sqrt(variance), np.nan)
             tested, method = ~np.isnan(error), INFLUENCE
@@ -244,28 +248,30 @@ class AlignedValues:
                 of_classes, places = self.source.places  # of more than the compared values
                 if per_class:
                     places = of_classes[: self.selection.reported][..., self.places]
-                found.effective_groups[...] = self._effective_groups(per_class=per_class)
-                found.mover = MoverLimits(found.candidate, found.baseline, self.source, places)
+                difference.effective_groups[...] = self._effective_groups(per_class=per_class)
+                difference.mover = MoverLimits(
+                    difference.candidate, difference.baseline, self.source, places
+                )
                 # At a quantile at which the limits of a report are computed anyway.
                 quantile = quantile_of(self.candidate.values.options.confidence)
-                tested, method = exists & np.isfinite(found.mover.at(quantile)[0]), MOVER
-                tested |= ~np.isnan(found.candidate_hits)
-            found.influence_error[...] = error
-            found.methods[...] = np.where(tango, TANGO, np.where(tested, method, NO_METHOD))
+                tested, method = exists & np.isfinite(difference.mover.at(quantile)[0]), MOVER
+                tested |= ~np.isnan(difference.candidate_hits)
+            difference.influence_error[...] = error
+            difference.methods[...] = np.where(tango, TANGO, np.where(tested, method, NO_METHOD))
             lacking = np.where(variance == 0, CODE["no_evidence"], CODE["no_interval"])
-            missing = exists & (found.methods == NO_METHOD)
-            np.copyto(found.reasons, lacking, where=missing, casting="unsafe")
-        return found
+            missing = exists & (difference.methods == NO_METHOD)
+            np.copyto(difference.reasons, lacking, where=missing, casting="unsafe")
+        return difference
 
     def _effective_groups(self, *, per_class: bool) -> Array | float:
         """Return the smaller effective numbers of groups of both sides; NaN without groups."""
-        found: Array | float = np.nan
+        fewest: Array | float = np.nan
         for side in (self.candidate, self.baseline):
             both = side.estimates.prepared.effective_groups
             if both is not None:
                 reported = both[0][: self.selection.reported][..., self.places]
-                found = np.fmin(found, reported if per_class else both[1])
-        return found
+                fewest = np.fmin(fewest, reported if per_class else both[1])
+        return fewest
 
     @cached_property
     def source(self) -> LimitSource:
@@ -275,19 +281,19 @@ class AlignedValues:
             return LimitSource((ComparedSide(self.stack),), True, scopes)  # noqa: FBT003 (both sides)
         return LimitSource((self.candidate, self.baseline), scopes=scopes)
 
-    def _bracket(self, found: Difference, rows: Rows, *, per_class: bool) -> None:
+    def _bracket(self, difference: Difference, rows: Rows, *, per_class: bool) -> None:
         """Fill in the counts that bound the paired test of a proportion."""
         for row, places in rows.items():
             for hits, side in (
-                (found.candidate_hits, self.candidate),
-                (found.baseline_hits, self.baseline),
+                (difference.candidate_hits, self.candidate),
+                (difference.baseline_hits, self.baseline),
             ):
                 hits[places] = self._compared(side.values.counts.rows[row], per_class=per_class)
-            found.trials[places] = self._trials(row, per_class=per_class)
+            difference.trials[places] = self._trials(row, per_class=per_class)
 
     def _pair(
         self,
-        found: Difference,
+        difference: Difference,
         variances: Array,
         rows: Rows,
         pairs: PairedPredictions,
@@ -300,8 +306,8 @@ class AlignedValues:
         effect: Array | None = None
         if items is not None and items.grouped:
             effect, spread = self._group_effects(items, variance, per_class=per_class)
-            found.effective_groups[...] = spread.effective
-            found.more_below[...], found.more_above[...] = -spread.low, spread.high
+            difference.effective_groups[...] = spread.effective
+            difference.more_below[...], difference.more_above[...] = -spread.low, spread.high
             guard = guard * effect**2  # one pseudo-item for each effective one
         weights = None if items is None else items.weights
         if weights is not None:  # one effective item in each direction
@@ -315,9 +321,9 @@ class AlignedValues:
             changed = changed[:, None]
             if effect is not None:
                 changed, trials = changed / effect[places], trials / effect[places]
-            found.gains[places], found.losses[places] = changed
-            found.trials[places] = trials
-        self._pair_scores(found, variances, per_class=per_class)
+            difference.gains[places], difference.losses[places] = changed
+            difference.trials[places] = trials
+        self._pair_scores(difference, variances, per_class=per_class)
 
     def _group_effects(
         self, items: PairedItems, variance: PairedVariance, *, per_class: bool
@@ -344,9 +350,9 @@ class AlignedValues:
         reported = self.selection.reported
         before, after = (ClassGradient(s.of_classes.margins[:, :reported]) for s in (old, new))
         classified = classified_entries(self.selection)[:reported]
-        found = pairs.class_variance(before, after, classified)
+        variances = pairs.class_variance(before, after, classified)
         guard = np.maximum(old.class_guard, new.class_guard)[:reported]
-        return found.at(np.s_[..., self.places]), guard[..., self.places]
+        return variances.at(np.s_[..., self.places]), guard[..., self.places]
 
     def _guard_shares(self, contributing: Array | None, dimensions: int) -> Array:
         """Return the share of the guard that each overall difference has, shape (overall, ...).
@@ -361,7 +367,7 @@ class AlignedValues:
             shares = np.clip(FEW_CHANGES / contributing, 0.5, 1.0)
         return np.where(averages.reshape(-1, *(1,) * (dimensions - 1)), shares, 1.0)
 
-    def _pair_scores(self, found: Difference, variances: Array, *, per_class: bool) -> None:
+    def _pair_scores(self, difference: Difference, variances: Array, *, per_class: bool) -> None:
         """Fill in the evidence of indices that read scores."""
         new, old = self.candidate.values, self.baseline.values
         if new.scores is None or old.scores is None:
@@ -370,28 +376,28 @@ class AlignedValues:
             self.selection.per_class if per_class else self.selection.overall
         ):
             if entry.scored and Needs.TOP_K not in needs_of(entry):
-                own = paired_evidence(new, old, entry)
+                evidence = paired_evidence(new, old, entry)
                 at = self.places if per_class else np.s_[...]
-                variances[place] = own.variance[at]
-                found.more_below[place], found.more_above[place] = (
-                    own.more_below[at],
-                    own.more_above[at],
+                variances[place] = evidence.variance[at]
+                difference.more_below[place], difference.more_above[place] = (
+                    evidence.more_below[at],
+                    evidence.more_above[at],
                 )
-                found.effective_groups[place] = own.effective_groups[at]
+                difference.effective_groups[place] = evidence.effective_groups[at]
         if self.highest is None:
             return
-        known = self.highest.per_class if per_class else self.highest.overall
-        places = highest_of(self.selection)[1][not per_class][: len(known.value)]
-        found.numbers[COUNTED, places] = known.numbers[COUNTED]
-        variances[places] = known.influence_error**2
+        highest = self.highest.per_class if per_class else self.highest.overall
+        places = highest_of(self.selection)[1][not per_class][: len(highest.value)]
+        difference.numbers[COUNTED, places] = highest.numbers[COUNTED]
+        variances[places] = highest.influence_error**2
 
     @cached_property
     def highest(self) -> "AlignedValues | None":
         """The paired tables of the k highest scores, if an index is one of these."""
-        one, other = (of_highest(side.values) for side in (self.candidate, self.baseline))
-        if one is None or other is None:
+        candidate, other = (of_highest(side.values) for side in (self.candidate, self.baseline))
+        if candidate is None or other is None:
             return None
-        (new, ours), (old, theirs) = one, other
+        (new, ours), (old, theirs) = candidate, other
         return replace(
             self,
             candidate=ComparedSide(Estimates(new, ours)),

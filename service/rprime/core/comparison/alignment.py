@@ -58,11 +58,11 @@ class Side:
             scored=scored or self.scores is not None,
             omits=omits or self.table.unclassified is not None,
         )
-        known = self.known.get(options)
-        if known is None or known.values.selection is not selection:
-            known = Estimates.of(self.table, options, selection, self.items, self.scores)
-            self.known[options] = known
-        return known
+        estimates = self.known.get(options)
+        if estimates is None or estimates.values.selection is not selection:
+            estimates = Estimates.of(self.table, options, selection, self.items, self.scores)
+            self.known[options] = estimates
+        return estimates
 
     @cached_property
     def known(self) -> dict[Options, Estimates]:
@@ -81,9 +81,11 @@ class Side:
     def kind(self) -> tuple[object, ...] | None:
         """What tables of one stack have in common; None for a table that needs its own."""
         table, items = self.table, self.items
-        own = items is not None and (items.groups is not None or items.weights is not None)
+        grouped_or_weighted = items is not None and (
+            items.groups is not None or items.weights is not None
+        )
         dense = isinstance(table.cells, DenseCells) and table.k <= MOST_TOGETHER
-        if own or self.scores is not None or not dense:
+        if grouped_or_weighted or self.scores is not None or not dense:
             return None
         omitted = table.unclassified is None, table.spurious is None
         return (self.labels, table.weighted, *omitted)
@@ -94,13 +96,13 @@ def estimate_together(sides: tuple[Side, Side], options: Options) -> None:
 
     The sides then return them for these options.
     """
-    one, other = sides
-    if one.kind is None or one.kind != other.kind or one.known or other.known:
+    first, other = sides
+    if first.kind is None or first.kind != other.kind or first.known or other.known:
         return
     # Paired items need no intervals of the baseline.
-    paired = one.items is not None and other.items is not None
-    found = Estimates.of_stack([side.table for side in sides], options, apart=paired)
-    for side, estimates in zip(sides, found, strict=True):
+    paired = first.items is not None and other.items is not None
+    both = Estimates.of_stack([side.table for side in sides], options, apart=paired)
+    for side, estimates in zip(sides, both, strict=True):
         side.known[options] = estimates
 
 
@@ -124,14 +126,14 @@ class Alignment:
     @cached_property
     def common(self) -> Array:
         """Union positions of the classes that both sides declare, shape (c,)."""
-        known = set(self.baseline.labels)
-        numbers = [i for i, name in enumerate(self.candidate.labels) if name in known]
+        declared = set(self.baseline.labels)
+        numbers = [i for i, name in enumerate(self.candidate.labels) if name in declared]
         return np.array(numbers, dtype=np.intp)
 
     def only(self, side: Side, other: Side) -> tuple[str, ...]:
         """Return the classes that only this side declares."""
-        known = set(other.labels)
-        return tuple(name for name in side.labels if name not in known)
+        declared = set(other.labels)
+        return tuple(name for name in side.labels if name not in declared)
 
     def places(self, side: Side) -> Array:
         """Return the union positions of the classes of a side, shape (k,)."""
@@ -239,10 +241,10 @@ def _scatter_table(table: ConfusionTable, places: Array, k: int) -> ConfusionTab
     if isinstance(cells, DenseCells) and k <= MOST_DENSE:
         counts = np.zeros((k, k))
         counts[np.ix_(places, places)] = cells.counts
-        found = ConfusionTable.dense(counts, *vectors, weighted=table.weighted)
-        return replace(found, items=items)
+        scattered = ConfusionTable.dense(counts, *vectors, weighted=table.weighted)
+        return replace(scattered, items=items)
     rows, columns, counts = cells.coordinates()
-    found = ConfusionTable.sparse(
+    scattered = ConfusionTable.sparse(
         places[rows],
         places[columns],
         counts,
@@ -251,7 +253,7 @@ def _scatter_table(table: ConfusionTable, places: Array, k: int) -> ConfusionTab
         spurious=vectors[1],
         weighted=table.weighted,
     )
-    return replace(found, items=items)
+    return replace(scattered, items=items)
 
 
 def rows_of(table: ConfusionTable, kept: Array) -> ConfusionTable:
@@ -267,10 +269,12 @@ def rows_of(table: ConfusionTable, kept: Array) -> ConfusionTable:
 
 def with_items(side: Side, places: Array, true: Array) -> Side:
     """Return a side with some of its items, and these true classes."""
-    known = side.items
-    assert known is not None  # noqa: S101 (the callers have checked)
-    groups, weights = (None if p is None else p[places] for p in (known.groups, known.weights))
-    items = Items(true, known.predicted[places], groups, weights)
+    all_items = side.items
+    assert all_items is not None  # noqa: S101 (the callers have checked)
+    groups, weights = (
+        None if p is None else p[places] for p in (all_items.groups, all_items.weights)
+    )
+    items = Items(true, all_items.predicted[places], groups, weights)
     scores = None
     if side.scores is not None:
         scores = Scores(true, side.scores.values[places], groups, weights)

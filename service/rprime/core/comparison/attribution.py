@@ -270,8 +270,10 @@ class _Integrand:
         of_overall: dict[str, Array] = {}
         if entries:
             silent = np.array([entry.universe == "classified" for entry in entries])
-            found = self._at_cells(overall_gradient(values, of_classes), silent)
-            of_overall = {entry.key: own for entry, own in zip(entries, found, strict=True)}
+            gradients = self._at_cells(overall_gradient(values, of_classes), silent)
+            of_overall = {
+                entry.key: gradient for entry, gradient in zip(entries, gradients, strict=True)
+            }
         result = np.empty((len(self.targets), shares.size, self.path.true.size))
         for i, (key, label) in enumerate(self.targets):
             if label is None:
@@ -302,9 +304,9 @@ class _Integrand:
     def summary(self, which: int, parts: Array, change: float) -> Attribution:
         """Return the cells (c,) that contribute most to the change of one target."""
         key, label = self.targets[which]
-        known = bool(np.isfinite(parts).all() and np.isfinite(change))
+        finite = bool(np.isfinite(parts).all() and np.isfinite(change))
         errors = np.where(self.path.right, 0.0, parts)
-        order = _largest(errors, self.options.top_confusions if known else 0)
+        order = _largest(errors, self.options.top_confusions if finite else 0)
         total = np.add.reduce(parts)
         return Attribution(
             key=key,
@@ -313,7 +315,7 @@ class _Integrand:
             predicted=self.path.predicted[order],
             contributions=parts[order],
             rest=float(total - np.add.reduce(parts[order])),
-            residual=float(change - total) if known else np.nan,
+            residual=float(change - total) if finite else np.nan,
             labels=self.labels,
         )
 

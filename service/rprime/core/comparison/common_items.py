@@ -55,8 +55,8 @@ def items_differ(missing: MissingItems) -> str:
     return " ".join(
         (
             f"{missing.present.size:,} items are compared, by their ids, {of}: {differ}.",
-            *_lacking([(f"class `{name}`", one) for name, one in every.classes.items()]),
-            *_lacking([(f"slice {shown(name)}", one) for name, one in every.slices]),
+            *_lacking([(f"class `{name}`", part) for name, part in every.classes.items()]),
+            *_lacking([(f"slice {shown(name)}", part) for name, part in every.slices]),
             *_only_new(missing),
             *([RELABELLED_ADVICE] if counts.relabelled and missing is every else []),
             VALUES_OF_ALL,
@@ -78,7 +78,9 @@ MOST_NAMED = 5
 def _lacking(parts: list[tuple[str, MissingCounts]]) -> Iterator[str]:
     """Name the classes or slices that lack items, the largest share first, and of how many."""
     parts = sorted(parts, key=lambda part: -part[1].missing / part[1].items)
-    named = [f"{name} {one.missing:,} of {one.items:,}" for name, one in parts[:MOST_NAMED]]
+    named = [
+        f"{name} {counts.missing:,} of {counts.items:,}" for name, counts in parts[:MOST_NAMED]
+    ]
     more = len(parts) - MOST_NAMED
     if named:
         yield f"Not compared: {', '.join(named)}{f', and of {more:,} more' if more > 0 else ''}."
@@ -103,7 +105,7 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
     """Say in a few words how two test sets differ, and what would help."""
     sides = {"candidate": candidate, "baseline": baseline}
     items = {name: side.items for name, side in sides.items() if side.items is not None}
-    without = [name for name, known in items.items() if known.ids is None]
+    without = [name for name, of_side in items.items() if of_side.ids is None]
     if len(items) == len(sides) and len(without) == 1:
         return (
             f"The items cannot be matched: the {without[0]} has no column `item_id`, unlike the "
@@ -137,10 +139,10 @@ _FILES = "two files with a column `item_id` (CSV, Arrow, Parquet or NPZ), which 
 def _numbers(candidate: Side, baseline: Side) -> str:
     """Say how the numbers of items differ; where they do not, what else does."""
     ours, theirs = candidate.table, baseline.table
-    said = plural(float(ours.total), "item")
-    said = f"the candidate has {said} and the baseline {theirs.total:,.0f}"
+    text = plural(float(ours.total), "item")
+    text = f"the candidate has {text} and the baseline {theirs.total:,.0f}"
     if ours.total == theirs.total:
-        said = f"both have {ours.total:,.0f} items"
+        text = f"both have {ours.total:,.0f} items"
     with np.errstate(all="ignore"):
         shares = ours.support / ours.total, theirs.support / theirs.total
         apart = np.nan_to_num(np.abs(shares[0] - shares[1]))
@@ -148,12 +150,12 @@ def _numbers(candidate: Side, baseline: Side) -> str:
     if apart[worst] > 0:
         now, before = (100 * float(share[worst]) for share in shares)
         name = candidate.labels[worst]
-        return f"{said}; class `{name}` has {now:.3g} % of them instead of {before:.3g} %"
+        return f"{text}; class `{name}` has {now:.3g} % of them instead of {before:.3g} %"
     if ours.total != theirs.total:
-        return said
+        return text
     if candidate.fingerprint is None or baseline.fingerprint is None:
-        return f"{said}, but not the same identifier of a test set"
-    return f"{said}, in another order or with other true classes"
+        return f"{text}, but not the same identifier of a test set"
+    return f"{text}, in another order or with other true classes"
 
 
 def supports_differ(candidate: Side, baseline: Side) -> str | None:
@@ -166,15 +168,15 @@ def supports_differ(candidate: Side, baseline: Side) -> str | None:
     worst = int(np.argmax(apart))
     if not apart[worst]:
         return None
-    said = (
+    text = (
         f"Class `{candidate.labels[worst]}` has {plural(float(ours.support[worst]), 'item')} in "
         f"the candidate and {theirs.support[worst]:,.10g} in the baseline."
     )
     if np.array_equal(ours.support, theirs.predicted) or np.array_equal(
         theirs.support, ours.predicted
     ):
-        said += (
+        text += (
             " The items of the classes on one side are the predictions on the other: one matrix "
             "may be transposed. See `axis`."
         )
-    return said
+    return text

@@ -127,8 +127,8 @@ class Comparison:
     @property
     def _supports(self) -> tuple[Array, Array]:
         """The items of the classes on each side, whether compared or not, shape (k,)."""
-        known = self.missing
-        ours, theirs = self.sides if known is None else (known.candidate, known.baseline)
+        missing = self.missing
+        ours, theirs = self.sides if missing is None else (missing.candidate, missing.baseline)
         return ours.table.support, theirs.table.support
 
     def _without(self, lacking: Array, having: Array) -> dict[str, float]:
@@ -184,17 +184,17 @@ def compare(
     relation = comparability(ours, theirs)
     if relation == "unknown" and options.population is None and shares_differ(ours, theirs):
         relation = "different"
-    missing, common, said = _match(ours, theirs, relation), None, None
+    missing, common, explanation = _match(ours, theirs, relation), None, None
     if missing is not None:
         common = CommonItems.of(missing)
         missing = missing.accepting(removed=accept_removed, relabelled=accept_relabelled)
         if missing.comparable:
             ours, theirs = missing.common()
             if relation == "different":
-                relation, said = "common_items", items_differ(missing)
+                relation, explanation = "common_items", items_differ(missing)
     values = _align_values(aligned, ours, theirs, options, relation)
     if relation == "different":
-        said = sets_differ(ours, theirs, common)
+        explanation = sets_differ(ours, theirs, common)
     items = values.pairs if isinstance(values.pairs, PairedItems) else None
     changed = None
     if aligned.common.size and values.comparable:
@@ -211,10 +211,10 @@ def compare(
         shift=None if items is None else shift(items.joint, grouped=items.grouped),
         changes=changed,
         attributions=_attributions(values, attributed if aligned.common.size else attributed or ()),
-        warnings=tuple(_warnings(relation, values, aligned, (ours, theirs), said)),
+        warnings=tuple(_warnings(relation, values, aligned, (ours, theirs), explanation)),
         aligned=values,
         common_items=common if relation == "common_items" else None,
-        sets_differ=said if relation == "different" else None,
+        sets_differ=explanation if relation == "different" else None,
         missing=missing,
     )
 
@@ -246,12 +246,12 @@ def _align_values(
 
     def compared(side: Side, declared: Side, options: Options) -> ComparedSide:
         estimates = side.estimates(united, scored=scored, omits=omits)
-        selection, common, own = estimates.values.selection, None, None
+        selection, common, overall = estimates.values.selection, None, None
         if (here != there).any():
             common = Estimates(compute(rows_of(side.table, both), united, selection))
         if declared.table.k != side.table.k and relation != "common_items":
-            own = _own(declared, estimates.values, options)
-        return ComparedSide(estimates, common, own)
+            overall = _own(declared, estimates.values, options)
+        return ComparedSide(estimates, common, overall)
 
     return AlignedValues(
         candidate=compared(ours, aligned.candidate, options),
@@ -268,8 +268,8 @@ def _own(side: Side, united: Values, options: Options) -> Array:
     """Compute a side's overall values over its own classes, in the order of the selection."""
     keys = tuple(entry.key for entry in united.selection.overall)
     values = side.estimates(replace(options, indices=keys)).values
-    known = {e.key: values.overall[i] for i, e in enumerate(values.selection.overall)}
-    return np.array([known.get(key, np.nan) for key in keys])
+    by_key = {e.key: values.overall[i] for i, e in enumerate(values.selection.overall)}
+    return np.array([by_key.get(key, np.nan) for key in keys])
 
 
 def _extend_matrices(options: Options, aligned: Alignment) -> Options:
@@ -348,7 +348,7 @@ def _attributions(
         if label is not None or not np.isnan(values.overall.value[places[key]])
     ]
     over_common = values.candidate.over_common & (values.candidate.common is not None)
-    found: dict[Target, Attribution] = {}
+    attributions: dict[Target, Attribution] = {}
     for averaged in (False, True):
         targets = tuple(
             (key, label)
@@ -362,8 +362,8 @@ def _attributions(
             sides = values.baseline.averages, values.candidate.averages
             path = TablePath.between(sides[0].table, sides[1].table)
         parts = attribute(path, sides, values.labels, targets)
-        found |= dict(zip(targets, parts, strict=True))
-    return tuple(found[target] for target in there)
+        attributions |= dict(zip(targets, parts, strict=True))
+    return tuple(attributions[target] for target in there)
 
 
 def _warnings(
@@ -371,15 +371,15 @@ def _warnings(
     values: AlignedValues,
     aligned: Alignment,
     sides: tuple[Side, Side],
-    said: str | None,
+    explanation: str | None,
 ) -> Iterator[Warning]:
     supports = supports_differ(*sides) if values.pairs is None else None
     if relation == "unknown":
         yield _warning("test_set_unknown", supports)
     if relation == "different":
-        yield _warning("different_test_sets", said)
+        yield _warning("different_test_sets", explanation)
     elif relation == "common_items":
-        yield _warning("items_differ", said, at="/comparison/items")
+        yield _warning("items_differ", explanation, at="/comparison/items")
     elif values.one_test_set and values.pairs is None:
         yield _warning("unpaired")
         if supports:

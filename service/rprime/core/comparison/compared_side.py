@@ -57,8 +57,8 @@ class ComparedSide:
     @cached_property
     def per_class(self) -> Array:
         """Reported per-class values as averages use them, shape (reported, ..., k)."""
-        found = self.values.averaged[: self.values.selection.reported]
-        return np.where(np.isfinite(found), found, np.nan)
+        averaged = self.values.averaged[: self.values.selection.reported]
+        return np.where(np.isfinite(averaged), averaged, np.nan)
 
     @cached_property
     def classes_matter(self) -> Array:
@@ -109,9 +109,9 @@ def _limits(estimates: Estimates, quantile: Quantile) -> tuple[Array, Array]:
     return per_class, prepared.limits("overall", of_all)
 
 
-def _only(known: Estimates, selection: Selection) -> Estimates:
-    values, options = known.values, replace(known.values.options, cell_weights=None)
-    return replace(known, values=compute(values.sampled, options, selection, values.scores))
+def _only(estimates: Estimates, selection: Selection) -> Estimates:
+    values, options = estimates.values, replace(estimates.values.options, cell_weights=None)
+    return replace(estimates, values=compute(values.sampled, options, selection, values.scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,13 +167,13 @@ class LimitSource:
             spread = [quantile[places] for places in self.places]
             per_class, overall = (part[:, None] if self.both else part for part in spread)
         of_classes, of_all = self.scopes
-        wanted = per_class if of_classes else None, overall if of_all else None
-        found = [side.limits(wanted) for side in self.sides]
+        quantiles = per_class if of_classes else None, overall if of_all else None
+        limits = [side.limits(quantiles) for side in self.sides]
         if self.both:
-            parts = [part.swapaxes(0, 2).swapaxes(1, 2) for part in found[0]]
+            parts = [part.swapaxes(0, 2).swapaxes(1, 2) for part in limits[0]]
             return np.concatenate([part.reshape(2, 2, -1) for part in parts], axis=-1)
         return np.stack(
-            [np.concatenate([part.reshape(2, -1) for part in pair], axis=-1) for pair in found]
+            [np.concatenate([part.reshape(2, -1) for part in pair], axis=-1) for pair in limits]
         )
 
     def only(self, places: Array) -> tuple["LimitSource", Array]:
@@ -188,10 +188,10 @@ class LimitSource:
         keys = tuple(sorted({entries[row].key for row in needed}))
         options = replace(self.sides[0].values.options, indices=keys)
         selection = select(options, scored=self.sides[0].values.scores is not None)
-        found = LimitSource(tuple(side.only(selection) for side in self.sides), self.both, scopes)
-        place = {(entry.scope, entry.key): i for i, entry in enumerate(found._entries)}
+        source = LimitSource(tuple(side.only(selection) for side in self.sides), self.both, scopes)
+        place = {(entry.scope, entry.key): i for i, entry in enumerate(source._entries)}
         moved = np.array([place.get((entry.scope, entry.key), -1) for entry in entries])
-        return found, found.starts[moved[rows]] + places - self.starts[rows]
+        return source, source.starts[moved[rows]] + places - self.starts[rows]
 
     @property
     def _entries(self) -> tuple[Index, ...]:

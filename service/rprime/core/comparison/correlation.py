@@ -85,14 +85,14 @@ def _influences(
     side: SideGradients, true: Array, predicted: Array, targets: Sequence[Target]
 ) -> Array:
     """Return the influence of an item of each given cell on each target, shape (cells, m)."""
-    found = np.empty((true.size, len(targets)))
-    own = np.array([own is not None for _, own in targets])
-    for i in np.flatnonzero(~own).tolist():
-        found[:, i] = side.overall.only(targets[i][0]).at(true, predicted)[0]
-    if own.any():
+    influences = np.empty((true.size, len(targets)))
+    of_class = np.array([label is not None for _, label in targets])
+    for i in np.flatnonzero(~of_class).tolist():
+        influences[:, i] = side.overall.only(targets[i][0]).at(true, predicted)[0]
+    if of_class.any():
         place, label = np.array([target for target in targets if target[1] is not None]).T
-        found[:, own] = _of_classes(side, true[:, None], predicted[:, None], place, label)
-    return found
+        influences[:, of_class] = _of_classes(side, true[:, None], predicted[:, None], place, label)
+    return influences
 
 
 def _of_classes(
@@ -101,9 +101,9 @@ def _of_classes(
     """Return the influence of items of each cell (c, 1) on per-class indices (m), as (c, m)."""
     kinds = TN - 2 * (true == label) - (predicted == label)  # TP, FN, FP or TN of the class
     table = side.of_classes.kinds[:, place, label]
-    found = table.ravel().take(kinds * len(label) + np.arange(len(label)))
+    influences = table.ravel().take(kinds * len(label) + np.arange(len(label)))
     unclassified = predicted == side.values.table.k
     if unclassified.any():
         silent = unclassified & classified_entries(side.values.selection)[place]
-        found = np.where(silent, 0.0 * found, found)
-    return np.asarray(found)
+        influences = np.where(silent, 0.0 * influences, influences)
+    return np.asarray(influences)

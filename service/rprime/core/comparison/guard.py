@@ -35,11 +35,11 @@ class SideGradients:
 
     def part(self, position: int, values: Values) -> "SideGradients":
         """Return those of one table of a stack of shape (n,), which has these values."""
-        found = SideGradients(values)
+        gradients = SideGradients(values)
         if not self.overall.by_cell:
             here = (slice(None), position)
             silent = self.overall.unclassified
-            vars(found).update(
+            vars(gradients).update(
                 of_classes=ClassGradient(self.of_classes.margins[:, *here]),
                 overall=Gradient(
                     self.overall.factors[:, *here], None if silent is None else silent[here]
@@ -47,48 +47,50 @@ class SideGradients:
                 class_guard=self.class_guard[here],
                 overall_guard=self.overall_guard[here],
             )
-        return found
+        return gradients
 
     @cached_property
     def of_classes(self) -> ClassGradient:
         """Gradient of the computed per-class indices."""
-        own = class_gradient(self.values)
+        gradient = class_gradient(self.values)
         if self._smoothed is None:
-            return own
-        missing = np.isnan(own.margins) & self._empty
-        return ClassGradient(np.where(missing, self._smoothed[0].margins, own.margins))
+            return gradient
+        missing = np.isnan(gradient.margins) & self._empty
+        return ClassGradient(np.where(missing, self._smoothed[0].margins, gradient.margins))
 
     @cached_property
     def overall(self) -> Gradient:
         """Gradient of the overall indices."""
-        own = overall_gradient(self.values, self.of_classes)
+        gradient = overall_gradient(self.values, self.of_classes)
         if self._smoothed is None:
-            return own
+            return gradient
         other = self._smoothed[1]
         empty = np.logical_or.reduce(self._empty, axis=-1)
-        missing = np.asarray(np.isnan(own.factors).any((0, -1)) & empty)[..., None]
-        silent = own.unclassified
+        missing = np.asarray(np.isnan(gradient.factors).any((0, -1)) & empty)[..., None]
+        silent = gradient.unclassified
         if silent is not None and other.unclassified is not None:
             silent = np.where(missing, other.unclassified, silent)
-        return Gradient(np.where(missing, other.factors, own.factors), silent, own.by_cell)
+        return Gradient(
+            np.where(missing, other.factors, gradient.factors), silent, gradient.by_cell
+        )
 
     @cached_property
     def class_guard(self) -> Array:
         """Twice the largest squared effect of an item, shape (computed, ..., k)."""
         units, table = self._units, self.values.table
         outside = None if table.unclassified is None else classified_entries(self.values.selection)
-        own = class_guard(self.of_classes, units, outside)
+        guard = class_guard(self.of_classes, units, outside)
         if self._smoothed is None:
-            return own
-        return np.where(self._empty, class_guard(self._smoothed[0], units, outside), own)
+            return guard
+        return np.where(self._empty, class_guard(self._smoothed[0], units, outside), guard)
 
     @cached_property
     def overall_guard(self) -> Array:
         """Twice the largest squared effect of an item, shape (overall, ...)."""
-        own = overall_guard(self.overall, self._units)
+        guard = overall_guard(self.overall, self._units)
         if self._smoothed is None:
-            return own
-        return np.where(self._empty.any(-1), overall_guard(self._smoothed[1], self._units), own)
+            return guard
+        return np.where(self._empty.any(-1), overall_guard(self._smoothed[1], self._units), guard)
 
     @cached_property
     def _units(self) -> Array:
@@ -152,13 +154,13 @@ def smoothed_by_rows(table: ConfusionTable) -> ConfusionTable:
 
 def _smoothed_sparse(table: ConfusionTable, there: Array) -> ConfusionTable:
     rows, columns, counts = table.cells.coordinates()
-    own = np.flatnonzero(there)
+    classes = np.flatnonzero(there)
     second, first = np.argsort(table.predicted)[-2:] if table.k > 1 else (0, 0)
-    other = np.where(own == first, second, first)
+    other = np.where(classes == first, second, first)
     return ConfusionTable.sparse(
-        np.concatenate([rows, own, own]),
-        np.concatenate([columns, own, other]),
-        np.concatenate([counts, np.full(2 * own.size, 0.5)]),
+        np.concatenate([rows, classes, classes]),
+        np.concatenate([columns, classes, other]),
+        np.concatenate([counts, np.full(2 * classes.size, 0.5)]),
         table.k,
         unclassified=table.unclassified,
         spurious=table.spurious,
@@ -215,8 +217,8 @@ def _largest_by_cell(by_cell: CellGradient, units: Array, *, missing: bool) -> f
     """Largest |G_rj - G_rr| of an index of a single table whose gradient has no factors."""
     rows, k = np.flatnonzero(units), len(units)
     right = by_cell(rows, rows)
-    found = (
+    effects = (
         (np.abs(by_cell(rows, np.full(rows.shape, j)) - right) * units[rows]).max(initial=0.0)
         for j in range(k + missing)
     )
-    return float(max(found, default=0.0))
+    return float(max(effects, default=0.0))

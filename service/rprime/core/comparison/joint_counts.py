@@ -23,8 +23,8 @@ def distinct(codes: Array, size: int) -> tuple[Array, Array]:
     if size > MOST_BINS:
         return np.unique(codes, return_counts=True)
     counts = np.bincount(codes, minlength=1)
-    found = np.flatnonzero(counts)
-    return found, counts[found]
+    occurring = np.flatnonzero(counts)
+    return occurring, counts[occurring]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,8 @@ class JointCounts:
 
     def combination_of(self, baseline: Items, candidate: Items) -> Array:
         """Return the position of every item's combination, shape (n,)."""
-        known = (self.true * (self.k + 1) + self.old) * (self.k + 1) + self.new
-        return np.searchsorted(known, joint_codes(baseline, candidate, self.k))
+        codes = (self.true * (self.k + 1) + self.old) * (self.k + 1) + self.new
+        return np.searchsorted(codes, joint_codes(baseline, candidate, self.k))
 
     @cached_property
     def total(self) -> float:
@@ -80,8 +80,8 @@ class JointCounts:
 
         The row is tp, fn, not_wrong or answered; per class tp, fn, fp, tn or predicted.
         """
-        found = _flipping(row) @ self.by_pattern
-        entering, leaving = found if per_class else np.add.reduce(found, axis=-1)
+        flips = _flipping(row) @ self.by_pattern
+        entering, leaving = flips if per_class else np.add.reduce(flips, axis=-1)
         return entering, leaving
 
     @cached_property
@@ -160,9 +160,9 @@ def class_rows(selection: Selection) -> Rows:
 @lru_cache(maxsize=256)
 def overall_rows(selection: Selection, *, everyone_answered: bool) -> Rows:
     """Find the overall proportions of all items: accuracy, R' and their equals."""
-    known = OVERALL_PROPORTIONS | (ANSWERED_PROPORTIONS if everyone_answered else {})
+    proportions = OVERALL_PROPORTIONS | (ANSWERED_PROPORTIONS if everyone_answered else {})
     return _places(
-        known.get((CountRow(entry.rows[0]), CountRow(entry.rows[1])))
+        proportions.get((CountRow(entry.rows[0]), CountRow(entry.rows[1])))
         if entry.reads in {"ratio", "micro"}
         else NAMED_PROPORTIONS.get(entry.key)
         for entry in selection.overall
@@ -170,11 +170,11 @@ def overall_rows(selection: Selection, *, everyone_answered: bool) -> Rows:
 
 
 def _places(rows: Iterable[CountRow | None]) -> Rows:
-    found: dict[CountRow, list[int]] = {}
+    by_row: dict[CountRow, list[int]] = {}
     for place, row in enumerate(rows):
         if row is not None:
-            found.setdefault(row, []).append(place)
-    return {row: np.array(places, dtype=np.intp) for row, places in found.items()}
+            by_row.setdefault(row, []).append(place)
+    return {row: np.array(places, dtype=np.intp) for row, places in by_row.items()}
 
 
 PATTERNS = 18
@@ -198,10 +198,13 @@ def _flipping(row: CountRow) -> Array:
     """Whether an item of each pattern enters, and leaves, the count of a class, (2, PATTERNS)."""
 
     def counted(seen: Array) -> Array:
-        own, hit, missed = TRUE_IS == 1, seen == THIS, seen == MISSING
-        kinds = {CountRow.tp: own & hit, CountRow.fn: own & ~hit, CountRow.predicted: hit}
-        kinds |= {CountRow.fp: ~own & hit, CountRow.tn: ~own & ~hit}
-        kinds |= {CountRow.not_wrong: own & (hit | missed), CountRow.answered: own & ~missed}
+        positive, hit, missed = TRUE_IS == 1, seen == THIS, seen == MISSING
+        kinds = {CountRow.tp: positive & hit, CountRow.fn: positive & ~hit, CountRow.predicted: hit}
+        kinds |= {CountRow.fp: ~positive & hit, CountRow.tn: ~positive & ~hit}
+        kinds |= {
+            CountRow.not_wrong: positive & (hit | missed),
+            CountRow.answered: positive & ~missed,
+        }
         return np.asarray(kinds[row])
 
     before, after = counted(OLD_IS), counted(NEW_IS)

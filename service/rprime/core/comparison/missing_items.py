@@ -113,8 +113,8 @@ class MissingItems:
             return self
         true = _true(baseline).copy()
         if relabelled:
-            own = codes == RELABELLED
-            true[own], codes[own] = _true(self.candidate)[self.matched[own]], PRESENT
+            changed = codes == RELABELLED
+            true[changed], codes[changed] = _true(self.candidate)[self.matched[changed]], PRESENT
         kept = np.flatnonzero(codes != REMOVED) if removed else np.arange(codes.size)
         return replace(
             self,
@@ -162,23 +162,23 @@ class MissingItems:
         names = [n for side in (self.baseline, self.candidate) for n in _slice_names(side)]
         union = list({frozenset(name.items()): name for name in names}.values())
         ours, theirs = (_slice_numbers(s, union) for s in (self.candidate, self.baseline))
-        known, size = self.matched >= 0, len(union) + 1
+        matched, size = self.matched >= 0, len(union) + 1
         counts = np.zeros((len(REASONS), size), dtype=np.intp)
         for columns in ours.keys() & theirs.keys():
             before = theirs[columns]
-            now = np.where(known, ours[columns][self.matched], len(union))
-            apart = known & (now != before)
+            now = np.where(matched, ours[columns][self.matched], len(union))
+            apart = matched & (now != before)
             codes = np.where(apart & (self.codes == PRESENT), MOVED, self.codes)
             for code in REASONS:
-                own = codes == code
-                counts[code] += np.bincount(before[own], minlength=size)
-                counts[code] += np.bincount(now[own & apart], minlength=size)
+                of_reason = codes == code
+                counts[code] += np.bincount(before[of_reason], minlength=size)
+                counts[code] += np.bincount(now[of_reason & apart], minlength=size)
         lacking = [
             (name, MissingCounts(int(column.sum()), *column[1:].tolist()))
             for name, column in zip(union, counts.T[:-1], strict=True)
             if column[1:].any()
         ]
-        return sorted(lacking, key=lambda one: -one[1].missing / one[1].items)
+        return sorted(lacking, key=lambda part: -part[1].missing / part[1].items)
 
     @cached_property
     def new_classes(self) -> dict[str, int]:
@@ -209,16 +209,16 @@ class MissingItems:
         ours, theirs = _agreeing(self.candidate, self.baseline, here, places)
         return with_items(ours, here, true), with_items(theirs, places, true)
 
-    def of_slice(self, one: Slice) -> "MissingItems | None":
+    def of_slice(self, part: Slice) -> "MissingItems | None":
         """Return the same for a slice; None if a side has no columns to slice by.
 
         An item that is in the slice on one side alone is missing from it.
         """
-        here, there = _inside(self.candidate, one), _inside(self.baseline, one)
+        here, there = _inside(self.candidate, part), _inside(self.baseline, part)
         if here is None or there is None:
             return None
-        known = self.matched >= 0
-        ours = known & here[self.matched]
+        matched = self.matched >= 0
+        ours = matched & here[self.matched]
         chosen = np.flatnonzero(there | ours)
         codes = self.codes.copy()
         codes[(codes == PRESENT) & (ours != there)] = MOVED
@@ -292,9 +292,9 @@ class MissingItems:
             groups,
             _joined(first.weights, weights),
         )
-        scores, known = None, self.candidate.scores
-        if worst.scores is not None and known is not None:
-            scores = np.concatenate([worst.scores.values, known.values[new]])
+        scores, of_candidate = None, self.candidate.scores
+        if worst.scores is not None and of_candidate is not None:
+            scores = np.concatenate([worst.scores.values, of_candidate.values[new]])
         return self._side(joined, scores)
 
     @property
@@ -311,29 +311,29 @@ class MissingItems:
             return None
         here, lost = self.matched[self.present], self.codes != PRESENT
         count, n = len(_true(self.candidate)), self.codes.size
-        own = np.arange(count) if ours is None else ours.astype(np.int64)
+        new = np.arange(count) if ours is None else ours.astype(np.int64)
         old = np.arange(n) if theirs is None else theirs.astype(np.int64)
-        first = int(own.max(initial=-1)) + 1
+        first = int(new.max(initial=-1)) + 1
         same = np.arange(first, first + int(old.max(initial=-1)) + 1)
-        same[old[self.present]] = own[here]
+        same[old[self.present]] = new[here]
         groups = np.empty(n, dtype=np.int64)
-        groups[self.present], groups[lost] = own[here], same[old[lost]]
-        return np.unique(np.concatenate([groups, own[self.added]]), return_inverse=True)[1]
+        groups[self.present], groups[lost] = new[here], same[old[lost]]
+        return np.unique(np.concatenate([groups, new[self.added]]), return_inverse=True)[1]
 
     @property
     def _unsliced(self) -> Side:
         return replace(self.candidate, slices=None)
 
     def _side(self, items: Items, scores: Array | None) -> Side:
-        known = None
+        joined = None
         if scores is not None:
-            known = Scores(items.true, scores, items.groups, items.weights)
+            joined = Scores(items.true, scores, items.groups, items.weights)
         return replace(
             self._unsliced,
             items=items,
             table=table_of(items, self.candidate.table.k),
             fingerprint=None,
-            scores=known,
+            scores=joined,
         )
 
     def _predictions(self, label: str | None, cell: Cell | None) -> Array:
@@ -363,29 +363,29 @@ class MissingItems:
             errors[row] = 0
             if not errors.any():
                 errors = (np.arange(k) != row).astype(np.float64)
-            own = true == row
-            counts = _shared_out(int(np.count_nonzero(own)), errors)
-            spread[own] = np.repeat(np.arange(k), counts)
+            of_row = true == row
+            counts = _shared_out(int(np.count_nonzero(of_row)), errors)
+            spread[of_row] = np.repeat(np.arange(k), counts)
         return spread
 
     def _scores(self, key: str, places: Array, lost: Array, predicted: Array) -> Array | None:
         """Return the scores of all items of the baseline, shape (n, k)."""
-        known = self.candidate.scores
+        scores = self.candidate.scores
         entry = find("overall", key) or find("class", key)
-        if known is None or entry is None or not entry.scored:
+        if scores is None or entry is None or not entry.scored:
             return None
-        kind = np.promote_types(known.values.dtype, np.float32)
-        values, true = known.values[places].astype(kind, copy=False), _true(self.baseline)[lost]
+        kind = np.promote_types(scores.values.dtype, np.float32)
+        values, true = scores.values[places].astype(kind, copy=False), _true(self.baseline)[lost]
         rows = np.arange(true.size)
         if entry.of_items is not None and entry.interval is not None:
-            values[lost] = _worst_row(known, entry, true.astype(np.intp))
+            values[lost] = _worst_row(scores, entry, true.astype(np.intp))
             return values
         # A tie with the lowest or highest score would not be the last or the first place.
-        low, high = float(known.values.min()) - 1, float(known.values.max()) + 1
+        low, high = float(scores.values.min()) - 1, float(scores.values.max()) + 1
         if "not_probabilities" in entry.undefined:
             low, high = 0.0, 1.0
-        wrong = np.full((true.size, known.k), low)
-        wrong[rows, np.minimum(predicted[lost], known.k - 1)] = high
+        wrong = np.full((true.size, scores.k), low)
+        wrong[rows, np.minimum(predicted[lost], scores.k - 1)] = high
         wrong[rows, true] = low
         values[lost] = wrong
         return values
@@ -402,9 +402,9 @@ def _worst_row(scores: Scores, entry: Index, true: Array) -> Array:
     worst = int(np.argmax(losses[0]))
     if losses[0][worst] < losses[1][0]:
         return np.full((true.size, k), 1 / k)
-    row, own = scores.values[worst].astype(np.float64), int(scores.true[worst])
+    row, label = scores.values[worst].astype(np.float64), int(scores.true[worst])
     rows, places = np.tile(row, (true.size, 1)), np.arange(true.size)
-    rows[places, own], rows[places, true] = row[true], row[own]
+    rows[places, label], rows[places, true] = row[true], row[label]
     return rows
 
 
@@ -436,8 +436,8 @@ def _matched(ours: Array, theirs: Array) -> Array:
 
 def _of_two(side: Side, places: Array, label: str) -> Side:
     """Return a side over a class and the others; `places` are the new codes of the old ones."""
-    known = _items(side)
-    items = replace(known, true=places[known.true], predicted=places[known.predicted])
+    original = _items(side)
+    items = replace(original, true=places[original.true], predicted=places[original.predicted])
     return replace(
         side,
         labels=(label, f"not {label}"),
@@ -455,13 +455,13 @@ def _agreeing(ours: Side, theirs: Side, here: Array, there: Array) -> tuple[Side
         return ours, theirs
     new, old = dict(ours.slices.columns), dict(theirs.slices.columns)
     for name in new.keys() & old.keys():
-        one, other = new[name], old[name]
-        places = {value: i for i, value in enumerate(one.values)}
-        same = np.array([*(places.get(v, -1) for v in other.values), len(one.values)])
-        own, numbers = np.minimum(one.codes[here], len(one.values)), other.codes[there]
-        apart = own != same[np.minimum(numbers, len(other.values))]
+        column, other = new[name], old[name]
+        places = {value: i for i, value in enumerate(column.values)}
+        same = np.array([*(places.get(v, -1) for v in other.values), len(column.values)])
+        codes, numbers = np.minimum(column.codes[here], len(column.values)), other.codes[there]
+        apart = codes != same[np.minimum(numbers, len(other.values))]
         if apart.any():
-            new[name] = _outside(one, here[apart])
+            new[name] = _outside(column, here[apart])
             old[name] = _outside(other, there[apart])
     return (
         replace(ours, slices=replace(ours.slices, columns=new)),
@@ -478,29 +478,30 @@ def _outside(column: SliceColumn, places: Array) -> SliceColumn:
 
 
 def _slice_names(side: Side) -> tuple[SliceName, ...]:
-    known = side.slices
-    return () if known is None or not known.columns else known.names
+    slices = side.slices
+    return () if slices is None or not slices.columns else slices.names
 
 
 def _slice_numbers(side: Side, union: list[SliceName]) -> dict[frozenset[str], Array]:
     """Return, by columns, the position of each item's slice in a list of names, its length else."""
-    names, known = _slice_names(side), side.slices
-    if known is None or not names:
+    names, slices = _slice_names(side), side.slices
+    if slices is None or not names:
         return {}
     places = {frozenset(name.items()): i for i, name in enumerate(union)}
-    found = np.array([*(places[frozenset(name.items())] for name in names), len(union)])
+    positions = np.array([*(places[frozenset(name.items())] for name in names), len(union)])
     columns = [frozenset(chosen) for chosen, _ in groupby(names, tuple)]
     return {
-        chosen: found[numbers] for chosen, numbers in zip(columns, known.numbered(), strict=True)
+        chosen: positions[numbers]
+        for chosen, numbers in zip(columns, slices.numbered(), strict=True)
     }
 
 
-def _inside(side: Side, one: Slice) -> Array | None:
+def _inside(side: Side, part: Slice) -> Array | None:
     """Return which items of a side are in a slice, none if it lacks its values, shape (n,)."""
-    slices, name = side.slices, dict(one)
+    slices, name = side.slices, dict(part)
     if slices is None or not slices.columns.keys() >= name.keys():
         return None
-    if any(value not in slices.columns[column].values for column, value in one):
+    if any(value not in slices.columns[column].values for column, value in part):
         return np.zeros(_true(side).shape, dtype=np.bool_)
     return items_inside(name, slices.columns)
 

@@ -98,8 +98,8 @@ class MoverLimits(SingleTests):
 
     def _distances(self, quantile: Array) -> tuple[Array, Array]:
         """Return how far the limits are from the values, below and above."""
-        wanted: float | Array = float(quantile) if quantile.ndim == 0 else self._spread(quantile)
-        (low, high), *other = self.source.at(wanted)[..., self.places]
+        quantiles: float | Array = float(quantile) if quantile.ndim == 0 else self._spread(quantile)
+        (low, high), *other = self.source.at(quantiles)[..., self.places]
         below, above = self.candidate - low, high - self.candidate
         for low, high in other:
             below, above = (
@@ -129,9 +129,9 @@ class MoverLimits(SingleTests):
             return np.where(upward, above, below)
 
         with np.errstate(all="ignore"):
-            found = _reached(distance, goal)
+            reached = _reached(distance, goal)
         # That of the upper limit at the threshold; minus that of the lower one.
-        quantile = np.where(upward, found, -found)
+        quantile = np.where(upward, reached, -reached)
         return np.asarray(special.ndtr(-quantile)), np.asarray(special.ndtr(quantile))
 
     @property
@@ -199,5 +199,5 @@ def _reached(distance: Callable[[Array], Array], goal: Array) -> Array:
         if done.all():
             break
         at = distance(z)
-    found = np.where(low >= FARTHEST, np.inf, z)
-    return np.where(lost, np.nan, np.where(none, 0.0, found))
+    reached = np.where(low >= FARTHEST, np.inf, z)
+    return np.where(lost, np.nan, np.where(none, 0.0, reached))

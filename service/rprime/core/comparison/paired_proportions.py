@@ -90,8 +90,8 @@ def mcnemar_mid_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     x, y = _broadcast(gains, losses)
     discordant = x + y
     some = np.where(discordant > 0, discordant, 1.0)
-    one, other = binomial_tail_p(np.stack((y, y + 1)), some, 0.5)
-    return np.where(discordant > 0, (one + other) / 2, np.where(discordant == 0, 0.5, np.nan))
+    tail, other = binomial_tail_p(np.stack((y, y + 1)), some, 0.5)
+    return np.where(discordant > 0, (tail + other) / 2, np.where(discordant == 0, 0.5, np.nan))
 
 
 def sign_test_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:

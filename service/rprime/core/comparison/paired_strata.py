@@ -63,30 +63,30 @@ class PairedStrata:
         """Compute the variances of differences of overall indices, shape (index, ...)."""
         k = self.cells.shape[-2]
         rows, columns = (grid.ravel() for grid in np.mgrid[:k, : k + 1])
-        found = self.squared.overall_variance(old, new).independent
-        result = np.empty_like(found)
-        for place in range(len(found)):
+        squares = self.squared.overall_variance(old, new).independent
+        result = np.empty_like(squares)
+        for place in range(len(squares)):
             before, after = (
-                np.vecdot(own, side.only(place).at(rows, columns)[0].reshape(own.shape))
-                for own, side in zip(self.cells, (old, new), strict=True)
+                np.vecdot(cells, side.only(place).at(rows, columns)[0].reshape(cells.shape))
+                for cells, side in zip(self.cells, (old, new), strict=True)
             )
             between = np.vecdot((after - before) ** 2, self.factors)
-            result[place] = _without_rounding(found[place], between)
+            result[place] = _without_rounding(squares[place], between)
         return PairedVariance(result, result)
 
     def class_variance(
         self, old: ClassGradient, new: ClassGradient, classified: Array
     ) -> PairedVariance:
         """Compute the variances of differences of per-class indices, shape (index, ..., k)."""
-        found = self.squared.class_variance(old, new, classified).independent
-        result = np.empty_like(found)
+        squares = self.squared.class_variance(old, new, classified).independent
+        result = np.empty_like(squares)
         for place, answered in enumerate(classified):
             before, after = (
                 _sums_by_row(side.margins[:, place], cells[..., :-1] if answered else cells)
                 for side, cells in zip((old, new), self.cells, strict=True)
             )
             between = np.add.reduce((after - before) ** 2 * self.factors[..., None], axis=-2)
-            result[place] = _without_rounding(found[place], between)
+            result[place] = _without_rounding(squares[place], between)
         return PairedVariance(result, result)
 
 
@@ -94,8 +94,8 @@ def _sums_by_row(margins: Array, cells: Array) -> Array:
     """Sum the influences of the items of each true class on an index of each class, (..., k, k)."""
     correct, support, predicted, total = margins[..., None, :]
     k, items = margins.shape[-1], np.add.reduce(cells, axis=-1)[..., None]
-    own = support * items + correct * cells[..., :k]
-    return np.asarray(total * items + predicted * cells[..., :k] + own * np.eye(k))
+    diagonal = support * items + correct * cells[..., :k]
+    return np.asarray(total * items + predicted * cells[..., :k] + diagonal * np.eye(k))
 
 
 def _without_rounding(squares: Array, between: Array) -> Array:

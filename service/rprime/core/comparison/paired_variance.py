@@ -157,19 +157,19 @@ class PairedItems:
         counts = self.joint.by_pattern
         if self.groups is None:
             occurring = np.flatnonzero(counts.any(-1))
-            found = variance_of_patterns(
+            variance = variance_of_patterns(
                 occurring, counts[occurring], old, new, classified, centred=self.centred
             )
-            return PairedVariance(found, found)
+            return PairedVariance(variance, variance)
         every = np.arange(PATTERNS)
         independent = variance_of_patterns(every, counts, old, new, classified)
         groups = self.by_class
         spreads: list[list[GroupSpread]] = []
         shares = groups.of_all, groups.shares_of(TRUE_IS)
         for place in range(len(independent)):
-            own = slice(place, place + 1)
-            phi = at_patterns(every, new.kinds[:, own], classified[own], NEW_IS)[0]
-            phi = phi - at_patterns(every, old.kinds[:, own], classified[own], OLD_IS)[0]
+            row = slice(place, place + 1)
+            phi = at_patterns(every, new.kinds[:, row], classified[row], NEW_IS)[0]
+            phi = phi - at_patterns(every, old.kinds[:, row], classified[row], OLD_IS)[0]
             centred = phi - (counts * phi).sum(0) / self.joint.total
             spreads.append([groups.spread(centred, part) for part in shares])
         if not spreads:
@@ -202,7 +202,7 @@ class PairedItems:
         return self.groups, self.combination
 
     def group_effects(
-        self, found: "PairedVariance", places: Array, rests: Array
+        self, variance: "PairedVariance", places: Array, rests: Array
     ) -> tuple[Array, GroupSpread]:
         """Return by how much groups inflate variances, (index, classes), and their spread.
 
@@ -210,7 +210,7 @@ class PairedItems:
 
         Parameters
         ----------
-        found
+        variance
             The variances, over the classes at `places`; one column overall.
         rests
             Shape (index, 1): whether an index rests on the items of its class, not on all.
@@ -226,15 +226,15 @@ class PairedItems:
         changes = ItemGroups(joint.old[combination], joint.new[combination], groups, joint.k)
         holdings = [changes.everything, changes.holding(joint.true[combination]).at(places)]
         factors = []
-        for holding, spread in zip(holdings, found.spreads, strict=False):
-            effects = np.fmax(holding.effects(spread.squares, found.independent), 1.0)
+        for holding, spread in zip(holdings, variance.spreads, strict=False):
+            effects = np.fmax(holding.effects(spread.squares, variance.independent), 1.0)
             most = np.maximum(holding.largest_effect, 1.0)
-            effects = np.where(found.independent > 0, effects, most)
+            effects = np.where(variance.independent > 0, effects, most)
             degrees = holding.degrees(effects, spread)
             factors.append(effects * (student(TWO_SIDED, degrees + 1) / TWO_SIDED) ** 2)
         chosen = {
-            name: np.where(rests, getattr(found.spreads[-1], name), part)
-            for name, part in vars(found.spreads[0]).items()
+            name: np.where(rests, getattr(variance.spreads[-1], name), part)
+            for name, part in vars(variance.spreads[0]).items()
         }
         return np.where(rests, factors[-1], factors[0]), GroupSpread(**chosen)
 
@@ -304,8 +304,8 @@ class PairWeights:
     def variance(self, compute: Callable[[PairedItems], PairedVariance]) -> PairedVariance:
         """Return the larger variance."""
         kish = self.unit * compute(self.counted).independent
-        found = np.maximum(kish, compute(self.squared).independent)
-        return PairedVariance(found, found)
+        variance = np.maximum(kish, compute(self.squared).independent)
+        return PairedVariance(variance, variance)
 
 
 def variance_of_patterns(
@@ -338,9 +338,9 @@ def number_of(squares: Array, fourth: Array) -> Array:
     return np.divide(squares**2, fourth, out=np.zeros(fourth.shape), where=fourth > 0)
 
 
-def without_noise(variance: Array, own: Array) -> Array:
+def without_noise(variance: Array, scale: Array) -> Array:
     """Return 0 where a variance is only rounding, beside that of one side."""
-    return np.where(variance <= NOISE * own, 0.0, variance)
+    return np.where(variance <= NOISE * scale, 0.0, variance)
 
 
 def parts_of(count: int, width: int) -> list[slice]:

@@ -50,8 +50,10 @@ def worst_class_differences(
         options = replace(options, cost=None, kappa_weights=None, cell_weights=None)
     parts = []
     for label in classes:
-        known = missing.of_class(label) if alone else missing
-        found = compare(known.worst_case(key, label), known.baseline, options, attributed=())
-        there = label in found.classes
-        parts.append(found.of_classes(key, (label,)) if there else Difference.unknown(1))
+        missing_items = missing.of_class(label) if alone else missing
+        comparison = compare(
+            missing_items.worst_case(key, label), missing_items.baseline, options, attributed=()
+        )
+        there = label in comparison.classes
+        parts.append(comparison.of_classes(key, (label,)) if there else Difference.unknown(1))
     return Difference.join(parts) if parts else Difference.unknown(0)

@@ -267,9 +267,9 @@ def krippendorff_alpha(t: Moments) -> Array:
 )
 def peirce_skill_score(t: Moments) -> Array:
     """Agreement beyond chance, as a share of what a perfect forecast of these classes reaches."""
-    found = (t.total * t.correct - t.products) / (t.square - t.support_squares)
+    skill = (t.total * t.correct - t.products) / (t.square - t.support_squares)
     # With one item in 10^9 of another class, rounding goes 3e-8 beyond the range.
-    return np.maximum(found, -1.0)
+    return np.maximum(skill, -1.0)
 
 
 @chance_corrected(

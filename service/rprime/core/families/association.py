@@ -65,8 +65,8 @@ class Association:
         """Information that one labelling gives about the other, bits."""
         t = self.table
         nats = special.rel_entr(t.cells.counts, self.expected)
-        found = t.cells.total(nats) / (t.total * np.log(2))
-        return np.clip(found, 0.0, np.minimum(self.entropy_true, self.entropy_predicted))
+        bits = t.cells.total(nats) / (t.total * np.log(2))
+        return np.clip(bits, 0.0, np.minimum(self.entropy_true, self.entropy_predicted))
 
     @cached_property
     def guesses_of_true(self) -> tuple[Array, Array]:
@@ -163,8 +163,8 @@ def contingency_coefficient(a: Association) -> Array:
 )
 def goodman_kruskal_lambda_true(a: Association) -> Array:
     """Share of the errors in guessing the true class that knowing the predicted one avoids."""
-    known, blind = a.guesses_of_true
-    return (known - blind) / (a.table.total - blind)
+    informed, blind = a.guesses_of_true
+    return (informed - blind) / (a.table.total - blind)
 
 
 @association(
@@ -175,8 +175,8 @@ def goodman_kruskal_lambda_true(a: Association) -> Array:
 )
 def goodman_kruskal_lambda_predicted(a: Association) -> Array:
     """Share of the errors in guessing the predicted class that knowing the true one avoids."""
-    known, blind = a.guesses_of_predicted
-    return (known - blind) / (a.table.total - blind)
+    informed, blind = a.guesses_of_predicted
+    return (informed - blind) / (a.table.total - blind)
 
 
 @association(
@@ -188,8 +188,8 @@ def goodman_kruskal_lambda_predicted(a: Association) -> Array:
 )
 def goodman_kruskal_lambda_symmetric(a: Association) -> Array:
     """Both lambdas combined: the true and the predicted class are guessed half of the time each."""
-    known, blind = np.add(a.guesses_of_true, a.guesses_of_predicted)
-    return (known - blind) / (2 * a.table.total - blind)
+    informed, blind = np.add(a.guesses_of_true, a.guesses_of_predicted)
+    return (informed - blind) / (2 * a.table.total - blind)
 
 
 @association(
@@ -218,10 +218,10 @@ def goodman_kruskal_tau_predicted(a: Association) -> Array:
     return _tau(t.cells.row_totals(a.squares), t.support, t.predicted, t.total)
 
 
-def _tau(squares: Array, given: Array, margin: Array, total: Array) -> Array:
-    known = total * np.add.reduce(squares / np.where(given > 0, given, 1.0), axis=-1)
+def _tau(squares: Array, divisor: Array, margin: Array, total: Array) -> Array:
+    informed = total * np.add.reduce(squares / np.where(divisor > 0, divisor, 1.0), axis=-1)
     blind = np.add.reduce(margin * margin, axis=-1)
-    return np.where(total * total > blind, (known - blind) / (total * total - blind), np.nan)
+    return np.where(total * total > blind, (informed - blind) / (total * total - blind), np.nan)
 
 
 BITS = {

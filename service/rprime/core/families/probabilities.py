@@ -111,8 +111,8 @@ def micro_average_precision(s: Scores) -> float:
 def weighted_hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     """Mean AUC over all pairs of classes, weighted by their items."""
     areas, weights = s.ranking().separation, s.support[:, None] + s.support
-    known = ~np.isnan(areas)
-    return np.sum(areas[known] * weights[known]) / np.sum(weights[known])
+    defined = ~np.isnan(areas)
+    return np.sum(areas[defined] * weights[defined]) / np.sum(weights[defined])
 
 
 @from_scores(
@@ -193,9 +193,9 @@ def _shares(s: Scores) -> Array:
     return s.support / np.add.reduce(s.support)
 
 
-def _lead(values: Array, share: Array, own: Array) -> float:
+def _lead(values: Array, share: Array, positive: Array) -> float:
     """Sum max(0, p - q) over own items p and other items q, each counting with its share."""
     order = np.argsort(values)
-    p, own, share = values[order], own[order], share[order]
-    mass = np.where(own, 0.0, share)
-    return float(np.sum((share * (p * np.cumsum(mass) - np.cumsum(mass * p)))[own]))
+    p, positive, share = values[order], positive[order], share[order]
+    mass = np.where(positive, 0.0, share)
+    return float(np.sum((share * (p * np.cumsum(mass) - np.cumsum(mass * p)))[positive]))

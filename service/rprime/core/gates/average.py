@@ -172,11 +172,13 @@ def average_evidence(
     average = Average(of=count, columns=columns, left_out=left_out)
     ends = np.cumsum([part.rows.size for part in parts])[:-1]
     inside = [
-        (part, own) for part, own in zip(parts, np.split(chosen, ends), strict=True) if own.any()
+        (part, flags)
+        for part, flags in zip(parts, np.split(chosen, ends), strict=True)
+        if flags.any()
     ]
-    kept = [(part, _left_out(part, own)) for part, own in inside]
+    kept = [(part, _left_out(part, flags)) for part, flags in inside]
     means = [_mean_of_part(rule, part, few, averaged) for part, few in kept]
-    weights = np.array([own.sum() for _, own in inside]) / max(count, 1)
+    weights = np.array([flags.sum() for _, flags in inside]) / max(count, 1)
     statistic: Any = Difference.unknown((*first.fixed.shape[:-1], 1))
     if means:
         statistic = _combined(means, weights, sliced=bool(columns))
@@ -262,9 +264,9 @@ class AverageOfSlices(MoverLimits):
             for side in ("candidate", "baseline")
         )
         squares = weights**2
-        found = [_variance(mean, guard) for mean, guard in parts]
-        variance = np.add.reduce([w * own for w, (own, _) in zip(squares, found, strict=True)])
-        guard = np.maximum.reduce([w * own for w, (_, own) in zip(squares, found, strict=True)])
+        variances = [_variance(mean, guard) for mean, guard in parts]
+        variance = np.add.reduce([w * v for w, (v, _) in zip(squares, variances, strict=True)])
+        guard = np.maximum.reduce([w * g for w, (_, g) in zip(squares, variances, strict=True)])
         places = np.zeros(np.shape(candidate), dtype=np.intp)
         error = np.sqrt(variance + guard)
         return cls(candidate, baseline, LimitSource(()), places, means, weights, error)

@@ -62,10 +62,10 @@ class GateCandidate:
     @cached_property
     def estimates(self) -> Estimates:
         """The values of the evaluation if they hold here: undefined ones stay undefined."""
-        asked, options = self.options.indices, self.options
-        known = asked is None or set(self.indices) <= set(asked)
-        known = known and options.wants_intervals(self.side.table.k)
-        if not known or options.undefined != "null":
+        requested, options = self.options.indices, self.options
+        complete = requested is None or set(self.indices) <= set(requested)
+        complete = complete and options.wants_intervals(self.side.table.k)
+        if not complete or options.undefined != "null":
             options = replace(options, indices=self.indices, undefined="null")
         return self.side.estimates(options)
 
@@ -94,12 +94,12 @@ class GateCandidate:
         """The means so far, by the comparison and the classes left out."""
         return {}
 
-    def sliced(self, against: Against, one: Slice) -> Comparison | None:
+    def sliced(self, against: Against, part: Slice) -> Comparison | None:
         """Compare a slice, once for all rules; None if a side lacks it or there is no baseline."""
-        whole, key = self.comparisons[against], (against, one)
+        whole, key = self.comparisons[against], (against, part)
         if whole is not None and key not in self._sliced:
             options = replace(self.options, indices=self.indices)
-            self._sliced[key] = compare_slice(whole, one, options)
+            self._sliced[key] = compare_slice(whole, part, options)
         return self._sliced.get(key)
 
     @cached_property
@@ -109,14 +109,16 @@ class GateCandidate:
 
     def estimate(self, rule: Rule, few: tuple[int, ...] | None = None) -> tuple[Estimate, Rows]:
         """Return the values that the rule bounds, without few classes, and its rows."""
-        known = self.estimates
+        estimates = self.estimates
         if few is None:
             few = small_classes(rule, self.side.table.class_items)
         if few:
-            options = replace(known.values.options, left_out=few)
-            known = replace(known, values=replace(known.values, options=options))
-        found = rule.target.estimate(self.side, known)
-        return found, Rows.of(rule, self.side.labels, found.items).without(self.side.labels, few)
+            options = replace(estimates.values.options, left_out=few)
+            estimates = replace(estimates, values=replace(estimates.values, options=options))
+        estimate = rule.target.estimate(self.side, estimates)
+        return estimate, Rows.of(rule, self.side.labels, estimate.items).without(
+            self.side.labels, few
+        )
 
     def difference(
         self, rule: Rule, comparison: Comparison, missing: MissingItems | None
@@ -125,12 +127,12 @@ class GateCandidate:
         few = small_classes(rule, *(side.table.class_items for side in comparison.sides))
         if few:
             comparison = self._without(rule, comparison, few)
-        known = rule.target.difference(comparison)
+        difference = rule.target.difference(comparison)
         absent = absent_classes(rule, comparison, missing)
         others = comparison.without_items + comparison.candidate_only + comparison.baseline_only
         others = tuple(name for name in others if name not in absent)
-        rows = Rows.of(rule, comparison.classes, known.items, others, absent)
-        return known, rows.without(comparison.sides[0].labels, few)
+        rows = Rows.of(rule, comparison.classes, difference.items, others, absent)
+        return difference, rows.without(comparison.sides[0].labels, few)
 
     def missing(self, against: Against | None, part: Slice | None) -> MissingItems | None:
         """Return the items of a baseline that are missing, of all items or of a slice.
@@ -217,7 +219,7 @@ def _of_rule(rule: Rule, candidate: GateCandidate, level: float) -> Iterator[Rul
             results = list(_of_slices(rule, candidate, against))
         else:
             results = [_of_all(rule, candidate, against, comparison)]
-        results = [with_missing(one, candidate) for one in results]
+        results = [with_missing(result, candidate) for result in results]
         if comparison is None or not rule.decides_by.averages:
             yield from results
         else:
@@ -263,54 +265,54 @@ def _of_slices(
     if comparison is not None and comparison.missing is not None:
         # A slice may have lost all of its items.
         sides = *sides, comparison.missing.candidate, comparison.missing.baseline
-    found = slices_of(rule, *sides)
-    if rule.traits.between_slices and found:
-        yield _of_gap(rule, candidate, found)
+    slices = slices_of(rule, *sides)
+    if rule.traits.between_slices and slices:
+        yield _of_gap(rule, candidate, slices)
         return
-    for one in found:
-        yield replace(_of_slice(rule, candidate, one, against), slice=one)
-    for name in missing_columns(rule, found):
+    for part in slices:
+        yield replace(_of_slice(rule, candidate, part, against), slice=part)
+    for name in missing_columns(rule, slices):
         yield _without_slice(rule, "slice_missing", against, nearest_column(name, *sides))
 
 
 def _of_slice(
-    rule: Rule, candidate: GateCandidate, one: Slice, against: Against | None
+    rule: Rule, candidate: GateCandidate, name: Slice, against: Against | None
 ) -> RuleEvidence:
-    side = side_of_slice(candidate.side, one)
+    side = side_of_slice(candidate.side, name)
     if side is None:
         return _without_slice(rule, "slice_missing", against)
-    own = replace(candidate, side=side)
+    sliced = replace(candidate, side=side)
     if against is None:
-        return without_vague(_of_all(rule, own, None, None), own.estimates)
-    part = candidate.sliced(against, one)
+        return without_vague(_of_all(rule, sliced, None, None), sliced.estimates)
+    part = candidate.sliced(against, name)
     if part is None:
         whole = candidate.comparisons[against]
         bare = whole is not None and whole.sides[1].slices is None
         which = "slices" if bare else "slice"
         return _without_slice(rule, f"{which}_missing_in_baseline", against)
-    return _of_all(rule, own, against, part, one)
+    return _of_all(rule, sliced, against, part, name)
 
 
-def without_vague(found: RuleEvidence, known: Estimates) -> RuleEvidence:
+def without_vague(evidence: RuleEvidence, estimates: Estimates) -> RuleEvidence:
     """Leave the value of a slice with too few items for a test inconclusive."""
-    rule, place = found.rule, known.values.selection.overall_place
+    rule, place = evidence.rule, estimates.values.selection.overall_place
     if rule.classes is not None or rule.index not in place or rule.test != "auto":
-        return found
-    few = vague(known)[place[rule.index]][..., None] & np.isfinite(found.statistic.value)
-    fixed = np.where(few, VerdictCode.undecided, found.fixed).astype(np.uint8)
-    return replace(found, fixed=fixed, reasons=("few_items",) if few.any() else found.reasons)
+        return evidence
+    few = vague(estimates)[place[rule.index]][..., None] & np.isfinite(evidence.statistic.value)
+    fixed = np.where(few, VerdictCode.undecided, evidence.fixed).astype(np.uint8)
+    return replace(evidence, fixed=fixed, reasons=("few_items",) if few.any() else evidence.reasons)
 
 
-def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> RuleEvidence:
+def _of_gap(rule: Rule, candidate: GateCandidate, slices: tuple[Slice, ...]) -> RuleEvidence:
     """Hold the largest difference between slices against the largest one allowed."""
-    sides = [side for one in found if (side := side_of_slice(candidate.side, one)) is not None]
+    sides = [side for part in slices if (side := side_of_slice(candidate.side, part)) is not None]
     few = not_in_all(rule, np.array([side.table.class_items for side in sides]))
-    known = [replace(candidate, side=side).estimate(rule, few)[0] for side in sides]
-    labels, items = candidate.side.labels, np.add.reduce([one.items for one in known])
-    limits, rows = GapLimits.of(known, rule.min_items), gap_rows(rule, labels, items, few)
+    estimates = [replace(candidate, side=side).estimate(rule, few)[0] for side in sides]
+    labels, items = candidate.side.labels, np.add.reduce([estimate.items for estimate in estimates])
+    limits, rows = GapLimits.of(estimates, rule.min_items), gap_rows(rule, labels, items, few)
     exists = np.isfinite(limits.candidate)
     unlimited = np.where(exists & np.isnan(limits.standard_error), "no_interval", "")
-    reasons = np.where(exists, unlimited, _lacking_in(known, rule.min_items)).tolist()
+    reasons = np.where(exists, unlimited, _lacking_in(estimates, rule.min_items)).tolist()
     return evidence_of(
         rule,
         rows,
@@ -321,11 +323,12 @@ def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> R
     )
 
 
-def _lacking_in(known: Sequence[Estimate], least: float) -> list[str]:
+def _lacking_in(estimates: Sequence[Estimate], least: float) -> list[str]:
     """Return why fewer than two slices have a value of each result, where two have the items."""
-    enough = np.add.reduce([one.items >= max(least, 1) for one in known]) > 1
+    enough = np.add.reduce([estimate.items >= max(least, 1) for estimate in estimates]) > 1
     first = [
-        next(filter(None, own), "") for own in zip(*(one.reasons for one in known), strict=True)
+        next(filter(None, reasons), "")
+        for reasons in zip(*(estimate.reasons for estimate in estimates), strict=True)
     ]
     few = "fewer_than_two_slices"
     return [(why or few) if there else few for why, there in zip(first, enough, strict=True)]
@@ -347,7 +350,7 @@ def gap_rows(rule: Rule, labels: tuple[str, ...], items: FloatArray, few: tuple[
 
 def nearest_column(column: str, *sides: Side) -> str:
     """Name the column that is not there, and the nearest one that is."""
-    every = (name for side in sides if side.slices for one in side.slices.names for name in one)
+    every = (name for side in sides if side.slices for part in side.slices.names for name in part)
     near = get_close_matches(column, dict.fromkeys(every), n=1)
     lacking = "There are no slices" if column == "all" else f"There is no column `{column}`"
     return f" {lacking}{f': did you mean `{near[0]}`?' if near else '.'}"
@@ -370,17 +373,17 @@ def _without_slice(
 
 def _without_baseline(rule: Rule, candidate: GateCandidate, against: Against) -> RuleEvidence:
     """Return `no_baseline` for the candidate's classes, `not_comparable` for others."""
-    known, rows = candidate.estimate(rule)
-    count, declared = len(known.value), candidate.side.labels
+    estimate, rows = candidate.estimate(rule)
+    count, declared = len(estimate.value), candidate.side.labels
     statistic = Difference.unknown(count)
-    statistic.candidate[...] = known.value
+    statistic.candidate[...] = estimate.value
     return RuleEvidence(
         rule=rule,
         rows=rows,
         statistic=statistic,
         fixed=np.full(count, VerdictCode.no_baseline, dtype=np.uint8),
         against=against,
-        items=known.items,
+        items=estimate.items,
         reasons=rows.each(("no_baseline",) * count, lambda label: _absent(rule, label, declared)),
     )
 
@@ -407,15 +410,15 @@ def _of_all(
             effective_groups=values.effective_groups,
         )
     missing = candidate.missing(against, part)
-    known, rows = candidate.difference(rule, comparison, missing)
+    difference, rows = candidate.difference(rule, comparison, missing)
     comparable = comparison.comparability != "different"
-    codes, methods = known.reasons.tolist(), known.methods.tolist()
+    codes, methods = difference.reasons.tolist(), difference.methods.tolist()
     reasons = [REASONS[code] if comparable else "different_test_sets" for code in codes]
     return evidence_of(
         rule,
         rows,
-        known,
-        known.items,
+        difference,
+        difference.items,
         comparable=comparable,
         against=against,
         pairing=comparison.pairing,
@@ -424,13 +427,13 @@ def _of_all(
             reasons, lambda label: _missing_class(rule, label, comparison, rows.absent.get(label))
         ),
         hints=_hints(rule, candidate.side.labels),
-        effective_groups=known.effective_groups,
+        effective_groups=difference.effective_groups,
     )
 
 
-def _methods(rule: Rule, rows: Rows, known: Sequence[str | None]) -> tuple[str | None, ...]:
+def _methods(rule: Rule, rows: Rows, methods: Sequence[str | None]) -> tuple[str | None, ...]:
     """Return the method of the limits of each result."""
-    of_rows = [POINT] * len(known) if rule.test == "none" else known
+    of_rows = [POINT] * len(methods) if rule.test == "none" else methods
     return tuple(of_rows[row] if row >= 0 else None for row in rows.positions)
 
 
@@ -452,7 +455,7 @@ def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
 def _hints(rule: Rule, declared: tuple[str, ...]) -> dict[str | None, str]:
     """Say for each class that a rule names and that is not there which one may be meant."""
     named = rule.classes if isinstance(rule.classes, tuple) else ()
-    return {one: nearest_classes(one, declared) for one in named if one not in declared}
+    return {label: nearest_classes(label, declared) for label in named if label not in declared}
 
 
 def _missing_class(
@@ -556,11 +559,11 @@ def _worst_values(
     """Yield the values of the candidate with missing items counted as wrong."""
     rule = evidence.rule
     for label, row in judged:
-        one = rule if label is None else replace(rule, classes=(label,))
+        narrowed = rule if label is None else replace(rule, classes=(label,))
         side = missing.worst_values(rule.index or "recall", label, cell=rule.confusion)
-        known, _ = replace(candidate, side=side).estimate(one)
+        estimate, _ = replace(candidate, side=side).estimate(narrowed)
         place = 0 if label is None else side.labels.index(label)
-        yield np.array([row]), known.statistic[..., [place]]
+        yield np.array([row]), estimate.statistic[..., [place]]
 
 
 MOST_JUDGED = 300
@@ -573,8 +576,8 @@ def slices_of(rule: Rule, *sides: Side) -> tuple[Slice, ...]:
     "all" means every slice, crossings too; a name the slices of that column.
     """
     every: dict[Slice, None] = {}
-    for known in (side.slices for side in sides if side.slices is not None):
-        every |= dict.fromkeys(tuple(sorted(name.items())) for name in known.names)
+    for slices in (side.slices for side in sides if side.slices is not None):
+        every |= dict.fromkeys(tuple(sorted(name.items())) for name in slices.names)
     return chosen(rule, every)
 
 
@@ -582,7 +585,7 @@ def chosen(rule: Rule, every: Iterable[Slice]) -> tuple[Slice, ...]:
     """Return those slices that a rule is about."""
     if rule.slices == "all":
         return tuple(every)
-    return tuple(one for one in every if len(one) == 1 and one[0][0] in rule.columns)
+    return tuple(part for part in every if len(part) == 1 and part[0][0] in rule.columns)
 
 
 def too_many(rules: Sequence[Rule], *sides: Side) -> int | None:
@@ -592,7 +595,7 @@ def too_many(rules: Sequence[Rule], *sides: Side) -> int | None:
     return int(beyond[0]) if beyond.size else None
 
 
-def missing_columns(rule: Rule, found: tuple[Slice, ...]) -> Iterator[str]:
+def missing_columns(rule: Rule, slices: tuple[Slice, ...]) -> Iterator[str]:
     """Yield the columns that a rule names and no slice has; "all" without any slice."""
-    known = {column for one in found for column, _ in one}
-    yield from (n for n in rule.columns if n not in known and not (found and n == "all"))
+    columns = {column for part in slices for column, _ in part}
+    yield from (n for n in rule.columns if n not in columns and not (slices and n == "all"))

@@ -42,29 +42,29 @@ class Rows:
     def of(
         cls,
         rule: Rule,
-        known: tuple[str, ...],
+        declared: tuple[str, ...],
         items: FloatArray,
         others: tuple[str, ...] = (),
         absent: Mapping[str, VerdictCode] | None = None,
     ) -> "Rows":
         """Choose the classes that a rule is about; "all" means those with items.
 
-        The `known` classes have a row each; `others` are further ones, which "all" leaves out, and
-        `absent` those that one side lacks, with their verdicts.
+        The `declared` classes have a row each; `others` are further ones, which "all" leaves out,
+        and `absent` those that one side lacks, with their verdicts.
         """
         if rule.classes is None:
             return cls.single(exists=items.size > 0 and bool(rule.confusion is None or items[0]))
-        count = dict(zip(known, items.tolist(), strict=True))
+        count = dict(zip(declared, items.tolist(), strict=True))
         everything = rule.classes == "all"
-        wanted = known if everything else rule.classes
-        out = {n for n in wanted if everything or count.get(n)}
+        chosen = declared if everything else rule.classes
+        out = {n for n in chosen if everything or count.get(n)}
         out = {name for name in out if count[name] < max(rule.min_items, everything)}
-        kept = tuple(name for name in wanted if name not in out) or (None,)
-        row: dict[str | None, int] = {name: i for i, name in enumerate(known) if count[name]}
+        kept = tuple(name for name in chosen if name not in out) or (None,)
+        row: dict[str | None, int] = {name: i for i, name in enumerate(declared) if count[name]}
         positions = np.array([row.get(name, -1) for name in kept], dtype=np.intp)
-        left_out = tuple(name for name in wanted if name in out)
+        left_out = tuple(name for name in chosen if name in out)
         lost: dict[str | None, VerdictCode] = {
-            name: code for name, code in (absent or {}).items() if everything or name in wanted
+            name: code for name, code in (absent or {}).items() if everything or name in chosen
         }
         labels: list[str | None] = list(kept)
         if everything and lost:
@@ -176,15 +176,15 @@ def evidence_of(
     return RuleEvidence(rule=rule, rows=rows, statistic=statistic, fixed=codes, items=items, **more)
 
 
-def _fixed_differences(known: Difference) -> Codes | VerdictCode:
+def _fixed_differences(difference: Difference) -> Codes | VerdictCode:
     """Return the verdicts on differences that no test decides, shape (..., m)."""
-    if np.isfinite(known.value).all() and not known.reasons.any():
+    if np.isfinite(difference.value).all() and not difference.reasons.any():
         return VerdictCode.by_test
-    missing = ~np.isfinite(known.value) | known.undefined
-    undefined_before = np.isnan(known.baseline) & ~known.undefined
+    missing = ~np.isfinite(difference.value) | difference.undefined
+    undefined_before = np.isnan(difference.baseline) & ~difference.undefined
     code = np.where(undefined_before, VerdictCode.undecided, VerdictCode.undefined)
     fixed = np.where(missing, code, VerdictCode.by_test)
-    return np.where(known.reasons == CLASSES_DIFFER, VerdictCode.not_comparable, fixed)
+    return np.where(difference.reasons == CLASSES_DIFFER, VerdictCode.not_comparable, fixed)
 
 
 CELLS = 64
@@ -211,19 +211,24 @@ class GapLimits(MoverLimits):
     of_slices: Array
 
     @classmethod
-    def of(cls, known: Sequence[Estimate], least: float) -> "GapLimits":
+    def of(cls, estimates: Sequence[Estimate], least: float) -> "GapLimits":
         """Take the estimates of the slices, without values that rest on fewer items."""
-        values = np.array([np.where(one.items < max(least, 1), np.nan, one.value) for one in known])
-        sides = tuple(side for one in known for side in one.statistic.source.sides)
-        return cls._of(values, LimitSource(sides), known[0].statistic.places)
+        values = np.array(
+            [
+                np.where(estimate.items < max(least, 1), np.nan, estimate.value)
+                for estimate in estimates
+            ]
+        )
+        sides = tuple(side for estimate in estimates for side in estimate.statistic.source.sides)
+        return cls._of(values, LimitSource(sides), estimates[0].statistic.places)
 
     @classmethod
-    def of_stack(cls, known: Estimate, slices: list[int], least: float) -> "GapLimits":
+    def of_stack(cls, estimate: Estimate, slices: list[int], least: float) -> "GapLimits":
         """Take some slices of a stack, its last axis."""
-        few = known.items < max(least, 1)
-        parts = (np.where(few, np.nan, known.value), known.statistic.places)
+        few = estimate.items < max(least, 1)
+        parts = (np.where(few, np.nan, estimate.value), estimate.statistic.places)
         values, places = (np.moveaxis(part[..., slices, :], -2, 0) for part in parts)
-        return cls._of(values, known.statistic.source, places)
+        return cls._of(values, estimate.statistic.source, places)
 
     @classmethod
     def _of(cls, values: Array, source: LimitSource, places: Array) -> "GapLimits":
@@ -285,8 +290,8 @@ class GapLimits(MoverLimits):
         above = binomial_tail_p(values * more, more, ends[1:] + width)
         below = binomial_tail_p((1 - values) * fewer, fewer, 1 - ends[:-1])
         least = np.ones(self.candidate.shape)
-        for i, own in enumerate(np.moveaxis(above, 1, 0)):
-            joint = (own[:, None] * below).max(0)
+        for i, tail in enumerate(np.moveaxis(above, 1, 0)):
+            joint = (tail[:, None] * below).max(0)
             joint[i] = np.nan
             least = np.fmin(least, np.fmin.reduce(joint))
         joined = least * (1 - np.log(np.maximum(least, TINY)))
@@ -294,15 +299,15 @@ class GapLimits(MoverLimits):
 
     def _limits_of_slices(self, quantile: float | Array) -> Array:
         """Return both limits of the slices, shape (2, s, ..., m)."""
-        found = self.source.at(quantile)
+        limits = self.source.at(quantile)
         if self.places.ndim == self.of_slices.ndim:
-            return found[0][:, self.places]
-        return np.moveaxis(found[..., self.places], 1, 0)
+            return limits[0][:, self.places]
+        return np.moveaxis(limits[..., self.places], 1, 0)
 
     def _distances(self, quantile: Array) -> tuple[Array, Array]:
         """Return how far the limits are from the value, below and above."""
-        wanted: float | Array = float(quantile) if quantile.ndim == 0 else self._spread(quantile)
-        low, high = self._limits_of_slices(wanted)
+        quantiles: float | Array = float(quantile) if quantile.ndim == 0 else self._spread(quantile)
+        low, high = self._limits_of_slices(quantiles)
         values, there = self.of_slices, np.isfinite(self.of_slices)
         lowest, highest = np.full((2, *self.candidate.shape), -np.inf)
         for i, value in enumerate(values):

@@ -100,9 +100,9 @@ def run_gate(
     )
 
 
-def _missing_items(evidence: RuleEvidence, own: int) -> int | None:
+def _missing_items(evidence: RuleEvidence, place: int) -> int | None:
     """Return how many items of the baseline are missing behind a result; None for none."""
-    row = evidence.rows.positions[own]
+    row = evidence.rows.positions[place]
     if evidence.missing is None or row < 0:
         return None
     return int(evidence.missing[row]) or None
@@ -194,10 +194,10 @@ class GateRun:
     ) -> "GateRun":
         """Decide every result at the level of this look, then apply the waivers."""
         plan = tests.plan
-        known = {against: c.aligned for against, c in comparisons.items() if c is not None}
-        found = decide(tests, level, cache(partial(joint_laws, tests, known)))
-        waivers, verdicts = apply_waivers(found, plan, tests.point, today)
-        decisions = replace(found, verdicts=verdicts)
+        aligned = {against: c.aligned for against, c in comparisons.items() if c is not None}
+        unwaived = decide(tests, level, cache(partial(joint_laws, tests, aligned)))
+        waivers, verdicts = apply_waivers(unwaived, plan, tests.point, today)
+        decisions = replace(unwaived, verdicts=verdicts)
         return cls(tests, decisions, effects(decisions, plan), waivers, level, today)
 
     @property
@@ -217,7 +217,7 @@ class GateRun:
 
     def results(self) -> Iterator[Result]:
         """Yield every result with its message."""
-        tests, found, plan = self.tests, self.decisions, self.plan
+        tests, decisions, plan = self.tests, self.decisions, self.plan
         low, high = tests.limits(self.level)
         numbers = {
             "observed": tests.values[0],
@@ -225,24 +225,28 @@ class GateRun:
             "delta": np.where(plan.compares, tests.point, np.nan),
             "lower_limit": low,
             "upper_limit": high,
-            "p_value": found.p_value,
-            "p_adjusted": found.p_adjusted,
+            "p_value": decisions.p_value,
+            "p_adjusted": decisions.p_adjusted,
             "n": tests.items,
             "min_detectable_drop": tests.detectable(plan.gate.alpha, self.together),
         }
         table = np.stack([*numbers.values()], axis=-1)
         rows = np.where(np.isfinite(table), table, np.array(None)).tolist()
-        every = ((draft, own) for draft in tests.evidence for own in range(len(draft.rows.labels)))
-        for i, (row, (draft, own)) in enumerate(zip(rows, every, strict=True)):
-            yield self._result(i, dict(zip(numbers, row, strict=True)), draft, own)
+        every = (
+            (draft, position)
+            for draft in tests.evidence
+            for position in range(len(draft.rows.labels))
+        )
+        for i, (row, (draft, place)) in enumerate(zip(rows, every, strict=True)):
+            yield self._result(i, dict(zip(numbers, row, strict=True)), draft, place)
 
     # Any: the members of a result that are numbers.
-    def _result(self, i: int, numbers: dict[str, Any], draft: RuleEvidence, own: int) -> Result:
+    def _result(self, i: int, numbers: dict[str, Any], draft: RuleEvidence, place: int) -> Result:
         """Return a result by its position among all and among those of its draft."""
         rule, n, part = draft.rule, numbers["n"], draft.slice
         numbers["n"] = int(n) if n is not None and n == round(n) else n
         bounded = numbers["lower_limit"] is not None or numbers["upper_limit"] is not None
-        found = Result(
+        result = Result(
             **numbers,
             rule=rule.name,
             index=rule.index or None,
@@ -256,25 +260,25 @@ class GateRun:
             kind=rule.kind,
             limit=rule.limit,
             level=1 - self.level if bounded else None,
-            method=draft.methods[own] if draft.methods else None,
-            pairing=draft.pairing if draft.rows.positions[own] >= 0 else None,
-            reason=self._reason(draft, own, i),
-            missing_items=_missing_items(draft, own),
+            method=draft.methods[place] if draft.methods else None,
+            pairing=draft.pairing if draft.rows.positions[place] >= 0 else None,
+            reason=self._reason(draft, place, i),
+            missing_items=_missing_items(draft, place),
             average_of=None if draft.average is None else draft.average.of,
             columns=draft.average.columns or None if draft.average else None,
         )
         waiver = self.waivers[i]
-        said = sentence(found, rule, together=self.together, waiver=waiver)
-        found.message = said + draft.hints.get(found.class_, "")
-        return found
+        message = sentence(result, rule, together=self.together, waiver=waiver)
+        result.message = message + draft.hints.get(result.class_, "")
+        return result
 
-    def _reason(self, draft: RuleEvidence, own: int, i: int) -> str:
+    def _reason(self, draft: RuleEvidence, place: int, i: int) -> str:
         waiver, verdict = self.waivers[i], int(self.decisions.verdicts[i])
         if waiver is not None and verdict != VerdictCode.waived:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
         if fixed := VERDICTS[VerdictCode(verdict)].reason:
             return fixed
-        return draft.reasons[own] or self._open_reason(i)
+        return draft.reasons[place] or self._open_reason(i)
 
     def _open_reason(self, i: int) -> str:
         """Return why the tests leave a result open."""
@@ -303,14 +307,14 @@ class GateRun:
         needed = self.tests.passable(self.level)
         needed, place = np.where(shown, 0.0, needed), 0
         for draft in self.tests.evidence:
-            own = needed[place : place + len(draft.rows.labels)]
+            part = needed[place : place + len(draft.rows.labels)]
             if draft.rows.left_out:
                 yield _left_out(draft, place)
             if draft.average is not None and draft.average.left_out:
                 yield _too_small(draft, draft.average, place)
-            if self.plan.decisive[place] and (warning := _underpowered(draft, own, place)):
+            if self.plan.decisive[place] and (warning := _underpowered(draft, part, place)):
                 yield warning
-            place += own.size
+            place += part.size
 
 
 def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -> list[Block]:
@@ -334,19 +338,19 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
             numbers[i] = number
     blocks = []
     for against, comparison in comparisons.items():
-        own = [i for i in numbers if plan.against[i] == against]
-        if len(own) <= 1:
+        chosen = [i for i in numbers if plan.against[i] == against]
+        if len(chosen) <= 1:
             continue
-        correlation = comparison.correlation([numbers[i] for i in own])
+        correlation = comparison.correlation([numbers[i] for i in chosen])
         there = ~np.isnan(np.diagonal(correlation))
-        places = np.array(own, dtype=np.intp)[there]
+        places = np.array(chosen, dtype=np.intp)[there]
         turned = correlation[np.ix_(there, there)] * np.outer(signs[places], signs[places])
         blocks.append(Block(places, turned))
     return blocks
 
 
 def apply_waivers(
-    found: Decisions, plan: Plan, point: FloatArray, today: date
+    decisions: Decisions, plan: Plan, point: FloatArray, today: date
 ) -> tuple[tuple[Waiver | None, ...], Codes]:
     """Apply the waivers.
 
@@ -355,10 +359,10 @@ def apply_waivers(
     never within the ceiling. Returns the waiver for each of these results, in force or not, and
     the verdicts after it.
     """
-    verdicts = found.verdicts
+    verdicts = decisions.verdicts
     if not plan.gate.waivers:
         return (None,) * len(verdicts), verdicts
-    would_fail = effects(found, plan) == EFFECTS.index("fail")
+    would_fail = effects(decisions, plan) == EFFECTS.index("fail")
     inconclusive = verdicts == VerdictCode.undecided
     waivable = (verdicts == VerdictCode.fail) | (inconclusive & would_fail)
     waivers: list[Waiver | None] = [None] * len(verdicts)

@@ -106,9 +106,9 @@ def advise(
     yield from assumed(plan.gate, discordant)
     for rule in plan.gate.rules:
         places = [i for i, owner in enumerate(plan.rules) if owner is rule]
-        own = [rules[i] for i in places]
-        yield from _rate_advice(rule, own, [rules[i] for i in places if plan.decisive[i]])
-        yield from _detectability_advice(rule, own)
+        of_rule = [rules[i] for i in places]
+        yield from _rate_advice(rule, of_rule, [rules[i] for i in places if plan.decisive[i]])
+        yield from _detectability_advice(rule, of_rule)
 
 
 def _rate_advice(
@@ -137,10 +137,10 @@ def _rate_advice(
     others = [r for r in rules if r not in decisive and r.inconclusive_rate > 1 - RARELY]
     if others:
         worst = max(others, key=lambda r: r.inconclusive_rate)
-        one = "class" if rule.slices is None else "result"
+        noun = "class" if rule.slices is None else "result"
         yield (
             f"Rule {rule.name} passes by its average. Of its results "
-            f"{plural(len(others), one, 'are')} often undecided, {worst.name} in "
+            f"{plural(len(others), noun, 'are')} often undecided, {worst.name} in "
             f"{percent(worst.inconclusive_rate)} of runs: `--strict` seldom passes them."
         )
 
@@ -155,11 +155,11 @@ def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str
         subject = result.name or "the test set"
         subject = subject[0].upper() + subject[1:]
         items = plural(result.items, "item") if result.items else "no items"
-        found = f"finds no {worse} in 80 % of runs, however large"
+        text = f"finds no {worse} in 80 % of runs, however large"
         if result.detectable_drop is not None:
             drop = number(result.detectable_drop)
-            found = f"finds a {worse} of {drop} in 80 % of runs, and smaller ones less often"
-        yield f"{subject} has {items}: rule {rule.name} {found}."
+            text = f"finds a {worse} of {drop} in 80 % of runs, and smaller ones less often"
+        yield f"{subject} has {items}: rule {rule.name} {text}."
     if (more := len(blind) - MOST_NAMED) > 0:
         others = plural(more, "more class" if rule.slices is None else "more result")
         yield f"The same applies to {others} of rule {rule.name}, not named here."
@@ -293,9 +293,11 @@ def lint(
     counted = [other.counted(fewer, seed) for other in others.ends(others.chances)]
     report = _lint(run, [run.counted(replicates, seed), *counted], others)
     losing = tuple(_pass_chances(run, fewer, seed))
-    said = f"It passes in {'; in '.join(one.sentence for one in losing)}." if losing else ""
+    sentence = (
+        f"It passes in {'; in '.join(chance.sentence for chance in losing)}." if losing else ""
+    )
     first, *more = report.advice
-    advice = (*unsimulated, first, *filter(None, (said,)), *more)
+    advice = (*unsimulated, first, *filter(None, (sentence,)), *more)
     return replace(report, losing=losing, advice=advice)
 
 
@@ -329,7 +331,7 @@ def _pass_chances(run: LintRun, replicates: int, seed: int) -> Iterator[PassChan
 
 def _lint(run: LintRun, counted: Sequence[VerdictCounts], others: OtherSets) -> GateLint:
     """Report the verdicts on the own test set and on others."""
-    rates = np.array([one.rate(one.gate) for one in counted])
+    rates = np.array([counts.rate(counts.gate) for counts in counted])
     low, high = rates.min(0).tolist(), rates.max(0).tolist()
     fail, open_ = GateVerdictCode.fail, GateVerdictCode.inconclusive
     rules = tuple(_rule_lints(run, counted[0], others))
@@ -346,11 +348,11 @@ def _lint(run: LintRun, counted: Sequence[VerdictCounts], others: OtherSets) -> 
 
 def _rule_lints(run: LintRun, counted: VerdictCounts, others: OtherSets) -> Iterator[RuleLint]:
     """Yield the rates of every result, its items, shape (m,), and the drop that it detects."""
-    plan, own, items = run.plan, run.detectable(), run.tests.items
+    plan, drops, items = run.plan, run.detectable(), run.tests.items
     smallest = run.smallest_limits
     failed, undecided = counted.rate(counted.failed), counted.rate(counted.inconclusive)
     # A table without errors lies outside of most that are drawn.
-    here = np.nan_to_num(own, nan=np.inf)
+    here = np.nan_to_num(drops, nan=np.inf)
     lowest, highest = np.quantile(others.drops, ENDS, axis=0, method="nearest")
     ends = np.minimum(lowest, here).tolist(), np.maximum(highest, here).tolist()
     results = zip(plan.rules, plan.slices, plan.means, strict=True)
@@ -364,7 +366,7 @@ def _rule_lints(run: LintRun, counted: VerdictCounts, others: OtherSets) -> Iter
             items=round(items[i]) if np.isfinite(items[i]) else 0,
             false_fail_rate=failed[i],
             inconclusive_rate=undecided[i],
-            detectable_drop=_finite(float(own[i])),
+            detectable_drop=_finite(float(drops[i])),
             detectable_interval=(_finite(ends[0][i]), _finite(ends[1][i])),
             smallest_limit=_finite(float(smallest[i])),
         )

@@ -181,8 +181,8 @@ def _passing(run: LintRun, replicates: int, seed: int) -> float:
     def passes(factor: float) -> bool:
         sized, share = run.of_size(factor), 0.0
         for count in (replicates // 4, replicates):
-            found = sized.counted(count, seed)
-            share = found.rate(found.gate)[GateVerdictCode.passed]
+            verdicts = sized.counted(count, seed)
+            share = verdicts.rate(verdicts.gate)[GateVerdictCode.passed]
             if abs(share - PASSES) > CLEAR:
                 break
         return share >= PASSES
@@ -196,16 +196,16 @@ def _finding(run: LintRun, drop: float | None) -> FloatArray:
 
     A smaller test set may lack some results.
     """
-    asked = _goals(run.of_size(FACTORS[-1]), drop)
-    if not asked:
+    pairs = _goals(run.of_size(FACTORS[-1]), drop)
+    if not pairs:
         return np.zeros(0)
-    results, goals = zip(*asked, strict=True)
+    results, goals = zip(*pairs, strict=True)
     drops = np.full((len(FACTORS), len(goals)), np.inf)
-    for own, factor in zip(drops, FACTORS, strict=True):
+    for row, factor in zip(drops, FACTORS, strict=True):
         sized = run.of_size(factor)
         if sized.plan.rules:
-            known = dict(zip(_results(sized), sized.detectable().tolist(), strict=True))
-            own[...] = [known.get(result, np.inf) for result in results]
+            detectable = dict(zip(_results(sized), sized.detectable().tolist(), strict=True))
+            row[...] = [detectable.get(result, np.inf) for result in results]
     reached = drops <= np.array(goals)
     first = np.argmax(reached, axis=0)
     return np.where(reached.any(0), FACTORS[first], np.nan)
@@ -262,11 +262,11 @@ def _advice(
         ),
     )
     obstacles = list(_obstacles(run.of_size(FACTORS[-1])))
-    for (holds, mend), found in zip(what, factors, strict=True):
+    for (holds, mend), factor in zip(what, factors, strict=True):
         if holds == what[1][0] and len(without) == len(rules):
             continue
-        if np.isfinite(found):
-            yield _enough(total, found, holds)
+        if np.isfinite(factor):
+            yield _enough(total, factor, holds)
         else:
             remedy = "." if obstacles else f": take {mend}."
             most = f"{total * FACTORS[-1]:,.0f}"
@@ -294,15 +294,15 @@ def _obstacles(run: LintRun) -> Iterator[str]:
     point, fixed = (part.reshape(-1, len(plan.rules))[0] for part in (run.centre, tests.fixed))
     beyond = np.where(plan.guards_below, point < plan.threshold, point > plan.threshold)
     for rule in run.gate.rules:
-        own = [i for i, other in enumerate(plan.rules) if other is rule]
-        if any(fixed[i] != VerdictCode.by_test for i in own):
+        places = [i for i, other in enumerate(plan.rules) if other is rule]
+        if any(fixed[i] != VerdictCode.by_test for i in places):
             yield (
                 f"Rule {rule.name} cannot be judged: a class or slice that it is about has no "
                 "items, or no value."
             )
         elif not rule.traits.unchanged_passes:
             yield f"Rule {rule.name} demands a gain, so an unchanged model does not pass it."
-        elif not rule.traits.compares and any(beyond[own]):
+        elif not rule.traits.compares and any(beyond[places]):
             yield f"Rule {rule.name} forbids this model: its value is beyond the limit."
 
 

@@ -141,16 +141,17 @@ def gate_sentence(
         return "The gate has no rules, so nothing was judged."
     if verdict == "fail":
         results = [result for result in results if result.effect == "fail"]
-    own = [r for r in results if r.verdict != "pass" and r.reason not in CAUSES]
+    shown = [r for r in results if r.verdict != "pass" and r.reason not in CAUSES]
     opening = OPENINGS[verdict] if judged else "The gate could not be judged"
     opening += f" ({accepted} accepted)" if accepted else ""
-    found = _all_of(own) if verdict == "fail" else _open(own)
+    listing = _all_of(shown) if verdict == "fail" else _open(shown)
     lead = {"pass": ", but", "fail": ":"}.get(verdict, ", with these results")
-    said = f"{lead} {found}" if own else ""
-    if verdict == "pass" and own and all(result.verdict == "undecided" for result in own):
-        said = f"; {plural(len(own), 'result', 'have')} too few items to pass alone: {_all_of(own)}"
+    clause = f"{lead} {listing}" if shown else ""
+    if verdict == "pass" and shown and all(result.verdict == "undecided" for result in shown):
+        few = plural(len(shown), "result", "have")
+        clause = f"; {few} too few items to pass alone: {_all_of(shown)}"
     common = dict.fromkeys((r.reason, r.against) for r in results if r.reason in CAUSES)
-    sentences = [f"{opening}{said}."]
+    sentences = [f"{opening}{clause}."]
     for reason, against in common:
         if reason == "no_baseline" or against is None:
             sentences.append(f"There is no {against}.")
@@ -178,10 +179,10 @@ def _all_of(results: Sequence[Result]) -> str:
         anchored = " against the anchor" if result.against == "anchor" else ""
         rules.setdefault(f"{result.rule}{_on_slice(result)}{anchored}", []).append(result)
     parts = []
-    for owner, own in list(rules.items())[:MOST_NAMED]:
-        labels = tuple(result.class_ for result in own if result.class_ is not None)
+    for owner, members in list(rules.items())[:MOST_NAMED]:
+        labels = tuple(result.class_ for result in members if result.class_ is not None)
         about = [f"of {named(labels)}"] if labels else []
-        if any(result.average_of is not None for result in own):
+        if any(result.average_of is not None for result in members):
             about.insert(0, "on average")
         parts.append(f"{owner} {' and '.join(about)}" if about else owner)
     more = len(rules) - MOST_NAMED
@@ -301,10 +302,10 @@ def _limits_of_change(result: Result) -> str:
     return _limits(result, f" {number(nearest)}", number(farthest))
 
 
-def _limits(result: Result, one: str, other: str) -> str:
+def _limits(result: Result, first: str, other: str) -> str:
     """State two one-sided limits, which hold together with less confidence than each."""
     level = number(100 * (result.level or 0))
-    return f" (limits{one} and {other}, each with {level} % confidence)"
+    return f" (limits{first} and {other}, each with {level} % confidence)"
 
 
 def _side(result: Result, rule: Rule) -> str:
@@ -390,7 +391,7 @@ def _untested(result: Result, rule: Rule) -> str:
     """Say what could not be tested, and whether it lies beyond the limit."""
     if result.delta is None and result.observed is None:
         return f"{_subject(result, rule)} has no value on either side ({_plain(result.reason)})"
-    known = {
+    explanations = {
         "weighted": "the counts are weighted, and the weights of the items are unknown, or differ "
         "between the sides",
         "non_integer_counts": "the counts are not whole numbers",
@@ -399,13 +400,13 @@ def _untested(result: Result, rule: Rule) -> str:
         "too_small_to_average": "no class or slice is large enough for an average",
         "few_items": "a class of the slice has fewer than 10 items, or there are few errors",
     }
-    why = known.get(result.reason, f"the baseline has no value ({_plain(result.reason)})")
-    hint = '; `test: "none"` compares the point value' if result.reason in known else ""
+    why = explanations.get(result.reason, f"the baseline has no value ({_plain(result.reason)})")
+    hint = '; `test: "none"` compares the point value' if result.reason in explanations else ""
     return f"{_measured(result, rule)}, but cannot be tested: {why}{hint}"
 
 
 def _not_comparable(result: Result, rule: Rule) -> str:
-    known = {
+    explanations = {
         "slice_missing": "the candidate has no such slice",
         "slice_missing_in_baseline": f"the {result.against} has no such slice",
         "slices_missing_in_baseline": f"the {result.against} has no slices, which the store does "
@@ -419,7 +420,7 @@ def _not_comparable(result: Result, rule: Rule) -> str:
         "different_test_sets": "the test sets differ",
         "classes_differ": "it depends on the list of declared classes, which differs",
     }
-    text = known.get(result.reason, _plain(result.reason))
+    text = explanations.get(result.reason, _plain(result.reason))
     if result.reason in ("no_items", "no_class") and rule.traits.compares:
         return f"{text} on both sides" if result.reason == "no_class" else f"{text} on one side"
     return text

@@ -257,9 +257,9 @@ def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
     if rule.kind not in RULE_KINDS:
         yield "kind", "unknown_kind", f"A rule needs one of {', '.join(RULE_KINDS)}."
         return
-    found = tuple(rule.target.mistakes(options))
-    yield from found
-    if any(code == "unknown_index" for _, code, _ in found):
+    of_target = tuple(rule.target.mistakes(options))
+    yield from of_target
+    if any(code == "unknown_index" for _, code, _ in of_target):
         return  # nothing else about the rule can be checked
     yield from _member_mistakes(rule)
     yield from _limit_mistakes(rule)
@@ -343,8 +343,8 @@ def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
 
 def _waiver_mistakes(waiver: Waiver, gate: Gate) -> Iterator[Mistake]:
     rule = next((rule for rule in gate.rules if rule.name == waiver.rule), None)
-    known = rule is not None and not any(rule.target.mistakes(None))
-    low, high = rule.target.entry.range if rule is not None and known else (-np.inf, np.inf)
+    valid = rule is not None and not any(rule.target.mistakes(None))
+    low, high = rule.target.entry.range if rule is not None and valid else (-np.inf, np.inf)
     change = rule is not None and not rule.traits.of_value
     if rule is None:
         yield "rule", "unknown_rule", "No rule of the gate has this id."

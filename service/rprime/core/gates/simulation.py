@@ -209,7 +209,7 @@ class LintRun:
         if self.pairing == "unpaired":
             return tuple(map(UnchangedModel.unpaired, (self.counts, self.sliced)))
         both = self.counts, self.sliced
-        return tuple(UnchangedModel.paired(one, self.discordance) for one in both)
+        return tuple(UnchangedModel.paired(counts, self.discordance) for counts in both)
 
     @cached_property
     def tests(self) -> RuleTests:
@@ -304,8 +304,8 @@ class LintRun:
         if rule.classes is None:
             before, now = values.lookup("overall", rule.index)
         else:
-            own = values.lookup("class", rule.index)[:, losers]
-            before, now = np.nanmean(own, axis=-1)
+            of_losers = values.lookup("class", rule.index)[:, losers]
+            before, now = np.nanmean(of_losers, axis=-1)
         worse = before - now if rule.traits.guards_below else now - before
         return float(np.nan_to_num(worse))
 
@@ -327,17 +327,17 @@ class LintRun:
         self, draws: SimulatedPredictions, sliced: SimulatedPredictions
     ) -> list[RuleEvidence]:
         whole, of_slices = self._compared(draws, self._options), None
-        found: list[RuleEvidence] = []
+        drafts: list[RuleEvidence] = []
         for rule in self.gate.rules:
             if rule.slices is None:
                 few = small_classes(rule, self.support)
                 rows = self._rows(rule, self.support)
                 evidence = replace(self._draft(rule, draws, whole, few), rows=rows)
-                found.extend(self._with_average(rule, evidence, draws, whole))
+                drafts.extend(self._with_average(rule, evidence, draws, whole))
             else:
                 of_slices = of_slices or self._compared(sliced, self._options)
-                found.extend(self._of_slices(rule, sliced, of_slices))
-        return found
+                drafts.extend(self._of_slices(rule, sliced, of_slices))
+        return drafts
 
     def _with_average(
         self, rule: Rule, evidence: RuleEvidence, draws: SimulatedPredictions, whole: AlignedValues
@@ -386,13 +386,13 @@ class LintRun:
         self, rule: Rule, sliced: SimulatedPredictions, parts: AlignedValues
     ) -> Iterator[RuleEvidence]:
         """Yield the evidence of the slices of a rule, or that of its largest gap."""
-        places = [self.slices.index(one) for one in chosen(rule, self.slices)]
+        places = [self.slices.index(part) for part in chosen(rule, self.slices)]
         if rule.traits.between_slices:
             few = not_in_all(rule, self.sizes_of_slices[places])
             values = self._aligned(rule, sliced, parts, few)
-            known = Estimate(values.candidate.estimates, rule.target.entry)
-            limits = GapLimits.of_stack(known, places, rule.min_items)
-            items = known.items[..., places, :].sum(-2)
+            estimate = Estimate(values.candidate.estimates, rule.target.entry)
+            limits = GapLimits.of_stack(estimate, places, rule.min_items)
+            items = estimate.items[..., places, :].sum(-2)
             yield evidence_of(rule, gap_rows(rule, self.labels, items, few), limits, items)
             return
         together = self._draft(rule, sliced, parts, ())
@@ -437,11 +437,11 @@ class LintRun:
         """Return what is known of a rule, as if it had no results yet."""
         rows, values = Rows((), np.zeros(0, np.intp)), self._aligned(rule, draws, whole, few)
         if rule.traits.compares:
-            known = differences(rule.target.entry, values)
-            return evidence_of(rule, rows, known, known.items, against="baseline")
+            difference = differences(rule.target.entry, values)
+            return evidence_of(rule, rows, difference, difference.items, against="baseline")
         estimates = values.candidate.estimates
-        own = Estimate(estimates, rule.target.entry)
-        draft = evidence_of(rule, rows, own.statistic, own.items)
+        estimate = Estimate(estimates, rule.target.entry)
+        draft = evidence_of(rule, rows, estimate.statistic, estimate.items)
         return draft if rule.slices is None else without_vague(draft, estimates)
 
     def _aligned(
@@ -449,8 +449,8 @@ class LintRun:
     ) -> AlignedValues:
         """Return the values that have the index of a rule."""
         if rule.confusion is not None:
-            known = not rule.target.lacks(self.labels)
-            cell = [self.labels.index(name) for name in rule.confusion] if known else [0, 0]
+            declared = not rule.target.lacks(self.labels)
+            cell = [self.labels.index(name) for name in rule.confusion] if declared else [0, 0]
             options = Options(indices=("recall",))
             return self._compared(draws.of_cell(*cell), options, CELL_CLASSES)
         if few:
@@ -468,14 +468,16 @@ class LintRun:
         if rule.target.lacks(self.labels):
             return Rows.single(exists=False)
         if rule.classes is None:
-            own = support[self.labels.index(rule.confusion[0])] if rule.confusion else support.sum()
+            items = (
+                support[self.labels.index(rule.confusion[0])] if rule.confusion else support.sum()
+            )
             few = small_classes(rule, support)
-            return Rows.single(exists=bool(own > 0)).without(self.labels, few)
+            return Rows.single(exists=bool(items > 0)).without(self.labels, few)
         # A comparison has a row for each class with items, a table one for each class.
         there = self.support if rule.slices is None else self.sizes_of_slices.max(0)
         here = there > 0 if rule.traits.compares else support >= 0
-        known = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
-        return Rows.of(rule, known, support[here])
+        labels = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
+        return Rows.of(rule, labels, support[here])
 
     @property
     def smallest_limits(self) -> FloatArray:
@@ -510,10 +512,12 @@ class LintRun:
         pieces = [slice(start, start + size) for start in range(0, TABLES, size)]
         with np.errstate(all="ignore"):
             runs = [replace(self, counts=drawn[0][i], sliced=drawn[1][i]) for i in pieces]
-            drops = np.concatenate([one.detectable() for one in runs])
-            p_pass = np.concatenate([one.tests.p[1] for one in runs])
+            drops = np.concatenate([run.detectable() for run in runs])
+            p_pass = np.concatenate([run.tests.p[1] for run in runs])
             z = special.ndtri(self.gate.pass_level()) - special.ndtri(p_pass)
-        alone = [replace(self, counts=own, sliced=part) for own, part in zip(*drawn, strict=True)]
+        alone = [
+            replace(self, counts=counts, sliced=part) for counts, part in zip(*drawn, strict=True)
+        ]
         chances = np.nansum(special.log_ndtr(z), axis=-1)
         return OtherSets(alone, np.nan_to_num(drops, nan=np.inf), chances)
 
@@ -537,25 +541,25 @@ def _checked_counts(side: Side, replicates: int) -> FloatArray:
 
 def _wanted_slices(gate: Gate, side: Side) -> tuple[tuple[Slice, ...], FloatArray]:
     """Return the s slices that rules are about, and their counts, shape (s, k, k)."""
-    found: dict[Slice, None] = {}
+    slices: dict[Slice, None] = {}
     for i, rule in enumerate(gate.rules):
-        own = () if rule.slices is None else slices_of(rule, side)
-        if missing := next(missing_columns(rule, own), None):
+        of_rule = () if rule.slices is None else slices_of(rule, side)
+        if missing := next(missing_columns(rule, of_rule), None):
             text = f"Send the slices of the rule.{nearest_column(missing, side)}"
             raise LintError(text, ("gates", "rules", i, "slices"))
-        if own and rule.min_items and rule.classes is None:
+        if of_rule and rule.min_items and rule.classes is None:
             text = "Averages of slices that leave classes out are not simulated."
             raise LintError(text, ("gates", "rules", i, "min_items"))
-        found |= dict.fromkeys(own)
+        slices |= dict.fromkeys(of_rule)
     if (place := too_many(gate.rules, side)) is not None:
         text = f"All rules of a gate together judge at most {MOST_JUDGED} slices."
         raise LintError(text, ("gates", "rules", place, "slices"))
     if side.slices is None:
         return (), np.zeros((0, side.table.k, side.table.k))
-    places = [side.slices.positions[frozenset(one)] for one in found]
+    places = [side.slices.positions[frozenset(part)] for part in slices]
     cells = side.slices.tables[places].cells
     assert isinstance(cells, DenseCells)  # noqa: S101 (slices are dense)
-    return tuple(found), cells.counts
+    return tuple(slices), cells.counts
 
 
 def _scaled(counts: FloatArray, factor: float) -> FloatArray:

@@ -44,10 +44,10 @@ class Estimate:
         """The values as averages use them, NaN where undefined or without items."""
         values = self.known.values
         if self._by_class:
-            found = values.averaged[self._place]
-            return np.where(values.defined[self._place] & np.isfinite(found), found, np.nan)
-        found = self._rows(values.overall[self._place])
-        return np.where(np.isfinite(found), found, np.nan)
+            numbers = values.averaged[self._place]
+            return np.where(values.defined[self._place] & np.isfinite(numbers), numbers, np.nan)
+        numbers = self._rows(values.overall[self._place])
+        return np.where(np.isfinite(numbers), numbers, np.nan)
 
     @property
     def items(self) -> FloatArray:
@@ -145,11 +145,11 @@ class IndexTarget:
     @property
     def entry(self) -> Index:
         """The index in the catalog; every checked target has one."""
-        found = find(self.scope, self.key)
-        if found is None:
+        entry = find(self.scope, self.key)
+        if entry is None:
             message = f"There is no {self.scope} index {self.key}."
             raise KeyError(message)
-        return found
+        return entry
 
     @property
     def name(self) -> str:
@@ -212,9 +212,9 @@ class IndexTarget:
         """Return False: every class has a row of its own."""
         return False
 
-    def estimate(self, side: Side, known: Estimates) -> Estimate:  # noqa: ARG002 (all is known)
+    def estimate(self, side: Side, estimates: Estimates) -> Estimate:  # noqa: ARG002 (all is known)
         """Return the values of the index, a row for each class that the candidate declares."""
-        return Estimate(known, self.entry)
+        return Estimate(estimates, self.entry)
 
     def difference(self, comparison: Comparison) -> Difference:
         """Return the differences, shape (rows,), a row for each class of the comparison."""
@@ -270,12 +270,12 @@ class CellTarget:
         """Whether one of the two classes is not declared."""
         return not {self.true, self.predicted} <= set(declared)
 
-    def estimate(self, side: Side, known: Estimates) -> Estimate:
+    def estimate(self, side: Side, estimates: Estimates) -> Estimate:
         """Return the recall of the table of two; the second row is none."""
         # The prevalence of the classes, the only population that is allowed, changes no recall.
-        own, kept = known.values.options, ("confidence", "exact", "intervals", "sampling")
-        asked = {name: getattr(own, name) for name in kept}
-        options = Options(indices=("recall",), **asked)
+        original, kept = estimates.values.options, ("confidence", "exact", "intervals", "sampling")
+        settings = {name: getattr(original, name) for name in kept}
+        options = Options(indices=("recall",), **settings)
         return Estimate(self._side(side).estimates(options), self.entry)
 
     def difference(self, comparison: Comparison) -> Difference:
@@ -287,8 +287,8 @@ class CellTarget:
             sides = [replace(side, items=None) for side in sides]
         identity = None if relation == "unknown" else self.name
         ours, theirs = (replace(side, fingerprint=identity) for side in sides)
-        found = compare(ours, theirs, Options(indices=("recall",)), attributed=())
-        return differences(self.entry, found)
+        recalls = compare(ours, theirs, Options(indices=("recall",)), attributed=())
+        return differences(self.entry, recalls)
 
     def _side(self, side: Side) -> Side:
         """Return the items of the true class as a table of two; empty without the classes."""
@@ -316,19 +316,19 @@ def _binary(items: Items | None, row: int, column: int) -> Items | None:
     """Return the items of one class, predicted as another one (0) or not (1)."""
     if items is None:
         return None
-    own = items.true == row
-    predicted = (items.predicted[own] != column).astype(np.uint8)
+    of_row = items.true == row
+    predicted = (items.predicted[of_row] != column).astype(np.uint8)
     groups, weights = (
-        None if part is None else part[own] for part in (items.groups, items.weights)
+        None if part is None else part[of_row] for part in (items.groups, items.weights)
     )
     return Items(np.zeros_like(predicted), predicted, groups, weights)
 
 
-def differences(entry: Index, known: Comparison | AlignedValues) -> Difference:
+def differences(entry: Index, compared: Comparison | AlignedValues) -> Difference:
     """Return the differences of an index, shape (..., rows), a row for each compared class."""
     if entry.scope == "overall":
-        return known.of_overall(entry.key)[..., np.newaxis]
-    return known.of_classes(entry.key)
+        return compared.of_overall(entry.key)[..., np.newaxis]
+    return compared.of_classes(entry.key)
 
 
 Target = IndexTarget | CellTarget

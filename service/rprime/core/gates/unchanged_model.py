@@ -147,10 +147,10 @@ class SimulatedPredictions:
 
     def items(self) -> PairedItems:
         """Return the counts of true class, old and new prediction of a single expected draw."""
-        own = np.arange(self.k)
+        diagonal = np.arange(self.k)
         joint = self.old[:, :, None] * self.new[:, None, :]
         joint /= np.where(self.moving > 0, self.moving, 1.0)[:, None, None]
-        joint[:, own, own] += self.kept
+        joint[:, diagonal, diagonal] += self.kept
         true, old, new = np.nonzero(joint)
         return PairedItems(JointCounts(true, old, new, joint[true, old, new], self.k))
 
@@ -178,22 +178,26 @@ class SimulatedPredictions:
         parts = []
         for hits in (_foreign, diagonal_of):
             stayed, left, came = hits(same), hits(before), hits(after)
-            own = np.add.reduce(before, axis=-1)
-            items = own if hits is diagonal_of else np.add.reduce(own, axis=-1)[..., None] - own
+            support = np.add.reduce(before, axis=-1)
+            items = (
+                support
+                if hits is diagonal_of
+                else np.add.reduce(support, axis=-1)[..., None] - support
+            )
             parts += [items - left - came + stayed, came - stayed, left - stayed, stayed]
-        found = variance_of_patterns(
+        variance = variance_of_patterns(
             _PATTERNS, np.array(parts), old, new, classified, centred=self.centred
         )
-        return PairedVariance(found, found)
+        return PairedVariance(variance, variance)
 
     def overall_variance(self, old: Gradient, new: Gradient) -> PairedVariance:
         """Compute the variances of differences of overall indices, shape (index, ...)."""
-        found, numbers = np.empty((2, old.factors.shape[1], *self.old.shape[:-2]))
-        for i in range(len(found)):
+        variances, numbers = np.empty((2, old.factors.shape[1], *self.old.shape[:-2]))
+        for i in range(len(variances)):
             before, after = _at_cells(old, i), _at_cells(new, i)
-            found[i] = self._variance(before, after)
+            variances[i] = self._variance(before, after)
             numbers[i] = number_of(self._moment(before, after, 2), self._moment(before, after, 4))
-        return PairedVariance(found, found, contributing=numbers)
+        return PairedVariance(variances, variances, contributing=numbers)
 
     def _moment(self, before: FloatArray, after: FloatArray, power: int) -> FloatArray:
         """Sum T (after - before)^power, for a power of 2 or 4, shape (...)."""
@@ -208,10 +212,10 @@ class SimulatedPredictions:
         """Sum T phi^2 - (sum T phi)^2 / w of one overall index, shape (...)."""
         then, now = self.old * before, self.new * after
         cross = self._coincidence(before, after)
-        own = ((self.kept + self.old) * before**2).sum((-2, -1))
-        square = own + ((self.kept + self.new) * after**2).sum((-2, -1)) - 2 * cross
+        of_old = ((self.kept + self.old) * before**2).sum((-2, -1))
+        square = of_old + ((self.kept + self.new) * after**2).sum((-2, -1)) - 2 * cross
         shift = (then - now + self.kept * (before - after)).sum((-2, -1))
-        return without_noise(square - self.centred * shift**2 / self.baseline.total, own)
+        return without_noise(square - self.centred * shift**2 / self.baseline.total, of_old)
 
     def _coincidence(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """Sum of the products of both influences of every item, shape (...)."""
@@ -268,9 +272,11 @@ class UnchangedModel:
             items > 0, items, 1.0
         )
         likely = _discordant((diagonal_of(counts) + PRIOR * mean) / (support + PRIOR))
-        wanted = np.add.reduce(support * np.minimum(likely, discordance), axis=-1, keepdims=True)
+        discordant = np.add.reduce(
+            support * np.minimum(likely, discordance), axis=-1, keepdims=True
+        )
         most = _discordant(diagonal_of(counts) / np.where(support > 0, support, 1.0))
-        level = _level(most, support, wanted)
+        level = _level(most, support, discordant)
         return cls(counts, np.minimum(level / np.where(most > 0, most, np.inf), 1.0))
 
     @classmethod

@@ -58,12 +58,12 @@ class Plan:
 
     def __init__(self, gate: Gate, evidence: Sequence[RuleEvidence]) -> None:
         self.gate = gate
-        results = [(one, label) for one in evidence for label in one.rows.labels]
-        self.rules = tuple(one.rule for one, _ in results)
+        results = [(draft, label) for draft in evidence for label in draft.rows.labels]
+        self.rules = tuple(draft.rule for draft, _ in results)
         self.labels = tuple(label for _, label in results)
-        self.against = tuple(one.against for one, _ in results)
-        self.slices = tuple(one.slice for one, _ in results)
-        self.means = tuple(one.average for one, _ in results)
+        self.against = tuple(draft.against for draft, _ in results)
+        self.slices = tuple(draft.slice for draft, _ in results)
+        self.means = tuple(draft.average for draft, _ in results)
         places = {id(rule): i for i, rule in enumerate(gate.rules)}
         owners = [places[id(rule)] for rule in self.rules]
         self.owners = np.array(owners, dtype=np.intp)
@@ -88,7 +88,7 @@ class Plan:
         self.compares, self.guards_below, self.suspects, self.tested = of_results[:4]
         self.bounds_gap, self.advisory, self.among_many, averaged = of_results[4:]
         self.averages: Flags = np.array([mean is not None for mean in self.means], dtype=bool)
-        alone: Flags = np.array([one.alone for one, _ in results], dtype=bool)
+        alone: Flags = np.array([draft.alone for draft, _ in results], dtype=bool)
         self.decisive: Flags = ~averaged | self.averages | alone
         self.shares_suspicion: Flags = self.suspects & averaged & ~self.averages & ~alone
 
@@ -117,13 +117,13 @@ class RuleTests:
     @cached_property
     def parts(self) -> list[tuple[RuleEvidence, Positions, Positions]]:
         """Each draft with the rows of its results, and the positions of these."""
-        start, found = 0, []
+        start, parts = 0, []
         for draft in self.evidence:
             rows = draft.rows.positions
             there = np.flatnonzero(rows >= 0)
-            found.append((draft, rows[there], start + there))
+            parts.append((draft, rows[there], start + there))
             start += rows.size
-        return found
+        return parts
 
     @cached_property
     def groups(self) -> list[tuple[Statistic, Positions]]:
@@ -134,57 +134,60 @@ class RuleTests:
                 every = np.array_equal(rows, np.arange(draft.fixed.shape[-1]))
                 statistic = draft.statistic if every else draft.statistic[..., rows]
                 members.setdefault(statistic.source, []).append((statistic, places))
-        joined = (tuple(zip(*own, strict=True)) for own in members.values())
-        return [(type(own[0]).join(own), np.concatenate(places)) for own, places in joined]
+        joined = (tuple(zip(*group, strict=True)) for group in members.values())
+        return [
+            (type(statistics[0]).join(statistics), np.concatenate(places))
+            for statistics, places in joined
+        ]
 
     @cached_property
     def fixed(self) -> Codes:
         """Codes of `VerdictCode` where no test decides the verdict, else `undecided`."""
         shape = (*self.evidence[0].fixed.shape[:-1], len(self.plan.rules))
-        found = np.full(shape, VerdictCode.not_comparable, dtype=np.uint8)
+        codes = np.full(shape, VerdictCode.not_comparable, dtype=np.uint8)
         for draft, rows, places in self.parts:
-            found[..., places] = draft.fixed[..., rows]
+            codes[..., places] = draft.fixed[..., rows]
         absent = [
-            one.rows.absent.get(label, VerdictCode.not_comparable) if row < 0 else None
-            for one in self.evidence
-            for label, row in zip(one.rows.labels, one.rows.positions, strict=True)
+            draft.rows.absent.get(label, VerdictCode.not_comparable) if row < 0 else None
+            for draft in self.evidence
+            for label, row in zip(draft.rows.labels, draft.rows.positions, strict=True)
         ]
         for place, code in enumerate(absent):
             if code is not None:
-                found[..., place] = code
-        return found
+                codes[..., place] = code
+        return codes
 
     def _of_statistics(self, compute: Callable[[Statistic, Positions], Any]) -> FloatArray:
         """Compute two numbers for each result, shape (2, ..., m)."""
-        found = np.full((2, *self.fixed.shape), np.nan)
+        numbers = np.full((2, *self.fixed.shape), np.nan)
         for statistic, places in self.groups:
-            found[..., places] = compute(statistic, places)
-        return found
+            numbers[..., places] = compute(statistic, places)
+        return numbers
 
     @cached_property
     def few_groups(self) -> Flags:
         """Whether so few effective groups are behind a result that it must not pass, (..., m)."""
-        found = np.full(self.fixed.shape, np.nan)
-        for one, rows, places in self.parts:
-            if one.effective_groups is not None:
-                found[..., places] = one.effective_groups[..., rows]
-        return found < FEW_EFFECTIVE_GROUPS
+        numbers = np.full(self.fixed.shape, np.nan)
+        for draft, rows, places in self.parts:
+            if draft.effective_groups is not None:
+                numbers[..., places] = draft.effective_groups[..., rows]
+        return numbers < FEW_EFFECTIVE_GROUPS
 
     @cached_property
     def worst(self) -> "WorstCase | None":
         """The results with missing items counted as wrong; None where none are missing."""
-        if not any(one.worst for one in self.evidence):
+        if not any(evidence.worst for evidence in self.evidence):
             return None
         shape, start = self.fixed.shape, 0
         counted, numbers = np.zeros(shape[-1], dtype=bool), np.full((3, *shape), np.nan)
-        for one in self.evidence:
-            places = {row: start + i for i, row in enumerate(one.rows.positions.tolist())}
-            start += one.rows.positions.size
-            for rows, statistic in one.worst:
-                own = np.array([places[row] for row in rows.tolist()], dtype=np.intp)
-                counted[own] = True
-                numbers[:2, ..., own] = statistic.p(self.plan.threshold[own])
-                numbers[2, ..., own] = statistic.value
+        for draft in self.evidence:
+            places = {row: start + i for i, row in enumerate(draft.rows.positions.tolist())}
+            start += draft.rows.positions.size
+            for rows, statistic in draft.worst:
+                results = np.array([places[row] for row in rows.tolist()], dtype=np.intp)
+                counted[results] = True
+                numbers[:2, ..., results] = statistic.p(self.plan.threshold[results])
+                numbers[2, ..., results] = statistic.value
         below, above, point = numbers
         guards_below = self.plan.guards_below
         fail, keep = np.where(guards_below, below, above), np.where(guards_below, above, below)
@@ -193,26 +196,28 @@ class RuleTests:
     @cached_property
     def values(self) -> LimitPair:
         """The values of the candidate and, for a difference, of the baseline."""
-        observed, baseline = self._of_statistics(lambda one, _: (one.candidate, one.baseline))
+        observed, baseline = self._of_statistics(
+            lambda statistic, _: (statistic.candidate, statistic.baseline)
+        )
         return observed, np.where(self.plan.compares, baseline, np.nan)
 
     @cached_property
     def point(self) -> FloatArray:
         """The value or difference that the rule bounds; NaN where undefined."""
-        return self._of_statistics(lambda one, _: one.value)[0]
+        return self._of_statistics(lambda statistic, _: statistic.value)[0]
 
     @cached_property
     def items(self) -> FloatArray:
         """The number of items behind each value."""
-        found = np.full(self.fixed.shape, np.nan)
+        items = np.full(self.fixed.shape, np.nan)
         for draft, rows, places in self.parts:
-            found[..., places] = draft.items[..., rows]
-        return found
+            items[..., places] = draft.items[..., rows]
+        return items
 
     @cached_property
     def error(self) -> FloatArray:
         """Standard error, to first order."""
-        return self._of_statistics(lambda one, _: one.standard_error)[0]
+        return self._of_statistics(lambda statistic, _: statistic.standard_error)[0]
 
     @cached_property
     def unchanged(self) -> FloatArray:
@@ -231,22 +236,24 @@ class RuleTests:
         Among slices or classes small tails decide, so the value of a slice or class, or the largest
         difference between slices, violates its limit only if the exact tail says so, too.
         """
-        fail, keep = self._turned(lambda one, places: one.p(self.plan.threshold[places]))
+        fail, keep = self._turned(
+            lambda statistic, places: statistic.p(self.plan.threshold[places])
+        )
         among_many = self.plan.among_many & (fail < self.plan.gate.alpha)
         if among_many.any():
             fail = np.where(among_many, np.fmax(fail, self._turned(self._tails)[0]), fail)
         return fail, keep
 
-    def _tails(self, one: Statistic, places: Positions) -> LimitPair:
+    def _tails(self, statistic: Statistic, places: Positions) -> LimitPair:
         """Return exact p-values; NaN for a difference from a baseline, which has no such tail."""
-        if isinstance(one, Difference):
-            return one.value * np.nan, one.value * np.nan
-        return one.tails(self.plan.threshold[places], self.plan.range[:, places])
+        if isinstance(statistic, Difference):
+            return statistic.value * np.nan, statistic.value * np.nan
+        return statistic.tails(self.plan.threshold[places], self.plan.range[:, places])
 
     @cached_property
     def p_worse(self) -> FloatArray:
         """Smallest level at which it is shown to be worse than no change, by the exact test."""
-        return self._turned(lambda one, _: one.exact_p_of_no_change)[0]
+        return self._turned(lambda statistic, _: statistic.exact_p_of_no_change)[0]
 
     def _turned(self, compute: Callable[[Statistic, Positions], LimitPair]) -> LimitPair:
         """Return p-values of being below and above, that of the failure first."""
@@ -257,8 +264,8 @@ class RuleTests:
     def limits(self, level: float) -> FloatArray:
         """Return the one-sided limits, shape (2, ..., m); NaN where points are compared."""
         if level not in self._limits:
-            found = self._of_statistics(lambda one, _: one.limits(level))
-            self._limits[level] = np.where(self.plan.tested, found, np.nan)
+            limits = self._of_statistics(lambda statistic, _: statistic.limits(level))
+            self._limits[level] = np.where(self.plan.tested, limits, np.nan)
         return self._limits[level]
 
     @cached_property
@@ -273,8 +280,9 @@ class RuleTests:
         0 where the evidence is no count of paired items.
         """
         counted = self._of_statistics(
-            lambda one, _: np.array(
-                [one.tango if isinstance(one, Difference) else 0.0 * one.value] * 2
+            lambda statistic, _: np.array(
+                [statistic.tango if isinstance(statistic, Difference) else 0.0 * statistic.value]
+                * 2
             )
         )[0]
         return np.nan_to_num(0.5 * counted / self.items)
@@ -296,23 +304,27 @@ class RuleTests:
         """
         plan, (observed, baseline) = self.plan, self.values
         below, limit = plan.guards_below, plan.limit
-        pairs = self._of_statistics(lambda one, _: np.array([one.pairs, one.pairs]))[0]
-        own = np.where(plan.tested, level / max(together, 1) / pairs, 0.5)
+        pairs = self._of_statistics(
+            lambda statistic, _: np.array([statistic.pairs, statistic.pairs])
+        )[0]
+        levels = np.where(plan.tested, level / max(together, 1) / pairs, 0.5)
         error = np.where(plan.compares, np.sqrt(self.unchanged), self.error)
-        needed = distance_found(own, error)
+        needed = distance_found(levels, error)
         distance = np.where(below, observed - limit, limit - observed)
-        found = np.maximum(np.where(below, needed - plan.threshold, needed + limit), 0)
+        drop = np.maximum(np.where(below, needed - plan.threshold, needed + limit), 0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            fails_from = _reached(limit, self.unchanged, one_sided_quantile(own) ** 2, self.items)
+            fails_from = _reached(
+                limit, self.unchanged, one_sided_quantile(levels) ** 2, self.items
+            )
             fails_from += self._half_item
             strength = one_sided_quantile(1 - POWER) ** 2
-            more = np.fmax(found, _reached(fails_from, self.unchanged, strength, self.items))
-        found = np.where(plan.suspects, more, found)
+            more = np.fmax(drop, _reached(fails_from, self.unchanged, strength, self.items))
+        drop = np.where(plan.suspects, more, drop)
         room = np.where(below, baseline - plan.range[0], plan.range[1] - baseline)
-        change = np.where(found <= room, found, np.nan)
+        change = np.where(drop <= room, drop, np.nan)
         if plan.compares.all():
             return change
-        more = distance_found(own, self.error * self._spread(needed))
+        more = distance_found(levels, self.error * self._spread(needed))
         return np.where(plan.compares, change, np.maximum(distance, 0.0) + np.maximum(more, needed))
 
     def _spread(self, beyond: FloatArray) -> FloatArray:
@@ -324,7 +336,9 @@ class RuleTests:
         """
         plan, low = self.plan, self.plan.range[0]
         width = plan.range[1] - low
-        centre = self._of_statistics(lambda one, _: np.array([one.centre, one.centre]))[0]
+        centre = self._of_statistics(
+            lambda statistic, _: np.array([statistic.centre, statistic.centre])
+        )[0]
         gaps = plan.bounds_gap
         with np.errstate(all="ignore"):
             fallen = np.where(plan.guards_below, plan.limit - beyond, plan.limit + beyond)

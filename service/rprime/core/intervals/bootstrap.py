@@ -36,12 +36,19 @@ OF_ITEMS = ("confidence", "correct", "top", "log_likelihoods", "brier_scores", "
 @lru_cache(maxsize=64)
 def resampled(selection: Selection) -> tuple[Selection, Array, Array]:
     """Select the entries with bootstrap intervals; add their places, per class and overall."""
-    own = [i for i, entry in enumerate(selection.computed) if entry.resampled]
+    per_class = [i for i, entry in enumerate(selection.computed) if entry.resampled]
     overall = [i for i, e in enumerate(selection.overall) if e.resampled and not e.scored]
-    computed, chosen = [selection.computed[i] for i in own], [selection.overall[i] for i in overall]
+    computed, chosen = (
+        [selection.computed[i] for i in per_class],
+        [selection.overall[i] for i in overall],
+    )
     averaged = dict.fromkeys(key for entry in chosen for key in entry.of)
     needed = [CLASS_INDICES[key] for key in averaged if CLASS_INDICES[key] not in computed]
-    return arranged((*computed, *needed), len(own), chosen), integers(own), integers(overall)
+    return (
+        arranged((*computed, *needed), len(per_class), chosen),
+        integers(per_class),
+        integers(overall),
+    )
 
 
 def can_resample(values: Values, items: Items | None) -> bool:
@@ -79,9 +86,11 @@ def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
         table = (values.table[position[0]] if position else values.table).classified
         if not table.total:
             continue
-        found = np.concatenate((values.per_class[classes][at].ravel(), values.overall[whole][at]))
+        observed = np.concatenate(
+            (values.per_class[classes][at].ravel(), values.overall[whole][at])
+        )
         steps = _steps(_drawn(table, values.options, selection), values.options)
-        limits = _within(found + steps, ends)
+        limits = _within(observed + steps, ends)
         shape = (2, len(classes), values.table.k)
         per_class[(slice(None), classes, *position)] = limits[:, :split].reshape(shape)
         overall[(slice(None), whole, *position)] = limits[:, split:]
@@ -106,13 +115,13 @@ def add_score_bootstrap(values: Values, overall: Array) -> None:
     if not draws:
         return
     random = np.random.default_rng(zlib.crc32(scores.confidence.tobytes()))
-    known = {name: getattr(scores, name) for name in OF_ITEMS}
+    shared = {name: getattr(scores, name) for name in OF_ITEMS}
     drawn = [values.overall[places]]
     for _ in watched("Bootstrap", range(draws[0])):
         counts = np.bincount(random.integers(0, n, n), minlength=n).astype(np.float64)
-        one = replace(scores, weights=counts)
-        vars(one).update(known)
-        drawn.append(np.array([entries[i].formula(one) for i in places]))
+        sample = replace(scores, weights=counts)
+        vars(sample).update(shared)
+        drawn.append(np.array([entries[i].formula(sample) for i in places]))
     ends = np.array([entries[i].range for i in places]).T
     steps = _steps(np.array(drawn), values.options)
     overall[:, places] = _within(values.overall[places] + steps, ends)
@@ -133,13 +142,13 @@ def _drawn(table: ConfusionTable, options: Options, selection: Selection) -> Arr
     counts = np.concatenate((pooled[None], drawn))
     block = max(MOST_CELLS // pooled.size, 1)
     parts = [counts[i : i + block] for i in range(0, len(counts), block)]
-    found = []
+    values = []
     for part in watched("Bootstrap", parts):
         drawn_values = compute(ConfusionTable.dense(part), options, selection)
-        own = np.moveaxis(drawn_values.per_class[: selection.reported], 1, 0)
-        of_classes = own.reshape(len(part), -1)
-        found.append(np.concatenate((of_classes, drawn_values.overall.T), axis=-1))
-    return np.concatenate(found)
+        per_class = np.moveaxis(drawn_values.per_class[: selection.reported], 1, 0)
+        of_classes = per_class.reshape(len(part), -1)
+        values.append(np.concatenate((of_classes, drawn_values.overall.T), axis=-1))
+    return np.concatenate(values)
 
 
 def _steps(values: Array, options: Options) -> Array:

@@ -30,11 +30,11 @@ def corrected_interval(
     mean, low, high
         Shape (...); the limits are NaN for a single split, all three if a value is.
     """
-    found = np.asarray(values, dtype=float)
-    splits = found.shape[-1]
-    mean = found.mean(axis=-1)
+    numbers = np.asarray(values, dtype=float)
+    splits = numbers.shape[-1]
+    mean = numbers.mean(axis=-1)
     if splits < 2:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
-    variance = (1 / splits + test_share) * found.var(axis=-1, ddof=1)
+    variance = (1 / splits + test_share) * numbers.var(axis=-1, ddof=1)
     margin = stdtrit(splits - 1, (1 + confidence) / 2) * np.sqrt(variance)
     return mean, mean - margin, mean + margin

@@ -44,17 +44,17 @@ def influence_of_items(values: Values, entry: Index, sampling: str) -> Array | N
         return _of_mean(values, entry, sampling)
     fixed = sampling == "fixed_rows"
     rankings = scores.ranking(influences=True, fixed_rows=fixed)
-    found = rankings.variances[key]
+    variances = rankings.variances[key]
     if entry.reads == "scores":
-        return found.mean / np.count_nonzero(np.isfinite(rankings.of_classes(key)))
+        return variances.mean / np.count_nonzero(np.isfinite(rankings.of_classes(key)))
     if entry.reads == "macro":
-        return found.mean / np.count_nonzero(values.defined[values.selection.averaged(entry)])
+        return variances.mean / np.count_nonzero(values.defined[values.selection.averaged(entry)])
     if fixed:
-        return found.weighted
+        return variances.weighted
     # The classes of the items are random, too, and so are the weights.
     moved = rankings.of_classes(key) - values.overall[place]
     items = scores.item_weights
-    return np.asarray(found.weighted + moved[scores.true] * items / np.add.reduce(items))
+    return np.asarray(variances.weighted + moved[scores.true] * items / np.add.reduce(items))
 
 
 def _of_mean(values: Values, entry: Index, sampling: str) -> Array:
@@ -174,8 +174,8 @@ def error_of(values: Values, entry: Index) -> float:
     row = scores.values[[int(np.argmax(scores.confidence))]]
     second = row.argsort(axis=-1, kind="stable")[:, -2] if row.shape[-1] > 1 else np.zeros(1)
     item = type(scores)(second.astype(scores.true.dtype), row)
-    found = entry.of_items(item, *taken(values.options, entry))
-    return float(np.asarray(found, dtype=np.float64)[0])
+    error = entry.of_items(item, *taken(values.options, entry))
+    return float(np.asarray(error, dtype=np.float64)[0])
 
 
 class PairedEvidence(NamedTuple):
@@ -207,8 +207,8 @@ def paired_evidence(new: Values, old: Values, entry: Index) -> PairedEvidence:
     if entry.interval is None:
         return _paired(np.full(ours.k if entry.scope == "class" else (), np.nan), None)
     if entry.scope == "class":
-        found = [_area(ours, theirs, entry.key, i) for i in range(ours.k)]
-        return PairedEvidence(*(np.array(part) for part in zip(*found, strict=True)))
+        areas = [_area(ours, theirs, entry.key, i) for i in range(ours.k)]
+        return PairedEvidence(*(np.array(part) for part in zip(*areas, strict=True)))
     if ranked_key(entry) is None:
         return _paired_mean(new, old, entry)
     sides = [influence_of_items(values, entry, "random") for values in (new, old)]
@@ -230,23 +230,23 @@ def _paired_mean(new: Values, old: Values, entry: Index) -> PairedEvidence:
     sides = [ItemMean.of(values, entry) for values in (new, old)]
     if sides[0] is None or sides[1] is None:
         return _paired(np.asarray(np.nan), None)
-    one, other, scores = sides[0], sides[1], scores_of(new)
-    moved = one.influences - other.influences
-    error = max(abs(one.error), abs(other.error))
-    difference, spread = one.mean - other.mean, scores.group_spread(moved)
+    ours, other, scores = sides[0], sides[1], scores_of(new)
+    moved = ours.influences - other.influences
+    error = max(abs(ours.error), abs(other.error))
+    difference, spread = ours.mean - other.mean, scores.group_spread(moved)
     variance = _with_kish(moved, scores)
-    both = replace(one, mean=difference, variance=variance, spread=spread, influences=moved)
-    found = _paired(
+    both = replace(ours, mean=difference, variance=variance, spread=spread, influences=moved)
+    evidence = _paired(
         np.maximum.reduce([both.variance_with(sign * error, difference) for sign in (1, -1)]),
         spread,
     )
     below, above = (both.share * (error + sign * difference) for sign in (1, -1))
-    scale = one.scale
+    scale = ours.scale
     return PairedEvidence(
-        np.asarray(found.variance * scale**2),
-        np.asarray((below + found.more_below) * scale),
-        np.asarray((above + found.more_above) * scale),
-        found.effective_groups,
+        np.asarray(evidence.variance * scale**2),
+        np.asarray((below + evidence.more_below) * scale),
+        np.asarray((above + evidence.more_above) * scale),
+        evidence.effective_groups,
     )
 
 
@@ -269,16 +269,16 @@ def _variance(new: Array, old: Array, scores: Scores) -> float:
     return _with_kish(new - old, scores) + guard
 
 
-def _area(ours: Scores, theirs: Scores, key: str, own: int) -> tuple[Array, ...]:
+def _area(ours: Scores, theirs: Scores, key: str, label: int) -> tuple[Array, ...]:
     ranked = [(side, side.ranking()) for side in (ours, theirs)]
-    if any(np.isnan(rankings.of_classes(key)[own]) for _, rankings in ranked):
+    if any(np.isnan(rankings.of_classes(key)[label]) for _, rankings in ranked):
         return _paired(np.asarray(np.nan), None)
     new, old = (
-        side.influence(key, side.class_ranking(own, ordered=True), rankings)
+        side.influence(key, side.class_ranking(label, ordered=True), rankings)
         for side, rankings in ranked
     )
     # The components of a perfect ranking are all equal: there, an item can fall by all of it.
-    least = 1 / min(ours.support[own], len(ours.true) - ours.support[own])
+    least = 1 / min(ours.support[label], len(ours.true) - ours.support[label])
     perfect = max(np.ptp(new), np.ptp(old)) == 0
     variance = _variance(new, old, ours) + (least * least if perfect else 0.0)
     return _paired(np.asarray(variance), ours.group_spread(new - old))

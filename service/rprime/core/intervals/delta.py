@@ -106,16 +106,16 @@ def row_gradients(beta: float, classes: int = 1) -> Array:
 
 
 @np.errstate(all="ignore")
-def class_gradient(values: Values, found: Array | None = None) -> ClassGradient:
+def class_gradient(values: Values, per_class: Array | None = None) -> ClassGradient:
     """Differentiate all computed per-class indices at once; zero where a value does not exist.
 
     Ratios of counts by the quotient rule, other formulas by the complex step, which computes their
-    values, too: these are filled into `found`.
+    values, too: these are filled into `per_class`.
     """
     selection = values.selection
     functions, rough, bounded = smooth_class_indices(selection)
     margins = np.zeros((4, *values.per_class.shape))
-    _step_functions(values, functions, margins, found)
+    _step_functions(values, functions, margins, per_class)
     margins /= STEP
     if np.fmax.reduce(margins[3], axis=None, initial=0.0) > STEEPEST:
         # No tangent: G-mean where no item is rejected.
@@ -135,7 +135,7 @@ def class_gradient(values: Values, found: Array | None = None) -> ClassGradient:
 
 
 def _step_functions(
-    values: Values, functions: tuple[int, ...], margins: Array, found: Array | None
+    values: Values, functions: tuple[int, ...], margins: Array, per_class: Array | None
 ) -> None:
     """Fill in the derivatives of formulas that are functions of `Counts`."""
     if not functions:
@@ -148,8 +148,8 @@ def _step_functions(
         entry = values.selection.computed[place]
         stepped = entry.formula(everything if entry.universe == "all" else classified)
         margins[:, place] = stepped.imag
-        if found is not None:
-            found[place] = stepped[0].real
+        if per_class is not None:
+            per_class[place] = stepped[0].real
 
 
 def _stepped(counts: Counts, beta: float) -> Counts:
@@ -164,12 +164,12 @@ def _stepped(counts: Counts, beta: float) -> Counts:
 
 @np.errstate(all="ignore")
 def overall_gradient(
-    values: Values, gradient: ClassGradient | None = None, found: Array | None = None
+    values: Values, gradient: ClassGradient | None = None, overall: Array | None = None
 ) -> Gradient:
     """Differentiate all overall indices of the selection; NaN for those without a derivative.
 
     The `gradient` is that of `class_gradient`, if already computed. The values of functions of
-    `Moments`, which the complex step computes, too, are filled into `found`.
+    `Moments`, which the complex step computes, too, are filled into `overall`.
     """
     selection, table = values.selection, values.table
     entries = smooth_overall_indices(selection)
@@ -184,12 +184,12 @@ def overall_gradient(
         ),
     )
     if entries.averaged.size:
-        own = class_gradient(values) if gradient is None else gradient
-        _differentiate_averages(values, entries, own, result)
+        of_classes = class_gradient(values) if gradient is None else gradient
+        _differentiate_averages(values, entries, of_classes, result)
     if entries.pooled.size:
         _differentiate_pooled(values, entries, result)
     if entries.moments.size:
-        _differentiate_moments(values, entries, found, result)
+        _differentiate_moments(values, entries, overall, result)
     return result
 
 
@@ -206,11 +206,11 @@ def _differentiate_averages(
 ) -> None:
     """Fill in macro and weighted averages, and functions of macro averages."""
     table, places = values.table, entries.averaged
-    given, last = len(entries.macro), len(entries.macro) + len(entries.weighted)
-    weighted_of = places[given:last]
+    first, last = len(entries.macro), len(entries.macro) + len(entries.weighted)
+    weighted_of = places[first:last]
     coefficients = np.empty((len(places), *table.support.shape))
-    coefficients[:given] = macro_weights(values, places[:given])
-    coefficients[given:last] = table.support / table.total[..., None]
+    coefficients[:first] = macro_weights(values, places[:first])
+    coefficients[first:last] = table.support / table.total[..., None]
     if last < len(places):
         coefficients[last:] = macro_weights(values, places[last:])
         _through_means(values, entries, coefficients[last:])
@@ -227,14 +227,14 @@ def _differentiate_averages(
     if result.unclassified is not None:
         outside = classified_entries(values.selection)[places]
         silent = np.where(outside.reshape(-1, *(1,) * (row.ndim - 1)), 0.0, row)
-        silent[given:last] += moved
+        silent[first:last] += moved
         targets.append((result.unclassified[None], silent[None]))
-    row[given:last] += moved
+    row[first:last] += moved
     averages = np.concatenate((entries.macro, entries.weighted))
-    for target, found in targets:
-        target[:, averages] = found[:, :last]
+    for target, part in targets:
+        target[:, averages] = part[:, :last]
         if last < len(places):
-            sums = np.add.reduceat(found[:, last:], entries.means_from, axis=1)
+            sums = np.add.reduceat(part[:, last:], entries.means_from, axis=1)
             target[:, entries.means] = sums
 
 
@@ -247,9 +247,9 @@ def _through_means(values: Values, entries: SmoothOverallIndices, weights: Array
             stepped = [*means[:i], means[i] + STEP * 1j, *means[i + 1 :]]
             weights[place] *= (entry.formula(*stepped).imag / STEP)[..., None]
             if entry.through is not None:
-                own = values.selection.place[key]
-                weights[place] *= entry.through(values.averaged[own] + STEP * 1j).imag / STEP
-                weights[place, ~values.defined[own]] = 0.0
+                row = values.selection.place[key]
+                weights[place] *= entry.through(values.averaged[row] + STEP * 1j).imag / STEP
+                weights[place, ~values.defined[row]] = 0.0
             place += 1
 
 
@@ -274,22 +274,22 @@ def _differentiate_pooled(values: Values, entries: SmoothOverallIndices, result:
 
 
 def _differentiate_moments(
-    values: Values, entries: SmoothOverallIndices, found: Array | None, result: Gradient
+    values: Values, entries: SmoothOverallIndices, overall: Array | None, result: Gradient
 ) -> None:
     """Fill in functions of `Moments`: by the sums, then by the chain rule."""
     table, moments = values.table.classified, values.moments
     names = ("total", "correct", "products", "support_squares", "predicted_squares")
     sums = np.array([getattr(moments, name) for name in names])
     # Step each sum in turn into the imaginary direction; no smooth index reads the others.
-    own = np.eye(len(sums)).reshape(len(sums), len(sums), *(1,) * (sums.ndim - 1))
-    steps = sums[:, None] + 1j * STEP * own
+    directions = np.eye(len(sums)).reshape(len(sums), len(sums), *(1,) * (sums.ndim - 1))
+    steps = sums[:, None] + 1j * STEP * directions
     stepped = replace(moments, **dict(zip(names, steps, strict=True)))
     by_sum = np.empty((len(sums), len(entries.moments), *table.stack_shape, 1))
     for i, place in enumerate(entries.moments):
         change = values.selection.overall[place].formula(stepped)
         by_sum[:, i, ..., 0] = change.imag
-        if found is not None:
-            found[place] = change[0].real
+        if overall is not None:
+            overall[place] = change[0].real
     by_sum /= STEP
     total, correct, products, support_squares, predicted_squares = by_sum
     places = entries.moments

@@ -53,23 +53,23 @@ class DesignEffects:
     ) -> "DesignEffects":
         """Compute the effects on the entries of a plan from values of the whole table."""
         table = values.table.universe(universe)
-        found = compute(table, values.options, selection)
+        computed = compute(table, values.options, selection)
         groups = ItemGroups.of(items, table.k, universe)
         if not groups.true.size:  # no item was answered
-            shapes = found.per_class.shape, found.overall.shape
+            shapes = computed.per_class.shape, computed.overall.shape
             return cls(*(np.full((len(ROWS), *shape), np.nan) for shape in shapes))
-        own = class_gradient(found)
-        whole = overall_gradient(found, own)
+        of_classes = class_gradient(computed)
+        whole = overall_gradient(computed, of_classes)
         everything, spread = groups.everything, groups.spread(whole)
         overall = everything.effects(spread.squares, variances(whole, table, "random"))
         of_all = _rows_of(overall, everything, spread)
-        ungrouped, by_class = class_variances(found, own, "random"), groups.by_class
+        ungrouped, by_class = class_variances(computed, of_classes, "random"), groups.by_class
         holding = [groups.holding(groups.true), groups.holding(groups.predicted), everything]
         shares = [by_class.shares_of(OF_TRUE), by_class.shares_of(OF_PREDICTED), by_class.of_all]
         per_class = np.empty((len(of_all), *ungrouped.shape))
         for i, entry in enumerate(selection.computed):
             kind = RESTS_ON.get(entry.rows[1], 2) if entry.reads == "ratio" else 0
-            spread = by_class.spread(own.kinds[:, i], shares[kind])
+            spread = by_class.spread(of_classes.kinds[:, i], shares[kind])
             effects = holding[kind].effects(spread.squares, ungrouped[i])
             per_class[:, i] = _rows_of(effects, holding[kind], spread)
         return cls(per_class, of_all)
@@ -83,10 +83,10 @@ class DesignEffects:
             return None
         per_class = np.full((len(ROWS), *values.per_class.shape), np.nan)
         overall = np.full((len(ROWS), *values.overall.shape), np.nan)
-        for plan, own in zip(plans, effects, strict=True):
-            known = plan.class_places >= 0
-            per_class[:, plan.class_places[known]] = own.of_classes[:, known]
-            overall[:, plan.overall_places] = own.of_all
+        for plan, effect in zip(plans, effects, strict=True):
+            placed = plan.class_places >= 0
+            per_class[:, plan.class_places[placed]] = effect.of_classes[:, placed]
+            overall[:, plan.overall_places] = effect.of_all
         return cls(per_class, overall)
 
 
@@ -160,24 +160,24 @@ class Weights:
         They are the linearised variances divided by the unweighted ones.
         """
         table = values.table.universe(universe)
-        found = compute(table, values.options, selection)
-        own = class_gradient(found)
-        whole = overall_gradient(found, own)
+        computed = compute(table, values.options, selection)
+        of_classes = class_gradient(computed)
+        whole = overall_gradient(computed, of_classes)
         codes, squares = coordinates(self.squares.universe(universe))
         at = np.divmod(codes, table.k + 1)
         influences = (whole.only(i).at(*at)[0] for i in range(len(selection.overall)))
         summed = np.array([np.sum(squares * influence**2) for influence in influences])
-        overall = self._ratios(found.overall, summed, variances(whole, table, "random"))
+        overall = self._ratios(computed.overall, summed, variances(whole, table, "random"))
         kinds = slice(CountRow.tp, CountRow.tn + 1)
-        above = self.counts(universe).rows[kinds, :-1][:, None] * own.kinds**2
-        below = class_variances(found, own, "random")
-        per_class = self._ratios(found.per_class, np.add.reduce(above, axis=0), below)
+        above = self.counts(universe).rows[kinds, :-1][:, None] * of_classes.kinds**2
+        below = class_variances(computed, of_classes, "random")
+        per_class = self._ratios(computed.per_class, np.add.reduce(above, axis=0), below)
         return DesignEffects(*(_of_weights(ratios) for ratios in (per_class, overall)))
 
     def _ratios(self, values: Array, above: Array, below: Array) -> Array:
         """Linearised variances divided by those of as many unweighted items, at least 1."""
-        known = below > ROUNDED * values * values
-        ratios = np.divide(above, below, out=np.zeros(below.shape), where=known)
+        varying = below > ROUNDED * values * values
+        ratios = np.divide(above, below, out=np.zeros(below.shape), where=varying)
         return np.asarray(np.maximum(ratios * self.scale**2, 1.0))
 
 

@@ -157,19 +157,19 @@ class ClassGroups:
 
     def shares_of(self, patterns: Array) -> ClassShares:
         """Return the shares of the items of some patterns, flags for each pattern."""
-        own = np.add.reduceat(self.items * patterns[self.pattern], self.start)
-        total = np.bincount(self.owner, own, self.k)
+        items = np.add.reduceat(self.items * patterns[self.pattern], self.start)
+        total = np.bincount(self.owner, items, self.k)
         with np.errstate(all="ignore"):
-            shares = own / total[self.owner]
+            shares = items / total[self.owner]
             effective = 1 / np.bincount(self.owner, shares * shares, self.k)
-        there = np.flatnonzero(own)
-        order = there[np.lexsort((own[there], self.owner[there]))]
+        there = np.flatnonzero(items)
+        order = there[np.lexsort((items[there], self.owner[there]))]
         number = np.bincount(self.owner[order], minlength=self.k)
         first = np.cumsum(number) - number
         median = np.full(self.k, np.inf)
         some = number > 0
-        median[some] = own[order[first[some] + (number[some] - 1) // 2]]
-        large = own >= np.maximum(median[self.owner], 1)
+        median[some] = items[order[first[some] + (number[some] - 1) // 2]]
+        large = items >= np.maximum(median[self.owner], 1)
         none = np.zeros(self.k, dtype=bool)
         return ClassShares(shares, np.zeros(len(self.plain)), effective, large, none)
 
@@ -261,9 +261,9 @@ class ItemGroups:
         """Their TP, FN and FP of every class; all others are TN."""
         k, wrong = self.k, self.predicted != self.true
         named = wrong & (self.predicted < k)
-        own, other = self.groups * k + self.true, self.groups[named] * k + self.predicted[named]
+        of_true, other = self.groups * k + self.true, self.groups[named] * k + self.predicted[named]
         kind = np.concatenate((wrong.astype(np.intp), np.full(len(other), 2)))
-        codes = np.concatenate((own, other)) * 4 + kind
+        codes = np.concatenate((of_true, other)) * 4 + kind
         plain = np.zeros((len(self.sizes), 4))
         plain[:, 3] = self.sizes
         return ClassGroups.of_entries(codes, 4, np.full(4, 3), plain, k)
@@ -297,8 +297,8 @@ class ItemGroups:
     @cached_property
     def everything(self) -> "Holding":
         """The groups of all items, as of one class, shape (1,)."""
-        one = ItemGroups(self.true, self.predicted, self.groups, 1)
-        return one.holding(np.zeros(len(self.true), dtype=np.intp))
+        whole = ItemGroups(self.true, self.predicted, self.groups, 1)
+        return whole.holding(np.zeros(len(self.true), dtype=np.intp))
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,10 +327,10 @@ class Holding:
         with np.errstate(all="ignore"):
             ratio = grouped / ungrouped
         few = np.minimum(self.with_errors, self.with_rights) < FEW_GROUPS
-        known = (grouped > NOTHING * ungrouped) & np.isfinite(ratio)
+        defined = (grouped > NOTHING * ungrouped) & np.isfinite(ratio)
         least = np.where(few, self.largest_effect, 0.0)
-        found = np.maximum(np.where(known, ratio, 0.0), least)
-        return np.where(found > 0, found, np.nan)
+        effects = np.maximum(np.where(defined, ratio, 0.0), least)
+        return np.where(effects > 0, effects, np.nan)
 
     def degrees(self, effects: Array, spread: GroupSpread) -> Array:
         """Return the degrees of freedom of these effects: all, where a group is an item."""

@@ -148,9 +148,11 @@ def _plain_proportions(
 
 def _highest(values: Values) -> HighestScores | None:
     """Prepare the intervals of the table of the k highest scores, if an index is one of it."""
-    found = of_highest(values)
+    highest = of_highest(values)
     return (
-        None if found is None else HighestScores(prepare(*found), highest_of(values.selection)[1])
+        None
+        if highest is None
+        else HighestScores(prepare(*highest), highest_of(values.selection)[1])
     )
 
 
@@ -159,7 +161,7 @@ def intervals(
 ) -> Intervals:
     """Compute the intervals that the indices declare; items of a single table may be grouped."""
     prepared = prepared or prepare(values, items)
-    own, whole = prepared.plan.per_class, prepared.plan.overall
+    of_classes, whole = prepared.plan.per_class, prepared.plan.overall
     quantile = quantile_of(values.options.confidence)
     on_request = values.options.intervals == "all"
     limits = prepared.limits_on_request if on_request else prepared.limits
@@ -172,10 +174,10 @@ def intervals(
     return Intervals(
         per_class_low=per_class[0],
         per_class_high=per_class[1],
-        per_class_reasons=_reasons(prepared, own, per_class[0], values.per_class),
+        per_class_reasons=_reasons(prepared, of_classes, per_class[0], values.per_class),
         per_class_few_items=few_items,
         per_class_low_reliability=low,
-        per_class_methods=own.names,
+        per_class_methods=of_classes.names,
         overall_low=overall[0],
         overall_high=overall[1],
         overall_reasons=_reasons(prepared, whole, overall[0], values.overall),
@@ -191,12 +193,12 @@ def _numbers(prepared: PreparedIntervals, class_low: Array, overall_low: Array) 
     if items is not None:  # the mean of several proportions varies less than any of them
         most = table.number if prepared.weights is None else np.asarray(prepared.weights.number)
         items = np.minimum(items[0], most[..., None]), np.minimum(items[1], most)
-    found = {"items": items, "errors": prepared.standard_errors}
+    numbers = {"items": items, "errors": prepared.standard_errors}
     kish = None
     if prepared.weights is not None:  # equal weights add up to the items but for rounding
         kish = min(float(prepared.values.table.total), float(prepared.weights.number))
     result: dict[str, Any] = {"kish": kish}
-    for name, both in found.items():
+    for name, both in numbers.items():
         if both is not None:
             per_class, overall = both
             result[f"per_class_{name}"] = np.where(np.isnan(class_low), np.nan, per_class)
@@ -205,11 +207,11 @@ def _numbers(prepared: PreparedIntervals, class_low: Array, overall_low: Array) 
 
 
 def _reasons(
-    prepared: PreparedIntervals, methods: ScopeMethods, low: Array, own: Array
+    prepared: PreparedIntervals, methods: ScopeMethods, low: Array, values: Array
 ) -> NDArray[np.uint8]:
     """Reason codes of missing intervals; 0 where there is an interval or no value."""
-    unsuitable, last = prepared.unsuitable, (own.ndim - prepared.unsuitable.ndim - 1) * (None,)
-    missing = np.isnan(low) & np.isfinite(own)
+    unsuitable, last = prepared.unsuitable, (values.ndim - prepared.unsuitable.ndim - 1) * (None,)
+    missing = np.isnan(low) & np.isfinite(values)
     codes = missing * np.uint8(CODE["no_interval"])
     named = methods.named
     if unsuitable.any():

@@ -23,10 +23,10 @@ def of_ranking(values: Values, entry: Index, _: Array, quantile: float | Array) 
     return _averaged(values, entry, ranked, quantile)
 
 
-def of_mean(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
+def of_mean(values: Values, entry: Index, observed: Array, quantile: float | Array) -> Array:
     """Limits of a mean over the items, or of a sum."""
     mean = ItemMean.of(values, entry)
-    return np.full((2, *found.shape), np.nan) if mean is None else mean.limits(quantile)
+    return np.full((2, *observed.shape), np.nan) if mean is None else mean.limits(quantile)
 
 
 def newcombe(
@@ -108,7 +108,7 @@ class Ranked:
         scores, fixed = scores_of(values), values.options.sampling == "fixed_rows"
         rankings = scores.ranking(influences=True, fixed_rows=fixed)
         support, effective = scores.support, scores.effective
-        found = rankings.variances[key]
+        variances = rankings.variances[key]
         with np.errstate(all="ignore"):
             if key == "hand_till_auc":  # every other class has the same say
                 inverse = np.where(effective > 0, 1 / effective, 0.0)
@@ -118,8 +118,8 @@ class Ranked:
                 squares = np.where(effective > 0, support**2 / effective, 0.0)
                 rest = np.add.reduce(support) - support
                 negatives = rest**2 / (np.add.reduce(squares) - squares)
-        own = (rankings.of_classes(key), found.classes, found.bias)
-        return cls(key, *own, effective, negatives, least_effects(scores), found.degrees)
+        of_classes = (rankings.of_classes(key), variances.classes, variances.bias)
+        return cls(key, *of_classes, effective, negatives, least_effects(scores), variances.degrees)
 
     @property
     def guards(self) -> Array:
@@ -198,12 +198,12 @@ def least_effects(scores: Scores) -> Array:
     result = np.ones(scores.k)
     if scores.groups is None:
         return result
-    for own in np.flatnonzero(np.isfinite(scores.ranking().auc)):
-        column, positive = scores.values[:, own], scores.true == own
+    for label in np.flatnonzero(np.isfinite(scores.ranking().auc)):
+        column, positive = scores.values[:, label], scores.true == label
         inside, outside = column[positive], column[~positive]
         wrong = np.where(positive, column <= outside.max(), column >= inside.min())
         right = np.where(positive, column >= outside.min(), column <= inside.max())
         if min(len(np.unique(scores.groups[items])) for items in (wrong, right)) < FEW_GROUPS:
             sizes = np.bincount(scores.groups).astype(np.float64)
-            result[own] = sizes @ sizes / len(scores.true)
+            result[label] = sizes @ sizes / len(scores.true)
     return result

@@ -59,72 +59,74 @@ MOST_DENSE = 1000
 """Most classes with intervals of indices that read single cells: smoothing fills every cell."""
 
 
-def of_ratios(found: ScopeLimits, places: Array) -> None:
+def of_ratios(scope: ScopeLimits, places: Array) -> None:
     """Wilson or exact limits of plain proportions."""
-    counts, quantile = found.ratios(places), at(found.quantile, places)
-    exact = found.prepared.values.options.exact
-    found.set_shares(places, (counts.exact_limits if exact else counts.limits)(quantile))
+    counts, quantile = scope.ratios(places), at(scope.quantile, places)
+    exact = scope.prepared.values.options.exact
+    scope.set_shares(places, (counts.exact_limits if exact else counts.limits)(quantile))
 
 
-def of_smoothed_tables(found: ScopeLimits, _: Array) -> None:
+def of_smoothed_tables(scope: ScopeLimits, _: Array) -> None:
     """Limits by effective items, by parts, of averages and of odds ratios."""
-    for universe in found.prepared.universes:
-        fill = universe.class_limits if found.of_classes else universe.overall_limits
-        fill(found.quantile, found.limits)
+    for universe in scope.prepared.universes:
+        fill = universe.class_limits if scope.of_classes else universe.overall_limits
+        fill(scope.quantile, scope.limits)
 
 
-def of_pairs(found: ScopeLimits, places: Array) -> None:
+def of_pairs(scope: ScopeLimits, places: Array) -> None:
     """MOVER-R limits of the ratios of two proportions."""
-    counts = found.prepared.pairs
+    counts = scope.prepared.pairs
     ratios = counts.successes / counts.trials
     pairs = (-1, 2, *ratios.shape[1:])
-    shares = counts.limits(at(found.quantile, np.repeat(places, 2)))
-    found.limits[:, places] = mover_r(
+    shares = counts.limits(at(scope.quantile, np.repeat(places, 2)))
+    scope.limits[:, places] = mover_r(
         ratios.reshape(pairs).swapaxes(0, 1), shares.reshape(2, *pairs).swapaxes(1, 2)
     )
 
 
-def of_lift(found: ScopeLimits, places: Array) -> None:
+def of_lift(scope: ScopeLimits, places: Array) -> None:
     """Limits of the lift by the delta method on its logarithm."""
-    values, effects = found.prepared.values, found.prepared.effects
+    values, effects = scope.prepared.values, scope.prepared.effects
     counts = values.classified_counts.classes
     kinds = lift_influences(counts)
     variance = sum(items * influence * influence for items, influence in kinds)
     variance = np.where(variance > CANCELLED / counts.tp, variance, np.nan)
     for place in places.tolist():
-        own = variance if effects is None else variance * effects.per_class[place]
-        half = np.sqrt(own) * at(found.quantile, place)
+        inflated = variance if effects is None else variance * effects.per_class[place]
+        half = np.sqrt(inflated) * at(scope.quantile, place)
         value = values.per_class[place]
-        found.limits[:, place] = np.array((value / np.exp(half), value * np.exp(half)))
+        scope.limits[:, place] = np.array((value / np.exp(half), value * np.exp(half)))
 
 
-def of_highest_scores(found: ScopeLimits, places: Array) -> None:
+def of_highest_scores(scope: ScopeLimits, places: Array) -> None:
     """Limits of the same index of the table of the k highest scores."""
-    if found.prepared.highest is None:
+    if scope.prepared.highest is None:
         return
-    highest = found.prepared.highest.intervals
-    compute_limits = highest.class_limits if found.of_classes else highest.overall_limits
-    found.limits[:, places] = compute_limits(at(found.normal, places))
+    highest = scope.prepared.highest.intervals
+    compute_limits = highest.class_limits if scope.of_classes else highest.overall_limits
+    scope.limits[:, places] = compute_limits(at(scope.normal, places))
 
 
-def of_resampling(found: ScopeLimits, places: Array) -> None:
+def of_resampling(scope: ScopeLimits, places: Array) -> None:
     """Bootstrap limits, which exist at the confidence of the report alone."""
-    found.limits[:, places] = found.prepared.bootstrap[not found.of_classes][:, places]
+    scope.limits[:, places] = scope.prepared.bootstrap[not scope.of_classes][:, places]
 
 
 def of_scores(limits: Callable[[Values, Index, Array, float | Array], Array]) -> LimitsFunction:
     """Make a function of the limits of single entries, from scores, one of several entries."""
 
-    def fill(found: ScopeLimits, places: Array) -> None:
-        values = found.prepared.values
+    def fill(scope: ScopeLimits, places: Array) -> None:
+        values = scope.prepared.values
         if values.scores is None:
             return
         whole = values.selection.overall, values.overall
-        entries, own = (values.selection.computed, values.per_class) if found.of_classes else whole
+        entries, observed = (
+            (values.selection.computed, values.per_class) if scope.of_classes else whole
+        )
         for place in places.tolist():
-            quantile = at(found.normal, place)
-            found.limits[:, place] = limits(
-                values, entries[place], np.asarray(own[place]), quantile
+            quantile = at(scope.normal, place)
+            scope.limits[:, place] = limits(
+                values, entries[place], np.asarray(observed[place]), quantile
             )
 
     return fill
@@ -472,11 +474,15 @@ def _scope(
         named.append(method is not None and Needs.RESAMPLING not in method.needs)
         if entry.resampled:
             on_request.setdefault(BOOTSTRAP.limits, []).append(i)
-        own = method_in(setting, entry)
+        interval_method = method_in(setting, entry)
         if i in ratios:
-            own = own if own is not None and Needs.RATIO in own.needs else PROPORTION
-        if own is not None:
-            functions.setdefault(own.limits, []).append(i)
+            interval_method = (
+                interval_method
+                if interval_method is not None and Needs.RATIO in interval_method.needs
+                else PROPORTION
+            )
+        if interval_method is not None:
+            functions.setdefault(interval_method.limits, []).append(i)
     return ScopeMethods(
         proportions=integers(ratios),
         ratios=tuple(ratios.values()),
@@ -504,15 +510,15 @@ def _shown(entry: Index, setting: Setting, *, ratio: bool) -> IntervalMethod | N
         return BOOTSTRAP
     shown = plain(entry)
     if ratio or (shown is not entry and pooled_ratio(shown, setting) is not None):
-        own = method_in(setting, shown)
-        return own if own is not None and Needs.RATIO in own.needs else PROPORTION
+        method = method_in(setting, shown)
+        return method if method is not None and Needs.RATIO in method.needs else PROPORTION
     return method_in(setting, shown)
 
 
 def _rows_of(entry: Index) -> list[CountRow]:
     if entry.reads in ("ratio", "micro"):
-        found = [AS_ITEMS.get(entry.rows[1], entry.rows[1])]
-        return [*found, CountRow.total] if entry.reads == "micro" else found
+        rows = [AS_ITEMS.get(entry.rows[1], entry.rows[1])]
+        return [*rows, CountRow.total] if entry.reads == "micro" else rows
     if entry.scored and entry.scope == "class":
         return [CountRow.support, CountRow.negatives]
     if entry.scope == "overall":
@@ -547,15 +553,15 @@ def _universe_plan(
         if needed(entry) and (entry.cell_gradient is None or bound.k <= MOST_DENSE)
     ]
     chosen = [selection.overall[i] for i in overall]
-    averaging = [(i, *found) for i, entry in enumerate(chosen) for found in _averaged(entry)]
+    averaging = [(i, *average) for i, entry in enumerate(chosen) for average in _averaged(entry)]
     places = [i for i, entry in enumerate(selection.computed) if needed(entry)]
     computed = [selection.computed[i] for i in places]
     if not computed and not chosen:
         return None
     extra = dict.fromkeys(key for _, key, _ in averaging)
     extra |= dict.fromkeys(key for entry in chosen for key in entry.of)
-    known = {entry.key for entry in computed}
-    for key in [key for key in extra if key not in known]:
+    present = {entry.key for entry in computed}
+    for key in [key for key in extra if key not in present]:
         entry = CLASS_INDICES[key]
         here = universe in {None, entry.universe}
         places.append(selection.place.get(key, -1) if here else -1)
@@ -581,7 +587,7 @@ def _laid_out(
         mapped = methods[i] is MAPPED and sub.computed[i].parts is None
         parts.append(of_index(CLASS_INDICES["f1"] if mapped else sub.computed[i]))
     layout = PartLayout.of_parts(parts)
-    own = [n for n, i in enumerate(of_parts) if Needs.PARTS in needs[i] and places[0][i] >= 0]
+    reported = [n for n, i in enumerate(of_parts) if Needs.PARTS in needs[i] and places[0][i] >= 0]
     averages, averaged = _averages(sub, averaging, parts, of_parts=of_parts, scores=scores)
     odds = [i for i, need in enumerate(needs) if Needs.ODDS in need]
     return UniversePlan(
@@ -593,8 +599,8 @@ def _laid_out(
         overall_bounds=bound.ranges(sub.overall),
         parts=layout,
         parts_of=integers(of_parts),
-        class_parts=layout.choice(own),
-        class_parts_of=integers(places[0][of_parts[n]] for n in own),
+        class_parts=layout.choice(reported),
+        class_parts_of=integers(places[0][of_parts[n]] for n in reported),
         average_parts=layout.choice(averaged),
         with_prevalence=positions(PREVALENCE in part.ratios for part in parts),
         averages=averages,
@@ -604,14 +610,14 @@ def _laid_out(
 
 def _averaged(entry: Index) -> list[tuple[str, str]]:
     """Return the per-class indices that an average over classes may be of, and its weights."""
-    found = []
+    averages = []
     if entry.key == PEIRCE:
-        found.append(("informedness", "peirce"))
+        averages.append(("informedness", "peirce"))
     elif Needs.CLASSES in needs_of(entry):
-        found.append((entry.of[0], "weighted" if entry.reads == "weighted" else "macro"))
+        averages.append((entry.of[0], "weighted" if entry.reads == "weighted" else "macro"))
     if entry.key == MACRO_R_PRIME:
-        found.append(("recall", "macro"))
-    return found
+        averages.append(("recall", "macro"))
+    return averages
 
 
 def _averages(
@@ -631,7 +637,7 @@ def _averages(
     by_scores = positions(i in scores and i not in of_parts for i in of)
     averaged = [of_parts.index(of[n]) for n in by_parts]
     sizes = np.array([len(parts[place].ratios) for place in averaged], dtype=np.intp)
-    found = Averages(
+    averages = Averages(
         entries=integers(i for i, _, _ in averaging),
         of=integers(of),
         by_parts=by_parts,
@@ -646,7 +652,7 @@ def _averages(
         kept=positions(i not in equal[1:] for i in range(len(of))),
         equal=(equal[0], equal[1]) if len(equal) > 1 else None,
     )
-    return found, averaged
+    return averages, averaged
 
 
 def plain(entry: Index) -> Index:
@@ -660,11 +666,11 @@ def plain(entry: Index) -> Index:
 def highest_of(selection: Selection) -> tuple[Selection, tuple[Array, Array]]:
     """Select the indices of the table, and add which entries they are, per class and overall."""
     parts = selection.computed, selection.overall
-    own, overall = (positions(Needs.TOP_K in needs_of(e) for e in part) for part in parts)
-    computed = tuple(plain(selection.computed[i]) for i in own)
-    reported = int(np.count_nonzero(own < selection.reported))
-    found = arranged(computed, reported, [plain(selection.overall[i]) for i in overall])
-    return found, (own, overall)
+    per_class, overall = (positions(Needs.TOP_K in needs_of(e) for e in part) for part in parts)
+    computed = tuple(plain(selection.computed[i]) for i in per_class)
+    reported = int(np.count_nonzero(per_class < selection.reported))
+    selected = arranged(computed, reported, [plain(selection.overall[i]) for i in overall])
+    return selected, (per_class, overall)
 
 
 def of_highest(values: Values) -> tuple[Values, Items] | None:
@@ -679,5 +685,5 @@ def of_highest(values: Values) -> tuple[Values, Items] | None:
     predicted = np.where(scores.within_top(values.options.top_k), scores.true, scores.top)
     items = Items(scores.true, predicted, scores.groups, scores.weights)
     options = replace(values.options, cell_weights=None, population=None)
-    found = compute(table_of(items, scores.k), options, selection)
-    return replace(found, grouped=scores.groups is not None), items
+    highest = compute(table_of(items, scores.k), options, selection)
+    return replace(highest, grouped=scores.groups is not None), items

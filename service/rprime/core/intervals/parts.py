@@ -137,8 +137,8 @@ class PartIntervals:
 
 @lru_cache(maxsize=16)
 def _steps(number: int, dimensions: int) -> Array:
-    own = np.eye(number) * (STEP * 1j)
-    return own.reshape(number, number, *(1,) * (dimensions - 1))
+    directions = np.eye(number) * (STEP * 1j)
+    return directions.reshape(number, number, *(1,) * (dimensions - 1))
 
 
 def ratio_counts(
@@ -151,10 +151,10 @@ def ratio_counts(
     smaller of Kish's effective number (sum w)^2 / sum w^2 and of p (1 - p) / V, V the linearised
     variance.
     """
-    found = _plain_counts(counts, ratios)
+    unweighted = _plain_counts(counts, ratios)
     if weights is None:
-        return found
-    successes, trials = found
+        return unweighted
+    successes, trials = unweighted
     squares, scale = _plain_counts(weights[0], ratios), weights[1]
     share, whole = successes / trials, (trials / scale) ** 2
     kish = whole / squares[1]
@@ -166,13 +166,13 @@ def ratio_counts(
 
 def _plain_counts(counts: Counts, ratios: tuple[RatioRows, ...]) -> Array:
     rows, of_precision, of_discovery = _rows(ratios)
-    found = counts.rows[rows]
+    pairs = counts.rows[rows]
     never = counts.rows[CountRow.predicted] == 0
     if never.any():
         support = np.where(never, counts.rows[CountRow.support], 0.0)
-        found[1, of_precision] += support
-        found[0, of_discovery] += support
-    return found
+        pairs[1, of_precision] += support
+        pairs[0, of_discovery] += support
+    return pairs
 
 
 @lru_cache(maxsize=256)

@@ -71,9 +71,12 @@ class PreparedIntervals:
         for universe in self.universes:
             universe.fill_items(per_class, overall)
         if self.highest is not None:
-            effective, (own, whole) = self.highest.intervals.effective_items, self.highest.places
+            effective, (of_classes, whole) = (
+                self.highest.intervals.effective_items,
+                self.highest.places,
+            )
             if effective is not None:
-                per_class[own], overall[whole] = effective
+                per_class[of_classes], overall[whole] = effective
         per_class[plan.per_class.proportions] = self.proportions.trials
         overall[plan.overall.proportions] = self.pooled.trials
         return per_class, overall
@@ -145,8 +148,8 @@ class PreparedIntervals:
             per_class[list(values.selection.scored)] = 1 / (shares @ shares)
             overall[list(values.selection.overall_scored)] = 1 / (shares @ shares)
         if self.highest is not None and self.highest.intervals.effective_groups is not None:
-            own, whole = self.highest.places
-            per_class[own], overall[whole] = self.highest.intervals.effective_groups
+            of_classes, whole = self.highest.places
+            per_class[of_classes], overall[whole] = self.highest.intervals.effective_groups
         return per_class, overall
 
     def limits(self, scope: IndexScope, quantile: float | Array) -> Array:
@@ -168,9 +171,9 @@ class PreparedIntervals:
         """Compute the limits of a report that asks for all, a new array."""
         methods = self.plan.per_class if scope == "class" else self.plan.overall
         limits = self.limits(scope, quantile).copy()
-        found = ScopeLimits(self, methods, limits, quantile, quantile)
+        scope_limits = ScopeLimits(self, methods, limits, quantile, quantile)
         for fill, places in methods.on_request:
-            fill(found, places)
+            fill(scope_limits, places)
         return limits
 
     @cached_property
@@ -184,35 +187,35 @@ class PreparedIntervals:
 
         Indices of precision that count as if it were 0 have the limits of that value.
         """
-        values, own = self.values, self.plan.per_class
+        values, methods = self.values, self.plan.per_class
         limits = np.full((2, *values.per_class.shape), np.nan)
         normal = z = _spread(quantile, values.per_class)
         if self.grouped is not None:
             z = student(z, self.grouped.of_classes[DEGREES] + 1)
-        found = ScopeLimits(self, own, limits, normal, z)
-        for fill, places in own.functions:
-            fill(found, places)
+        scope_limits = ScopeLimits(self, methods, limits, normal, z)
+        for fill, places in methods.functions:
+            fill(scope_limits, places)
         if self.grouped is not None:
-            _add_half_group(limits, values.observed, self.grouped.of_classes, own.logarithmic)
+            _add_half_group(limits, values.observed, self.grouped.of_classes, methods.logarithmic)
         if values.table.spurious is not None:
             places, stray = self.plan.predictions, np.asarray(values.table.spurious.any(-1))
             limits[:, places] = np.where(stray[..., None], np.nan, limits[:, places])
-        return self._masked(values.observed, limits, own)
+        return self._masked(values.observed, limits, methods)
 
     @np.errstate(all="ignore")
     def overall_limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the overall indices, shape (2, overall, ...)."""
-        values, own = self.values, self.plan.overall
+        values, methods = self.values, self.plan.overall
         limits = np.full((2, *values.overall.shape), np.nan)
         normal = z = _spread(quantile, values.overall)
         if self.grouped is not None:
             z = student(z, self.grouped.of_all[DEGREES] + 1)
-        found = ScopeLimits(self, own, limits, normal, z)
-        for fill, places in own.functions:
-            fill(found, places)
+        scope_limits = ScopeLimits(self, methods, limits, normal, z)
+        for fill, places in methods.functions:
+            fill(scope_limits, places)
         if self.grouped is not None:
-            _add_half_group(limits, values.overall, self.grouped.of_all, own.logarithmic)
-        return self._masked(values.overall, limits, own)
+            _add_half_group(limits, values.overall, self.grouped.of_all, methods.logarithmic)
+        return self._masked(values.overall, limits, methods)
 
     def _masked(self, values: Array, limits: Array, methods: ScopeMethods) -> Array:
         """Clip limits to the range; remove those without a value, a width or suitable counts."""

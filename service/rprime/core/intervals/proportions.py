@@ -131,8 +131,8 @@ class ScoreIntervals:
         edge = np.minimum(np.maximum(at, 0.0), 1.0)
         inside = np.abs(at - edge) <= _OUTSIDE
         items = there * (1 - there) / variances * (width * width) * growth
-        known = inside & (items > 0) & (variances > (_ROUNDED * width) ** 2)
-        return cls(edge, np.where(known, items, np.nan), low, width)
+        usable = inside & (items > 0) & (variances > (_ROUNDED * width) ** 2)
+        return cls(edge, np.where(usable, items, np.nan), low, width)
 
     def take(self, places: Array) -> "ScoreIntervals":
         """Return some of the indices."""
@@ -229,10 +229,10 @@ def _beta_quantile(inverse: np.ufunc, a: FloatArray, b: FloatArray, tail: FloatA
     With 1000 successes in 7e7 trials `betaincinv` of scipy 1.17 returns half of the quantile.
     """
     a, b, tail = np.broadcast_arrays(a, b, tail)
-    found = np.asarray(inverse(a, b, tail))
+    quantile = np.asarray(inverse(a, b, tail))
     below = inverse is special.betaincinv
     share = special.betainc if below else special.betaincc
-    wrong = np.abs(share(a, b, found) - tail) > _TOLERANCE * tail
+    wrong = np.abs(share(a, b, quantile) - tail) > _TOLERANCE * tail
     if wrong.any():
         a, b, tail = a[wrong], b[wrong], tail[wrong]
         low, high = np.zeros(tail.shape), np.ones(tail.shape)
@@ -240,9 +240,9 @@ def _beta_quantile(inverse: np.ufunc, a: FloatArray, b: FloatArray, tail: FloatA
             middle = (low + high) / 2
             beyond = (share(a, b, middle) > tail) == below
             low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
-        found = found.copy()
-        found[wrong] = (low + high) / 2
-    return found
+        quantile = quantile.copy()
+        quantile[wrong] = (low + high) / 2
+    return quantile
 
 
 def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -> FloatArray:

@@ -52,18 +52,18 @@ class Smoothed:
             options = replace(options, cell_weights=None, undefined="null")
         counts = Counts.of(more, options.beta)
         ratios = class_values(selection, counts)
-        found, pooled = ratios[..., :-1], ratios[..., -1]
-        smooth = Values(more, options, selection, counts, counts, found, pooled, found)
-        own = class_gradient(smooth, found)
-        smooth = as_observed(plan.class_places, values, smooth, own, plan.odds_ratio)
+        per_class, pooled = ratios[..., :-1], ratios[..., -1]
+        smooth = Values(more, options, selection, counts, counts, per_class, pooled, per_class)
+        slopes = class_gradient(smooth, per_class)
+        smooth = as_observed(plan.class_places, values, smooth, slopes, plan.odds_ratio)
         overall = smooth.averages()
-        gradient = overall_gradient(smooth, own, overall)
+        gradient = overall_gradient(smooth, slopes, overall)
         for place in plan.formulas:
             overall[place] = smooth.formula(selection.overall[place])
-        of_classes = class_variances(smooth, own, options.sampling)
+        of_classes = class_variances(smooth, slopes, options.sampling)
         whole = variances(gradient, more, options.sampling)
         numbers = (
-            contributing_to_classes(own, counts, POOLED),
+            contributing_to_classes(slopes, counts, POOLED),
             contributing(gradient, more, POOLED),
         )
         growth = table.total / more.total[POOLED]
@@ -73,31 +73,31 @@ class Smoothed:
 def as_observed(
     places: Array,
     values: Values,
-    found: Values,
+    smooth: Values,
     gradient: ClassGradient,
     odds_ratio: int | None = None,
 ) -> Values:
     """Let the same classes take part as at the observed tables, with the same fixed values.
 
-    Changes the gradient of the smoothed values `found`. The places are those of the per-class
+    Changes the gradient of the smoothed values `smooth`. The places are those of the per-class
     entries among the observed ones, -1 for none; the odds ratio keeps its own values.
     """
     if values.complete and values.class_reasons is None:
-        return found
-    per_class, averaged = found.per_class.copy(), found.per_class.copy()
+        return smooth
+    per_class, averaged = smooth.per_class.copy(), smooth.per_class.copy()
     for i in np.flatnonzero(places >= 0):
         if i == odds_ratio:
             continue
-        own = values.per_class[places[i]]
-        fixed = ~np.isfinite(own)
+        observed = values.per_class[places[i]]
+        fixed = ~np.isfinite(observed)
         if values.counted_as_zero is not None:
             fixed &= ~values.counted_as_zero[places[i]]
         filler = np.where(values.defined[places[i]], values.averaged[places[i]], np.nan)
         per_class[i] = np.where(fixed, np.nan, per_class[i])
         averaged[i] = np.where(fixed | np.isnan(filler), filler, averaged[i])
         gradient.margins[:, i] = np.where(fixed, 0.0, gradient.margins[:, i])
-    result = replace(found, per_class=per_class, averaged=averaged)
+    result = replace(smooth, per_class=per_class, averaged=averaged)
     if values.options.undefined != "null":
-        options = replace(found.options, undefined=values.options.undefined)
+        options = replace(smooth.options, undefined=values.options.undefined)
         result = replace(result, options=options)
     return result

@@ -78,8 +78,8 @@ class SmoothedCells:
     def dense(self) -> DenseCells:
         """Return the same cells as full matrices."""
         result = full(self.base) + self.spread[..., :, None] * self.weight[..., None, :]
-        own = np.arange(self.k)
-        result[..., own, own] = self.diagonal
+        diagonal = np.arange(self.k)
+        result[..., diagonal, diagonal] = self.diagonal
         return DenseCells(result)
 
 
@@ -90,10 +90,10 @@ def column_spread(cells: Cells | SmoothedCells, factors: Array) -> tuple[Array, 
     """
     if isinstance(cells, SmoothedCells):
         return cells.spread_by_row(factors)
-    weighted, own = cells.counts * cells.by_row(factors), cells.diagonal * factors
+    weighted, diagonal = cells.counts * cells.by_row(factors), cells.diagonal * factors
     return (
-        cells.column_totals(weighted) - own,
-        cells.column_totals(cells.counts * weighted) - cells.diagonal * own,
+        cells.column_totals(weighted) - diagonal,
+        cells.column_totals(cells.counts * weighted) - cells.diagonal * diagonal,
     )
 
 
@@ -134,9 +134,9 @@ def smoothed(table: ConfusionTable) -> ConfusionTable:
     on[ROW_WISE] = 0.5
     spread, more = off * share, on * there
     # What reads margins alone needs no more of the cells.
-    found = cast("Cells", SmoothedCells(cells, more, spread, weight))
+    smoothed_cells = cast("Cells", SmoothedCells(cells, more, spread, weight))
     return ConfusionTable(
-        found,
+        smoothed_cells,
         None if table.unclassified is None else table.unclassified + spread * silent[..., None],
         None if table.spurious is None else np.broadcast_to(table.spurious, spread.shape),
     )

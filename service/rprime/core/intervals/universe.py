@@ -81,24 +81,24 @@ class AverageIntervals:
 
     def limits(self, quantile: float | Array) -> Array:
         """Compute the limits, shape (2, m, ...), at a number or an array of shape (m, ...)."""
-        own = self.averages
-        reduced = (self.ratio * quantile)[own.rows, ..., None]
+        averages = self.averages
+        reduced = (self.ratio * quantile)[averages.rows, ..., None]
         each = np.empty((2, *self.shares.shape))
-        each[:, own.by_parts], each[:, own.by_scores] = self.classes.limits(reduced)
+        each[:, averages.by_parts], each[:, averages.by_scores] = self.classes.limits(reduced)
         if self.fixed is not None:
             each = np.where(np.isnan(self.fixed), each, self.fixed)
-        if own.logarithmic.size:
-            each[:, own.logarithmic] = np.log(np.maximum(each[:, own.logarithmic], 0.0))
+        if averages.logarithmic.size:
+            each[:, averages.logarithmic] = np.log(np.maximum(each[:, averages.logarithmic], 0.0))
         each *= self.shares
         if self.absent is not None:
             each[:, self.absent] = 0.0
         result: Array = np.add.reduce(each, axis=-1)
-        if own.logarithmic.size:
-            result[:, own.logarithmic] = np.exp(result[:, own.logarithmic])
-        if own.adjusted.size:
-            result[:, own.adjusted] = corrected(result[:, own.adjusted], self.chance)
-        if own.equal is not None:
-            left, right = own.equal
+        if averages.logarithmic.size:
+            result[:, averages.logarithmic] = np.exp(result[:, averages.logarithmic])
+        if averages.adjusted.size:
+            result[:, averages.adjusted] = corrected(result[:, averages.adjusted], self.chance)
+        if averages.equal is not None:
+            left, right = averages.equal
             result[:, left] = np.where(self.r_prime_is_recall, result[:, right], result[:, left])
         return result
 
@@ -209,15 +209,15 @@ class UniverseIntervals:
 
     def fill_contributing(self, per_class: Array, overall: Array) -> None:
         """Fill in the numbers of items that variances rest on, of the entries of the plan."""
-        known = self.plan.class_places >= 0
-        per_class[self.plan.class_places[known]] = self.contributing[0][known]
+        placed = self.plan.class_places >= 0
+        per_class[self.plan.class_places[placed]] = self.contributing[0][placed]
         overall[self.plan.overall_places] = self.contributing[1]
 
     def overall_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, overall, ...) of the overall entries of the plan."""
         plan, scores = self.plan, self.scores
-        found = scores.counts.limits(at(quantile, plan.overall_places))
-        limits[:, plan.overall_places] = scores.scaled(found)
+        shares = scores.counts.limits(at(quantile, plan.overall_places))
+        limits[:, plan.overall_places] = scores.scaled(shares)
         if self.averages is not None:
             wider = self.averages.limits(at(quantile, plan.average_places))
             widen(limits, plan.average_places[plan.averages.kept], wider[:, plan.averages.kept])
@@ -228,18 +228,18 @@ def at(quantile: float | Array, places: Array | int) -> float | Array:
     return quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[places]
 
 
-def widen(limits: Array, places: Array, found: Array) -> None:
+def widen(limits: Array, places: Array, wider: Array) -> None:
     """Widen limits on each side to the found ones; where one is missing, take the other."""
-    limits[0, places] = np.fmin(limits[0, places], found[0])
-    limits[1, places] = np.fmax(limits[1, places], found[1])
+    limits[0, places] = np.fmin(limits[0, places], wider[0])
+    limits[1, places] = np.fmax(limits[1, places], wider[1])
 
 
 def _class_scores(plan: UniversePlan, values: Values, more: Smoothed) -> ScoreIntervals:
-    own, places = plan.class_scores, plan.class_places[plan.class_scores]
+    rows, places = plan.class_scores, plan.class_places[plan.class_scores]
     return ScoreIntervals.of(
         _rows(values.observed, places),
-        more.values.per_class[own, POOLED],
-        more.class_variances[own, POOLED],
+        more.values.per_class[rows, POOLED],
+        more.class_variances[rows, POOLED],
         growth=more.growth[..., None],
         bounds=plan.class_bounds,
     )
@@ -250,32 +250,32 @@ def _rows(values: Array, places: Array) -> Array:
     there = places >= 0
     if there.all():
         return values[places]
-    found = np.full((len(places), *values.shape[1:]), np.nan)
-    found[there] = values[places[there]]
-    return found
+    rows = np.full((len(places), *values.shape[1:]), np.nan)
+    rows[there] = values[places[there]]
+    return rows
 
 
 def _overall_bounds(plan: UniversePlan, averages: AverageIntervals | None) -> Array:
     """Ranges of the score intervals, (2, o, ...): that of recall where macro R' equals it."""
-    bounds, own = plan.overall_bounds, plan.averages
-    if averages is None or not (own.equal or own.adjusted.size):
+    bounds, layout = plan.overall_bounds, plan.averages
+    if averages is None or not (layout.equal or layout.adjusted.size):
         return bounds
     same = averages.r_prime_is_recall
-    found = np.empty((*bounds.shape, *np.shape(same)))
-    found[...] = bounds.reshape(*bounds.shape, *(1,) * np.ndim(same))
-    if own.equal is not None:
-        place = own.entries[own.equal[0]]
-        found[0, place] = np.where(same, 0.0, found[0, place])
-    found[0, own.entries[own.adjusted]] = corrected(np.zeros(()), averages.chance)
-    return found
+    ranges = np.empty((*bounds.shape, *np.shape(same)))
+    ranges[...] = bounds.reshape(*bounds.shape, *(1,) * np.ndim(same))
+    if layout.equal is not None:
+        place = layout.entries[layout.equal[0]]
+        ranges[0, place] = np.where(same, 0.0, ranges[0, place])
+    ranges[0, layout.entries[layout.adjusted]] = corrected(np.zeros(()), averages.chance)
+    return ranges
 
 
 def _log_odds(plan: UniversePlan, values: Values, more: Smoothed) -> LogRatios | None:
     """Return the odds ratios, smoothed as the row-wise table's."""
     if plan.odds_ratio is None:
         return None
-    own, place = plan.odds_ratio, plan.class_places[plan.odds_ratio]
-    smooth, spread = more.values.per_class[own, ROW_WISE], more.class_variances[own, ROW_WISE]
+    row, place = plan.odds_ratio, plan.class_places[plan.odds_ratio]
+    smooth, spread = more.values.per_class[row, ROW_WISE], more.class_variances[row, ROW_WISE]
     return LogRatios.of(values.per_class[place], smooth, spread)
 
 
@@ -286,24 +286,28 @@ def _averages(
     classes: ClassIntervals,
     table: ConfusionTable,
 ) -> AverageIntervals:
-    own = plan.averages
+    averages = plan.averages
     shares = _shares(plan, values, table)
     absent = shares == 0
     some = bool(absent.any())
-    errors = np.sqrt(more.class_variances[own.of, ROW_WISE])
-    whole = np.sqrt(more.variances[own.entries, ROW_WISE])
-    if own.logarithmic.size:
-        errors[own.logarithmic] /= more.values.per_class[own.of[own.logarithmic], ROW_WISE]
-        whole[own.logarithmic] /= more.overall[own.entries[own.logarithmic], ROW_WISE]
-    if own.adjusted.size:
-        whole[own.adjusted] *= 1 - 1 / np.count_nonzero(shares[own.adjusted], axis=-1)
+    errors = np.sqrt(more.class_variances[averages.of, ROW_WISE])
+    whole = np.sqrt(more.variances[averages.entries, ROW_WISE])
+    if averages.logarithmic.size:
+        errors[averages.logarithmic] /= more.values.per_class[
+            averages.of[averages.logarithmic], ROW_WISE
+        ]
+        whole[averages.logarithmic] /= more.overall[
+            averages.entries[averages.logarithmic], ROW_WISE
+        ]
+    if averages.adjusted.size:
+        whole[averages.adjusted] *= 1 - 1 / np.count_nonzero(shares[averages.adjusted], axis=-1)
     weighted = shares * errors
     if some:
         weighted[absent] = 0.0
     ratio = whole / np.add.reduce(weighted, axis=-1)
     ratio = np.where(ratio > 0, ratio, np.nan)
     about = (_fixed(plan, values), _r_prime_is_recall(values))
-    return AverageIntervals(own, classes, shares, absent if some else None, ratio, *about)
+    return AverageIntervals(averages, classes, shares, absent if some else None, ratio, *about)
 
 
 def _fixed(plan: UniversePlan, values: Values) -> Array | None:
@@ -318,19 +322,19 @@ def _fixed(plan: UniversePlan, values: Values) -> Array | None:
 
 def _shares(plan: UniversePlan, values: Values, table: ConfusionTable) -> Array:
     """Weights of the classes in the averages, shape (m, ..., k)."""
-    own = plan.averages
-    places = plan.class_places[own.of]
+    averages = plan.averages
+    places = plan.class_places[averages.of]
     items = table.support / table.total[..., None]
-    result = np.empty((len(own.of), *items.shape))
-    result[own.macro] = macro_weights(values, places[own.macro])
-    alone = own.macro[places[own.macro] < 0]
+    result = np.empty((len(averages.of), *items.shape))
+    result[averages.macro] = macro_weights(values, places[averages.macro])
+    alone = averages.macro[places[averages.macro] < 0]
     if alone.size:  # recall, which macro R' may equal, but nobody asked for
         result[alone] = (items > 0) / np.count_nonzero(items > 0, axis=-1)[..., None]
-    if own.weighted.size:
-        result[own.weighted] = values.table.support / values.table.total[..., None]
-    if own.peirce.size:
+    if averages.weighted.size:
+        result[averages.weighted] = values.table.support / values.table.total[..., None]
+    if averages.peirce.size:
         squares = np.add.reduce(items * items, axis=-1)[..., None]
-        result[own.peirce] = items * (1 - items) / (1 - squares)
+        result[averages.peirce] = items * (1 - items) / (1 - squares)
     return result
 
 

@@ -38,8 +38,10 @@ def class_variances(
     result = _within_rows(table, table, kinds) if fixed else _random(table, values.counts, kinds)
     if table.unclassified is not None:
         outside = classified_entries(values.selection)
-        own, kinds, counts = table.classified, kinds[:, outside], values.classified_counts
-        result[outside] = _within_rows(own, table, kinds) if fixed else _random(own, counts, kinds)
+        classified, kinds, counts = table.classified, kinds[:, outside], values.classified_counts
+        result[outside] = (
+            _within_rows(classified, table, kinds) if fixed else _random(classified, counts, kinds)
+        )
     margins = values.counts.rows[MARGINS, ..., :-1][:, None]
     scale = np.add.reduce(margins * (gradient.margins * gradient.margins), axis=0)
     scale *= CANCELLED
@@ -70,8 +72,8 @@ def _within_rows(table: ConfusionTable, whole: ConfusionTable, kinds: Array) -> 
     correct, support = table.correct, _positive(whole.support)
     gain, error = kinds[0] - kinds[1], kinds[2] - kinds[3]
     spread = table.cells.column_sums - correct - column_spread(table.cells, 1 / support)[1]
-    own = correct * (1 - correct / support) * gain**2
-    result = own + spread * error**2
+    of_correct = correct * (1 - correct / support) * gain**2
+    result = of_correct + spread * error**2
     if table is whole or whole.unclassified is None:
         return result
     share = whole.unclassified / support

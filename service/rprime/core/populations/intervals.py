@@ -42,14 +42,14 @@ class ScopeIntervals:
 
     @classmethod
     def of(
-        cls, plan: ScopePlan, found: tuple[Array, ...], sums: StratumSums, **about: Array
+        cls, plan: ScopePlan, estimates: tuple[Array, ...], sums: StratumSums, **about: Array
     ) -> "ScopeIntervals":
         """Prepare the intervals of entries.
 
-        `found` are their values, those of both estimated tables, the variances of these, and errors
-        by MOVER; `about` are `growth` and `bounds` of the score intervals.
+        `estimates` are their values, those of both estimated tables, the variances of these, and
+        errors by MOVER; `about` are `growth` and `bounds` of the score intervals.
         """
-        values, estimated, variances, sides = found
+        values, estimated, variances, sides = estimates
         smooth, spread = estimated[:, SMOOTHED], variances[:, SMOOTHED]
         spread[plan.without] = variances[plan.without, OBSERVED] = np.nan
         scores = ScoreIntervals.of(values, smooth, spread, **about)
@@ -66,8 +66,8 @@ class ScopeIntervals:
         of_sums, of_logs = self.plan.sums, self.plan.logs
         if len(of_sums):
             limits[:, of_sums] = np.where(self.sums.alone, np.nan, limits[:, of_sums])
-            own = self.sums.limits(at(quantile, of_sums))
-            widen(limits, of_sums, self.scores.take(of_sums).scaled(own))
+            shares = self.sums.limits(at(quantile, of_sums))
+            widen(limits, of_sums, self.scores.take(of_sums).scaled(shares))
         limits[:, of_logs] = self.logs.limits(at(quantile, of_logs))
         widen(limits, np.arange(len(self.values)), self.values + quantile * self.sides)
         return limits
@@ -75,9 +75,9 @@ class ScopeIntervals:
     @property
     def items(self) -> Array:
         """Effective numbers of items, shape (n, ...); those of a stratum where it is alone."""
-        found, own = self.scores.items.copy(), self.plan.sums
-        found[own] = np.where(self.sums.alone, self.sums.trials, found[own])
-        return found
+        items, sums = self.scores.items.copy(), self.plan.sums
+        items[sums] = np.where(self.sums.alone, self.sums.trials, items[sums])
+        return items
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,20 +159,20 @@ def _scopes(
     both = np.stack([joint_cells(refined.table(more)), joint_cells(population.table(sample))])
     tables = ConfusionTable.dense(both[..., :-1], both[..., -1])
     options = replace(values.options, population=None, cell_weights=None, undefined="null")
-    found = compute(tables, options, values.selection)
-    own = class_gradient(found)
-    found = as_observed(np.arange(len(own.margins[0])), values, found, own)
+    estimates = compute(tables, options, values.selection)
+    gradient = class_gradient(estimates)
+    estimates = as_observed(np.arange(len(gradient.margins[0])), values, estimates, gradient)
     counts = population.sampled(sample)
     strata = Stratified.of(population, (refined.sampled(more), counts), tables.total)
     growth, beta, exact = sample.total / more.total, options.beta, options.exact
     bound, selection = Bounds.of_options(sample.k, options), values.selection
     shares = population.shares
-    spread = strata.of_classes(selection, own)
-    whole, numbers = strata.of_overall(overall_gradient(found, own))
-    ratio = np.sqrt(whole) / (_averages(found, np.sqrt(spread)) - found.overall)
+    spread = strata.of_classes(selection, gradient)
+    whole, numbers = strata.of_overall(overall_gradient(estimates, gradient))
+    ratio = np.sqrt(whole) / (_averages(estimates, np.sqrt(spread)) - estimates.overall)
     classes = ScopeIntervals.of(
         of_classes,
-        (values.observed, found.per_class, spread, part_errors(values, population, counts)),
+        (values.observed, estimates.per_class, spread, part_errors(values, population, counts)),
         StratumSums.of_classes(of_classes, counts, shares, beta=beta, exact=exact),
         growth=growth[..., None],
         bounds=_bounds(of_classes, selection.computed, bound),
@@ -183,7 +183,7 @@ def _scopes(
         sides[...] = np.nan
     overall = ScopeIntervals.of(
         of_overall,
-        (values.overall, found.overall, whole, ratio[:, SMOOTHED] * sides),
+        (values.overall, estimates.overall, whole, ratio[:, SMOOTHED] * sides),
         StratumSums.of_overall(of_overall, counts, shares, exact=exact),
         growth=growth,
         bounds=_bounds(of_overall, selection.overall, bound),
@@ -198,9 +198,9 @@ def _averages(values: Values, distances: Array) -> Array:
     averaged = values.averaged + np.where(np.isnan(distances), 0.0, distances)
     averaged[fixed] = values.averaged[fixed]
     moved, entries = replace(values, averaged=averaged), smooth_overall_indices(values.selection)
-    found, places = moved.averages(), [*entries.macro, *entries.weighted]
-    result = np.full(found.shape, np.nan)
-    result[places] = found[places]
+    averages, places = moved.averages(), [*entries.macro, *entries.weighted]
+    result = np.full(averages.shape, np.nan)
+    result[places] = averages[places]
     for place in entries.means:
         result[place] = moved.formula(values.selection.overall[place])
     return result
@@ -208,6 +208,6 @@ def _averages(values: Values, distances: Array) -> Array:
 
 def _bounds(plan: ScopePlan, entries: tuple[Index, ...], bound: Bounds) -> Array:
     """Ranges of the score intervals, (2, n): a sum of shares, as overall R', is one."""
-    found = bound.ranges(entries)
-    found[:, [i for i in plan.sums if entries[i].score_range is None]] = [[0.0], [1.0]]
-    return found
+    ranges = bound.ranges(entries)
+    ranges[:, [i for i in plan.sums if entries[i].score_range is None]] = [[0.0], [1.0]]
+    return ranges

@@ -56,16 +56,16 @@ def plan_of(
 
     Returns how reports call them, and what they rest on: per class, and overall.
     """
-    found = [_class_kind(entry, setting, strata) for entry in selection.computed]
+    kinds = [_class_kind(entry, setting, strata) for entry in selection.computed]
     whole = [_overall_kind(entry, setting, strata) for entry in selection.overall]
     plan = plan_of_sample(selection, setting, bound)
     plan = replace(
         plan,
-        per_class=_named(plan.per_class, found, setting, strata),
+        per_class=_named(plan.per_class, kinds, setting, strata),
         overall=_named(plan.overall, whole, setting, strata),
         affine=(),
     )
-    return plan, _scope(found), _scope(whole)
+    return plan, _scope(kinds), _scope(whole)
 
 
 Kind = tuple[IntervalMethod | None, RatioRows | None]
@@ -102,8 +102,8 @@ def _named(
     methods: ScopeMethods, kinds: Iterable[Kind], setting: Setting, strata: Strata
 ) -> ScopeMethods:
     by_parts = strata != "own"  # ratios, too, have the wider of two intervals
-    found = (PARTS if by_parts and kind and kind.logarithmic else kind for kind, _ in kinds)
-    names = tuple("" if kind is None else kind.reported_as(exact=setting.exact) for kind in found)
+    shown = (PARTS if by_parts and kind and kind.logarithmic else kind for kind, _ in kinds)
+    names = tuple("" if kind is None else kind.reported_as(exact=setting.exact) for kind in shown)
     return replace(
         methods, proportions=integers(()), ratios=(), names=names, named=positions(map(bool, names))
     )

@@ -88,8 +88,8 @@ class Population:
         """
         factors = self.weights(sample)
         if self.counts is not None:
-            found = np.tensordot(factors, self.counts, 1)
-            return ConfusionTable.dense(found[:, :-1], found[:, -1])
+            counts = np.tensordot(factors, self.counts, 1)
+            return ConfusionTable.dense(counts[:, :-1], counts[:, -1])
         cells, silent = sample.cells, sample.unclassified
         true = self.strata == "true"
         weights = cells.by_row(factors) if true else cells.by_column(factors)
@@ -98,18 +98,20 @@ class Population:
 
     def sampled(self, sample: ConfusionTable) -> StratumCounts:
         """Count the items of the strata of dense tables."""
-        cells, own = joint_cells(sample), np.eye(sample.k)
+        cells, identity = joint_cells(sample), np.eye(sample.k)
         if self.counts is not None:
             every, inside = self.counts.reshape(len(self.counts), -1), self.counts[..., :-1]
             correct, support = np.diagonal(inside, axis1=-2, axis2=-1), self.counts.sum(-1)
             return StratumCounts(every, correct, support, inside.sum(-2), inside.sum(-1))
-        correct, inside = own * sample.correct[..., None, :], cells[..., : sample.k]
+        correct, inside = identity * sample.correct[..., None, :], cells[..., : sample.k]
         if self.strata == "true":
-            support = own * sample.support[..., None, :]
-            answered = own * sample.answered[..., None, :]
+            support = identity * sample.support[..., None, :]
+            answered = identity * sample.answered[..., None, :]
             return StratumCounts(cells, correct, support, inside, answered)
         turned = np.swapaxes(inside, -1, -2)
-        return StratumCounts(turned, correct, turned, own * sample.predicted[..., None, :], turned)
+        return StratumCounts(
+            turned, correct, turned, identity * sample.predicted[..., None, :], turned
+        )
 
     def arranged(self, influences: Array) -> Array:
         """Arrange influences by cell, (..., k, k + 1), as `StratumCounts.cells`."""

@@ -95,8 +95,8 @@ class StratumSums:
     def limits(self, quantile: float | Array) -> Array:
         """Compute the limits, shape (2, n, ...)."""
         z = (self.ratio * quantile)[..., None]
-        found = self.counts.exact_limits(z) if self.exact else self.counts.limits(z)
-        parts = np.where(self.weights > 0, found * self.weights, 0.0)
+        limits = self.counts.exact_limits(z) if self.exact else self.counts.limits(z)
+        parts = np.where(self.weights > 0, limits * self.weights, 0.0)
         return np.asarray(np.add.reduce(parts, axis=-1))
 
 
@@ -132,8 +132,8 @@ def part_errors(values: Values, population: Population, strata: StratumCounts) -
     steps = np.where(weights > 0, (sums.counts.limits(Z) - shares) * weights, 0.0)
     root = np.sqrt(np.vecdot(steps * (others > 0), steps))
     both = np.stack((np.fmin(reduced[0], -root[0]), np.fmax(reduced[1], root[1])))
-    own = np.diagonal(steps, axis1=-2, axis2=-1)
-    at = np.stack((_moved(values, [0, margin], own), _moved(values, [margin], both)))
+    diagonal = np.diagonal(steps, axis1=-2, axis2=-1)
+    at = np.stack((_moved(values, [0, margin], diagonal), _moved(values, [margin], both)))
     distances = (at - values.per_class[:, None]) / Z
     recalls = positions(entry.rows in {RECALL, MISSES} for entry in values.selection.computed)
     unseen = ((hits == 0) & (others > 0)).any(-1)
@@ -148,9 +148,9 @@ def _moved(values: Values, margins: list[int], items: Array) -> Array:
     steps = np.multiply.outer(np.add.reduce(linear[:, margins], axis=-1), items)
     both = values.counts, values.classified_counts
     counts, classified = (Counts(each.classes.rows[:, None] + steps) for each in both)
-    found = class_values(selection, counts)
+    moved = class_values(selection, counts)
     for place in selection.functions:
         entry = selection.computed[place]
         if entry.reads == "counts":
-            found[place] = entry.formula(counts if entry.universe == "all" else classified)
-    return found
+            moved[place] = entry.formula(counts if entry.universe == "all" else classified)
+    return moved

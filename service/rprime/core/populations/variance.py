@@ -94,8 +94,8 @@ class Stratified:
             part = gradient.part(start, start + size).at(rows, columns)
             phi = self.population.arranged(part.reshape(*part.shape[:-1], k, k + 1))
             mean, square = np.vecdot(shares, phi), np.vecdot(shares, phi * phi)
-            found = np.vecdot(square - mean * mean, self.factors)
-            result[start : start + size] = _rounded(found, np.vecdot(square, self.factors))
+            variance = np.vecdot(square - mean * mean, self.factors)
+            result[start : start + size] = _rounded(variance, np.vecdot(square, self.factors))
             apart = np.square(phi - mean[..., None])
             second = np.vecdot(np.vecdot(shares, apart), self.factors)
             fourth = np.vecdot(np.vecdot(shares, apart * apart), self.factors**2 / items[..., 0])
@@ -106,10 +106,10 @@ class Stratified:
 def _quadratic(margins: Array, covariance: tuple[Array, Array]) -> Array:
     """Combine derivatives (4, n, ..., k) with covariances; 0 where only rounding is left."""
     derivatives = np.moveaxis(margins, 0, -1)[..., None]
-    found, size = (
+    variance, size = (
         np.add.reduce((matrix @ derivatives) * derivatives, axis=(-2, -1)) for matrix in covariance
     )
-    return _rounded(found, size)
+    return _rounded(variance, size)
 
 
 def _rounded(variances: Array, squares: Array) -> Array:

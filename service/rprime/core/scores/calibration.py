@@ -93,12 +93,12 @@ _SLACK = 1 + 1e-9
 
 def brier_scores(values: Array, true: Array) -> Array:
     """Squared distance of every row (n, k) to the one-hot truth, shape (n,)."""
-    found = []
-    for part, own in blocks(values, true):
+    distances = []
+    for part, classes in blocks(values, true):
         distance = part.astype(np.float64)
-        distance[np.arange(len(own)), own] -= 1
-        found.append(np.vecdot(distance, distance))
-    return np.concatenate(found)
+        distance[np.arange(len(classes)), classes] -= 1
+        distances.append(np.vecdot(distance, distance))
+    return np.concatenate(distances)
 
 
 def places_of_truth(values: Array, true: Array) -> Array:
@@ -106,17 +106,17 @@ def places_of_truth(values: Array, true: Array) -> Array:
 
     Of equal scores, the class with the lowest index comes first, as in a prediction.
     """
-    own = values[np.arange(len(true)), true]
+    score = values[np.arange(len(true)), true]
     k = values.shape[1]
     # Class by class: several times faster than a reduction over few classes.
     place = np.zeros(len(true), dtype=np.min_scalar_type(k))
     level = np.zeros_like(place)
     for column in values.T:
-        place += column > own
-        level += column == own
+        place += column > score
+        level += column == score
     if (level > 1).any():
         before = np.arange(k) < true[:, None]
-        place += np.add.reduce((values == own[:, None]) & before, axis=-1, dtype=place.dtype)
+        place += np.add.reduce((values == score[:, None]) & before, axis=-1, dtype=place.dtype)
     return place
 
 

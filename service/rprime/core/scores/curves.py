@@ -29,16 +29,16 @@ class Detections:
     fp: Array
 
     @classmethod
-    def of(cls, scores: Scores, own: int) -> "Detections":
+    def of(cls, scores: Scores, label: int) -> "Detections":
         """Count the detections of one class; for k, of all, each score a decision of its own."""
-        if own == scores.k:
+        if label == scores.k:
             column, ranking = scores.values.ravel(), scores.pooled
         else:
-            column = scores.values[:, own]
-            ranking = ClassRanking.of(column, scores.true, own, scores.weights)
+            column = scores.values[:, label]
+            ranking = ClassRanking.of(column, scores.true, label, scores.weights)
         assert ranking.order is not None  # noqa: S101 (see `ClassRanking.of`)
-        starts, sizes, found = (part[::-1] for part in ranking.groups)
-        tp = np.append(0, np.cumsum(found))
+        starts, sizes, positives = (part[::-1] for part in ranking.groups)
+        tp = np.append(0, np.cumsum(positives))
         total = np.append(0, np.cumsum(sizes))
         threshold = np.append(np.nan, column[ranking.order[starts]])
         return cls(threshold, tp, total - tp)
@@ -56,8 +56,8 @@ class Detections:
     @property
     def _precision(self) -> Array:
         precision = np.ones(len(self.tp))
-        found = self.tp + self.fp
-        np.divide(self.tp, found, out=precision, where=found > 0)
+        detected = self.tp + self.fp
+        np.divide(self.tp, detected, out=precision, where=detected > 0)
         return precision
 
     def binned(self, edges: Array) -> Array:
@@ -84,9 +84,12 @@ class Detections:
             precision-recall curve.
         """
         along = self.fp / self.fp[-1] + self.tp / self.tp[-1]
-        found = self.tp + self.fp
-        ranks = np.geomspace(found[found > 0][0], found[-1], points // 2)
-        goals = (np.searchsorted(along, np.linspace(0, 2, points)), np.searchsorted(found, ranks))
+        detected = self.tp + self.fp
+        ranks = np.geomspace(detected[detected > 0][0], detected[-1], points // 2)
+        goals = (
+            np.searchsorted(along, np.linspace(0, 2, points)),
+            np.searchsorted(detected, ranks),
+        )
         kept = np.unique(np.minimum(np.append(*goals), len(along) - 1))
         return Detections(self.threshold[kept], self.tp[kept], self.fp[kept])
 

@@ -35,17 +35,17 @@ class ClassRanking:
     weights: Array | None = None
 
     @classmethod
-    def of(cls, column: Array, true: Array, own: int, weights: Array | None = None) -> Self:
+    def of(cls, column: Array, true: Array, label: int, weights: Array | None = None) -> Self:
         """Sort the items by the scores (n,) of a class."""
         column = np.ascontiguousarray(column)
         order = np.argsort(column)
         ranked = column.take(order)
         starts = _starts(ranked[1:] != ranked[:-1])
         weights = None if weights is None else weights.take(order)
-        return cls(own, true.take(order), starts, order, weights)
+        return cls(label, true.take(order), starts, order, weights)
 
     @classmethod
-    def without_order(cls, column: Array, true: Array, own: int, classes: int) -> Self:
+    def without_order(cls, column: Array, true: Array, label: int, classes: int) -> Self:
         """Sort scores and classes together, several times faster than their positions.
 
         The bits of scores, read as integers, sort like the scores. The class replaces the last
@@ -63,9 +63,9 @@ class ClassRanking:
         if not new.all():
             ranked = np.sort(column)
             if np.count_nonzero(new) < np.count_nonzero(ranked[1:] != ranked[:-1]):
-                return cls.of(column, true, own)
+                return cls.of(column, true, label)
         packed &= mask
-        return cls(own, packed.astype(true.dtype), _starts(new))
+        return cls(label, packed.astype(true.dtype), _starts(new))
 
     @cached_property
     def positive(self) -> Array:
@@ -99,10 +99,10 @@ class ClassRanking:
         starts = self.starts
         if starts is None:
             return np.arange(n), ones, self.found.astype(ones.dtype)
-        found = np.add.reduceat(self.found, starts, dtype=ones.dtype)
+        positives = np.add.reduceat(self.found, starts, dtype=ones.dtype)
         if self.weights is None:
-            return starts, np.diff(starts, append=n), found
-        return starts, np.add.reduceat(ones, starts), found
+            return starts, np.diff(starts, append=n), positives
+        return starts, np.add.reduceat(ones, starts), positives
 
     def spread(self, of_groups: Array) -> Array:
         """Repeat a number of every group of equal scores for its items, shape (n,)."""
@@ -115,8 +115,8 @@ class ClassRanking:
         """Number of positives below each negative item, equal ones counting half, shape (n,)."""
         if self.starts is None:
             return np.cumsum(self.found, dtype=np.float64)
-        found = self.groups[2]
-        return self.spread(np.cumsum(found) - found / 2)
+        positives = self.groups[2]
+        return self.spread(np.cumsum(positives) - positives / 2)
 
     def wins(self, support: Array) -> Array:
         """Count, for every class, the pairs in which the positive item has the higher score.
@@ -150,10 +150,10 @@ class ClassRanking:
         places = np.flatnonzero(self.positive)
         missed = 1 - self.spread(self._precision)[places]
         reached = self.spread(self._reached)[places]
-        own = np.ones(len(places)) if self.weights is None else self.weights[places]
-        others = reached - own
-        share = np.divide(own * missed, others, out=np.zeros(len(places)), where=others > 0)
-        return float(own @ share / self.positives)
+        weights = np.ones(len(places)) if self.weights is None else self.weights[places]
+        others = reached - weights
+        share = np.divide(weights * missed, others, out=np.zeros(len(places)), where=others > 0)
+        return float(weights @ share / self.positives)
 
     @cached_property
     def _reached(self) -> Array:
@@ -164,10 +164,10 @@ class ClassRanking:
     def _precision(self) -> Array:
         """Precision at the score of every group of equal scores as threshold."""
         reached = self._reached
-        found = _from_here(self.groups[2])
+        hits = _from_here(self.groups[2])
         if self.weights is None:
-            return np.asarray(found / reached)
-        return np.divide(found, reached, out=np.zeros(len(reached)), where=reached > 0)
+            return np.asarray(hits / reached)
+        return np.divide(hits, reached, out=np.zeros(len(reached)), where=reached > 0)
 
     def of_area(self, area: float) -> Array:
         """Compute each item's influence on the area under the ROC curve, in test set order.
@@ -221,8 +221,8 @@ class ClassRanking:
         -------
         Shape (n,): the derivative of the index by the weight of the item, times that weight.
         """
-        found, reached, precision = self.groups[2], self._reached, self._precision
-        inverse = np.divide(found, reached, out=np.zeros(len(reached)), where=found > 0)
+        positives, reached, precision = self.groups[2], self._reached, self._precision
+        inverse = np.divide(positives, reached, out=np.zeros(len(reached)), where=positives > 0)
         share = self.spread(np.cumsum(inverse * precision))
         np.negative(share, out=share)
         places = np.flatnonzero(self.positive)

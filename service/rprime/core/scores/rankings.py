@@ -65,9 +65,9 @@ class ScoreRankings:
         """
         if key != "hand_till_auc":
             return self.auc if key == "roc_auc" else self.average_precision
-        known = ~np.isnan(self.separation)
-        number = np.count_nonzero(known, axis=-1)
-        sums = np.add.reduce(np.where(known, self.separation, 0.0), axis=-1)
+        defined = ~np.isnan(self.separation)
+        number = np.count_nonzero(defined, axis=-1)
+        sums = np.add.reduce(np.where(defined, self.separation, 0.0), axis=-1)
         return np.divide(sums, number, out=np.full(len(sums), np.nan), where=number > 0)
 
 
@@ -116,21 +116,21 @@ class RankedItems:
         pairs = zip(self.support.tolist(), self.effective.tolist(), strict=True)
         return np.array([share_of(total, number) for total, number in pairs])
 
-    def class_ranking(self, own: int, *, ordered: bool) -> ClassRanking:
+    def class_ranking(self, label: int, *, ordered: bool) -> ClassRanking:
         """Rank the items by the scores of a class."""
-        column = self.values[:, own]
+        column = self.values[:, label]
         if ordered or self.weights is not None:
-            return ClassRanking.of(column, self.true, own, self.weights)
-        return ClassRanking.without_order(column, self.true, own, self.k)
+            return ClassRanking.of(column, self.true, label, self.weights)
+        return ClassRanking.without_order(column, self.true, label, self.k)
 
     def influence(self, key: str, ranking: ClassRanking, rankings: ScoreRankings) -> Array:
         """Influence of every item on an index of `RANKED` of the ranking's class, shape (n,)."""
-        own = ranking.own
+        label = ranking.own
         if key == "roc_auc":
-            return ranking.of_area(float(rankings.auc[own]))
+            return ranking.of_area(float(rankings.auc[label]))
         if key == "average_precision":
-            return ranking.of_precision(float(rankings.average_precision[own]))
-        return ranking.of_separation(rankings.separation[own], self.item_shares)
+            return ranking.of_precision(float(rankings.average_precision[label]))
+        return ranking.of_separation(rankings.separation[label], self.item_shares)
 
     def within_classes(self, influence: Array) -> Array:
         """Centre influences (n,) in each class, for class sizes fixed by design."""
@@ -204,25 +204,25 @@ def rank(
         result.variances[key] = RankedVariances(
             np.full(k, np.nan), np.zeros(k), np.full(k, np.inf), *np.zeros((2, len(items.true)))
         )
-    for own in np.flatnonzero(support).tolist():
-        ranking = items.class_ranking(own, ordered=influences)
+    for label in np.flatnonzero(support).tolist():
+        ranking = items.class_ranking(label, ordered=influences)
         wins = ranking.wins(support)
-        pairs = support[own] * support
-        pairs[own] = 0.0
-        np.divide(wins, pairs, out=result.separation[own], where=pairs > 0)
-        result.average_precision[own] = ranking.average_precision
+        pairs = support[label] * support
+        pairs[label] = 0.0
+        np.divide(wins, pairs, out=result.separation[label], where=pairs > 0)
+        result.average_precision[label] = ranking.average_precision
         if ranking.negatives:
-            result.auc[own] = np.add.reduce(wins) / (ranking.positives * ranking.negatives)
+            result.auc[label] = np.add.reduce(wins) / (ranking.positives * ranking.negatives)
         for key, variances in result.variances.items():
             if key == "average_precision":
-                variances.bias[own] = ranking.precision_bias
+                variances.bias[label] = ranking.precision_bias
             if ranking.negatives or key == "average_precision":
                 influence = items.influence(key, ranking, result)
                 if fixed_rows:
                     influence = items.within_classes(influence)
-                variances.classes[own] = items.square(influence)
-                variances.degrees[own] = items.degrees(influence)
+                variances.classes[label] = items.square(influence)
+                variances.degrees[label] = items.degrees(influence)
                 variances.mean[:] += influence
-                influence *= support[own] / np.add.reduce(support)
+                influence *= support[label] / np.add.reduce(support)
                 variances.weighted[:] += influence
     return result

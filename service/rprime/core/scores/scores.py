@@ -43,8 +43,8 @@ class Scores(RankedItems):
         """Compute a result of these scores once."""
         if key not in self._known:
             self._known[key] = compute()
-        found: T = self._known[key]
-        return found
+        result: T = self._known[key]
+        return result
 
     def sum(self, of_items: Array) -> float:
         """Sum a number of every item (n,), weighted if the items are."""
@@ -103,8 +103,8 @@ class Scores(RankedItems):
     @cached_property
     def places(self) -> Array:
         """Position of the true class among the item's scores, from 0, shape (n,)."""
-        found = [places_of_truth(*block) for block in blocks(self.values, self.true)]
-        return np.concatenate(found)
+        places = [places_of_truth(*block) for block in blocks(self.values, self.true)]
+        return np.concatenate(places)
 
     def within_top(self, most: int | None) -> Array:
         """Whether the true class is among the highest scores, shape (n,).
@@ -222,8 +222,8 @@ def brier_score(s: Scores) -> Array:
 def hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     """Mean AUC over all pairs of classes, leaving out pairs with a class without items."""
     separation = s.ranking().separation
-    known = ~np.isnan(separation)
-    return np.add.reduce(separation[known]) / np.float64(np.count_nonzero(known))
+    defined = ~np.isnan(separation)
+    return np.add.reduce(separation[defined]) / np.float64(np.count_nonzero(defined))
 
 
 @mean_of_items(

@@ -57,15 +57,15 @@ class ScoreSummary:
     @classmethod
     def of(cls, scores: Scores) -> "ScoreSummary":
         """Summarise scores, once."""
-        found: ScoreSummary = scores.once("summary", lambda: _summarised(scores))
-        return found
+        summary: ScoreSummary = scores.once("summary", lambda: _summarised(scores))
+        return summary
 
     def detections(self) -> Iterator[tuple[int, Detections]]:
         """Yield each class, or k, with its curve."""
         ends = np.cumsum(self.sizes)
         parts = (np.split(part, ends) for part in (self.threshold, self.tp, self.fp))
-        for own, *columns in zip(self.classes.tolist(), *parts, strict=False):
-            yield own, Detections(*columns)
+        for label, *columns in zip(self.classes.tolist(), *parts, strict=False):
+            yield label, Detections(*columns)
 
     @property
     def calibration(self) -> Reliability | None:
@@ -76,8 +76,8 @@ class ScoreSummary:
         """Raise a ValueError for arrays that do not fit each other, or k classes."""
         c, points = len(self.classes), int(self.sizes.sum())
         shapes = [(c,), (2, c), (c,), *[(points,)] * 3, (BINS + 1,), (3, c, BINS)]
-        found = [getattr(self, field.name).shape for field in fields(self)]
-        fits = found[:-2] == shapes and self.reliability.shape in {(3, 0), (3, BINS)}
+        actual = [getattr(self, field.name).shape for field in fields(self)]
+        fits = actual[:-2] == shapes and self.reliability.shape in {(3, 0), (3, BINS)}
         if not fits or self.risk.ndim != 2 or (self.classes > k).any():
             raise ValueError("the arrays of the curves do not fit")
 
@@ -91,11 +91,11 @@ def _summarised(scores: Scores) -> ScoreSummary:
     if classes and scores.values.size <= MOST_POOLED:
         classes.append(scores.k)
     areas, kept, bins = [], [], []
-    for own in classes:
-        found = Detections.of(scores, own)
-        areas.append((found.roc_auc, found.average_precision))
-        bins.append(found.binned(edges))
-        kept.append(found.few(POINTS))
+    for label in classes:
+        detections = Detections.of(scores, label)
+        areas.append((detections.roc_auc, detections.average_precision))
+        bins.append(detections.binned(edges))
+        kept.append(detections.few(POINTS))
     # The classes with the smallest areas, and what is pooled.
     pooled = np.array(classes) == scores.k
     order = np.argsort(np.where(pooled, -np.inf, [auc for auc, _ in areas]), kind="stable")
@@ -107,9 +107,9 @@ def _summarised(scores: Scores) -> ScoreSummary:
     return ScoreSummary(
         classes=np.array(classes, dtype=np.int64)[places],
         areas=np.array(areas).reshape(-1, 2)[places].T,
-        sizes=np.array([len(one.tp) for one in shown], dtype=np.int64),
+        sizes=np.array([len(curve.tp) for curve in shown], dtype=np.int64),
         **{
-            name: np.concatenate([np.empty(0), *(getattr(one, name) for one in shown)])
+            name: np.concatenate([np.empty(0), *(getattr(curve, name) for curve in shown)])
             for name in ("threshold", "tp", "fp")
         },
         edges=edges,

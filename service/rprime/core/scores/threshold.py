@@ -29,9 +29,9 @@ def tables_at(scores: Scores, classes: Array, thresholds: Array) -> ConfusionTab
     classes: the class, and the rest.
     """
     counts = np.empty((len(classes), 2, 2))
-    for table, own, threshold in zip(counts, classes, thresholds, strict=True):
-        rest = scores.true != own
-        missed = scores.values[:, own] < threshold
+    for table, label, threshold in zip(counts, classes, thresholds, strict=True):
+        rest = scores.true != label
+        missed = scores.values[:, label] < threshold
         table[...] = np.bincount(2 * rest + missed, scores.weights, 4).reshape(2, 2)
     return ConfusionTable.dense(counts, weighted=scores.weights is not None)
 
@@ -40,5 +40,5 @@ def values_at(tables: ConfusionTable) -> dict[str, Array]:
     """Return the indices of every table's class, shape (t,) each; NaN where undefined."""
     options = Options(indices=KEYS)
     values = compute(tables, options, select(options))
-    found = {key: values.lookup("class", key)[..., 0] for key in KEYS}
-    return {key: np.where(np.isfinite(v), v, np.nan) for key, v in found.items()}
+    indices = {key: values.lookup("class", key)[..., 0] for key in KEYS}
+    return {key: np.where(np.isfinite(v), v, np.nan) for key, v in indices.items()}

@@ -80,30 +80,30 @@ def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges |
         return None
     options = whole.aligned.candidate.values.options
     options = replace(options, indices=indices, families=())
-    selection, pairs, own = select(options), None, candidate.slices
-    if whole.comparability in PAIRED and own.columns:
-        pairs = SlicedPairs.of(own, candidate, baseline)
+    selection, pairs, slices = select(options), None, candidate.slices
+    if whole.comparability in PAIRED and slices.columns:
+        pairs = SlicedPairs.of(slices, candidate, baseline)
         other = pairs.baseline
     else:
-        own, other = _shared(own, baseline.slices)
-    if not own.names:
+        slices, other = _shared(slices, baseline.slices)
+    if not slices.names:
         return None
-    ours, theirs = (Estimates.of(table, options, selection) for table in (own.tables, other))
-    found = _measured(whole, ours, theirs, pairs)
-    p = np.where(vague(ours) | vague(theirs), np.nan, found[-1])
-    index, order = ordering_index(options), np.arange(len(own.names))
+    ours, theirs = (Estimates.of(table, options, selection) for table in (slices.tables, other))
+    numbers = _measured(whole, ours, theirs, pairs)
+    p = np.where(vague(ours) | vague(theirs), np.nan, numbers[-1])
+    index, order = ordering_index(options), np.arange(len(slices.names))
     if index is not None and index.key in whole.aligned.selection.overall_place:
-        moved = found[VALUE, selection.overall_place[index.key]]
+        moved = numbers[VALUE, selection.overall_place[index.key]]
         of_all, total = whole.of_overall(index.key), candidate.table.total
         variance = of_all.standard_error**2 * total
-        _, order = shrink(moved, own.tables.total, of_all.value, variance, total)
+        _, order = shrink(moved, slices.tables.total, of_all.value, variance, total)
         order = np.argsort(order if index.higher_is_better else -order, kind="stable")
     return SliceChanges(
-        names=tuple(own.names[i] for i in order),
-        items=own.tables.total[order],
+        names=tuple(slices.names[i] for i in order),
+        items=slices.tables.total[order],
         entries=selection.overall,
         index=index,
-        numbers=found[:-1, :, order],
+        numbers=numbers[:-1, :, order],
         p_adjusted=ADJUST[options.slice_adjust](p.ravel()).reshape(p.shape)[:, order],
     )
 
@@ -113,7 +113,7 @@ def _measured(
 ) -> Array:
     """Return numbers and p-values of all differences, shape (REASON + 2, index, slices)."""
     options, entries = ours.values.options, ours.values.selection.overall
-    found = np.full((REASON + 2, *ours.values.overall.shape), np.nan)
+    numbers = np.full((REASON + 2, *ours.values.overall.shape), np.nan)
     one_test_set = whole.comparability in (*PAIRED, "same_test_set")
     for places, part in differences(
         ours,
@@ -127,24 +127,24 @@ def _measured(
         else:
             p = np.minimum(2 * np.fmin(*part.p_of_no_change), 1.0)
         values = part.candidate, part.baseline, part.value
-        found[..., places] = *values, *limits, part.methods, part.reasons, p
+        numbers[..., places] = *values, *limits, part.methods, part.reasons, p
     # Whether indices depend on the list of classes, which differs.
     place_of = whole.aligned.selection.overall_place
     listed = whole.overall.reasons == CODE["classes_differ"]
     differ = [entry.key in place_of and listed[place_of[entry.key]] for entry in entries]
     for place in (VALUE, LOWER, UPPER, REASON + 1):
-        found[place, differ] = np.nan
-    found[REASON, differ] = CODE["classes_differ"]
-    return found
+        numbers[place, differ] = np.nan
+    numbers[REASON, differ] = CODE["classes_differ"]
+    return numbers
 
 
 def _shared(ours: Slices, theirs: Slices | None) -> tuple[Slices, ConfusionTable]:
     """Return the slices that both sides have, and the tables of the other side."""
-    known = {} if theirs is None else theirs.positions
-    both = [(i, known[name]) for name, i in ours.positions.items() if name in known]
+    positions = {} if theirs is None else theirs.positions
+    both = [(i, positions[name]) for name, i in ours.positions.items() if name in positions]
     here, there = [i for i, _ in both], [i for _, i in both]
-    own = replace(ours, names=tuple(ours.names[i] for i in here), tables=ours.tables[here])
-    return own, own.tables if theirs is None else theirs.tables[there]
+    shared = replace(ours, names=tuple(ours.names[i] for i in here), tables=ours.tables[here])
+    return shared, shared.tables if theirs is None else theirs.tables[there]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,16 +171,16 @@ class SlicedPairs:
         for position in slices.numbered():
             inside = position < size
             codes = position[inside] * width + combination[inside]
-            found, number = distinct(codes, size * width)
-            keys.append(found)
+            occurring, number = distinct(codes, size * width)
+            keys.append(occurring)
             counts.append(number)
-        own, place = np.divmod(np.concatenate(keys), width)
+        owner, place = np.divmod(np.concatenate(keys), width)
         old_class, new_class = (
-            np.where(part[place] == k, size * k, own * k + part[place])
+            np.where(part[place] == k, size * k, owner * k + part[place])
             for part in (plain.old, plain.new)
         )
         items = np.concatenate(counts).astype(np.float64)
-        joint = JointCounts(own * k + plain.true[place], old_class, new_class, items, size * k)
+        joint = JointCounts(owner * k + plain.true[place], old_class, new_class, items, size * k)
         return cls(joint, (size, k))
 
     @property
@@ -219,16 +219,16 @@ class SlicedPairs:
             true, items = joint.true[part], joint.items[part, None]
             g_old = before.at(true, joint.old[part]).T
             phi = after.at(true, joint.new[part]).T - g_old
-            own = true // k
-            first = np.flatnonzero(np.diff(own, prepend=-1))
+            owner = true // k
+            first = np.flatnonzero(np.diff(owner, prepend=-1))
             squares = phi * phi
             powers = (phi, squares, g_old * g_old, squares * squares)
             for total, influence in zip(sums, powers, strict=True):
-                total[own[first]] += np.add.reduceat(items * influence, first)
+                total[owner[first]] += np.add.reduceat(items * influence, first)
         items = joint.support.reshape(self.shape).sum(-1)[:, None]
         square = sums[1] - sums[0] ** 2 / items
-        found = without_noise(square, sums[2]).T
-        return PairedVariance(found, found, contributing=number_of(sums[1], sums[3]).T)
+        variance = without_noise(square, sums[2]).T
+        return PairedVariance(variance, variance, contributing=number_of(sums[1], sums[3]).T)
 
 
 def _of_all_classes(gradient: Gradient) -> Gradient:

@@ -89,26 +89,26 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
     """
     options = replace(options, indices=asked_indices(options), families=())
     selection = select(options)
-    own = Estimates.of(slices.tables, options, selection)
-    wanted = options.wants_intervals(whole.k)
+    estimates = Estimates.of(slices.tables, options, selection)
+    with_intervals = options.wants_intervals(whole.k)
     plain = options if options.undefined == "null" else replace(options, undefined="null")
-    compared = own if plain is options else Estimates.of(slices.tables, plain, selection)
+    compared = estimates if plain is options else Estimates.of(slices.tables, plain, selection)
     rest = Estimates.of(slices.rest(whole), plain, selection)
     alpha = 1 - options.confidence
-    found = np.full((5, *own.values.overall.shape), np.nan)
+    numbers = np.full((5, *estimates.values.overall.shape), np.nan)
     for places, part in differences(compared, rest):
         p = two_sided_p(part, selection.overall)
-        found[..., places] = part.value, *part.limits(alpha / 2), p, part.standard_error
-    value, lower, upper, p, error = found
-    p[vague(own)] = np.nan
+        numbers[..., places] = part.value, *part.limits(alpha / 2), p, part.standard_error
+    value, lower, upper, p, error = numbers
+    p[vague(estimates)] = np.nan
     tested = max(int(np.count_nonzero(~np.isnan(p))), 1)
     detectable = distance_found(alpha / 2 / tested, error)
     reach = np.array([high - low for low, high in map(bounds, selection.overall)])[:, None]
-    index, shrunken, weakest = _weakest(Estimates.of(whole, plain, selection), own)
+    index, shrunken, weakest = _weakest(Estimates.of(whole, plain, selection), estimates)
     return SliceEvaluation(
         slices=slices,
-        values=own.values,
-        intervals=own.intervals if wanted else None,
+        values=estimates.values,
+        intervals=estimates.intervals if with_intervals else None,
         difference=value,
         lower=lower,
         upper=upper,
@@ -121,7 +121,7 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
 
 
 def differences(
-    own: Estimates,
+    estimates: Estimates,
     other: Estimates,
     *,
     pairs: PairedPredictions | None = None,
@@ -133,13 +133,16 @@ def differences(
     each slice, if both stacks are about the same items; `one_test_set` says whether two tables at
     one position count the same items, paired or not.
     """
-    here, there = (side.values.table.support > 0 for side in (own, other))
+    here, there = (side.values.table.support > 0 for side in (estimates, other))
     places, none = np.flatnonzero((here != there).any(-1)).tolist(), np.zeros(0, np.intp)
     aligned = partial(AlignedValues, labels=(), places=none, one_test_set=one_test_set)
     if len(places) < len(here):
-        yield slice(None), aligned(ComparedSide(own), ComparedSide(other), pairs=pairs).overall
+        yield (
+            slice(None),
+            aligned(ComparedSide(estimates), ComparedSide(other), pairs=pairs).overall,
+        )
     if places:
-        ours, theirs = (_part(side, places, (here & there)[places]) for side in (own, other))
+        ours, theirs = (_part(side, places, (here & there)[places]) for side in (estimates, other))
         yield places, aligned(ours, theirs, pairs=None).overall
 
 
@@ -149,22 +152,22 @@ def _part(side: Estimates, places: list[int], shared: Array) -> ComparedSide:
     options = replace(values.options, cell_weights=None)  # they are applied already
     table = values.table[places]
     whole, common = (
-        Estimates(compute(one, options, values.selection))
-        for one in (table, rows_of(table, shared))
+        Estimates(compute(stack, options, values.selection))
+        for stack in (table, rows_of(table, shared))
     )
     return ComparedSide(whole, common)
 
 
-def vague(own: Estimates) -> Array:
+def vague(estimates: Estimates) -> Array:
     """Whether there is too little for a test, shape (overall, s): few items in a class, or errors.
 
     Plain proportions, which have an exact tail, need nothing.
     """
-    support = own.values.table.support
+    support = estimates.values.table.support
     few = ((support > 0) & (support < FEW_ITEMS)).any(-1)
-    found = np.asarray(own.intervals.overall_low_reliability | few)
-    found[own.prepared.plan.overall.proportions] = False
-    return found
+    unreliable = np.asarray(estimates.intervals.overall_low_reliability | few)
+    unreliable[estimates.prepared.plan.overall.proportions] = False
+    return unreliable
 
 
 def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
@@ -181,18 +184,18 @@ def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
     ends = np.reshape([bounds(entry) for entry in entries], (-1, 2)).T
     low, high = ends.reshape(2, -1, *(1,) * (one_sided.ndim - 1))
     with np.errstate(all="ignore"):
-        own, rest = ((v - low) / (high - low) for v in (difference.candidate, difference.baseline))
-        n = effective_items(special.ndtri(one_sided), own, rest)
-        worse = own < rest
-        hits, share = (np.where(worse, 1 - v, v) for v in (own, rest))
+        part, rest = ((v - low) / (high - low) for v in (difference.candidate, difference.baseline))
+        n = effective_items(special.ndtri(one_sided), part, rest)
+        worse = part < rest
+        hits, share = (np.where(worse, 1 - v, v) for v in (part, rest))
         tail = binomial_tail_p(hits * n, n, share)
     return np.minimum(2 * np.fmax(one_sided, tail), 1.0)
 
 
 def asked_indices(options: Options) -> tuple[str, ...]:
     """Return the indices of slices: those asked for that read no scores, else the default ones."""
-    asked = tuple(key for key in options.indices or () if key not in SCORE_KEYS)
-    return asked or DEFAULT_INDICES
+    keys = tuple(key for key in options.indices or () if key not in SCORE_KEYS)
+    return keys or DEFAULT_INDICES
 
 
 def ordering_index(options: Options) -> Index | None:
@@ -201,10 +204,10 @@ def ordering_index(options: Options) -> Index | None:
     return next((entry for entry in entries if entry.higher_is_better is not None), None)
 
 
-def _weakest(whole: Estimates, own: Estimates) -> tuple[Index | None, Array, Array]:
+def _weakest(whole: Estimates, estimates: Estimates) -> tuple[Index | None, Array, Array]:
     """Return the index that orders slices, its shrunken estimates, and the order."""
-    table, selection = own.values.table, own.values.selection
-    index = ordering_index(own.values.options)
+    table, selection = estimates.values.table, estimates.values.selection
+    index = ordering_index(estimates.values.options)
     if index is None:
         return None, np.full(table.total.shape, np.nan), np.zeros(0, np.intp)
     place = selection.overall_place[index.key]
@@ -213,7 +216,7 @@ def _weakest(whole: Estimates, own: Estimates) -> tuple[Index | None, Array, Arr
     item_variance = ((high - low) / (2 * z)) ** 2 * whole.values.table.total
     mean = whole.values.overall[place]
     shrunken, order = shrink(
-        own.values.overall[place], table.total, mean, item_variance, whole.values.table.total
+        estimates.values.overall[place], table.total, mean, item_variance, whole.values.table.total
     )
     ascending = order if index.higher_is_better else -order
     there = np.flatnonzero(np.isfinite(order))
@@ -238,11 +241,11 @@ def shrink(
     errors, or with nothing but errors, is not taken to be certain.
     """
     with np.errstate(all="ignore"):
-        own = item_variance / items
-        weights = 1 / (own - item_variance / total)
+        variance = item_variance / items
+        weights = 1 / (variance - item_variance / total)
         used = np.isfinite(values) & np.isfinite(weights)
         excess = np.where(used, weights * (values - mean) ** 2 - 1, 0.0).sum()
         between = max(0.0, float(excess / np.where(used, weights, 0.0).sum())) if used.any() else 0
-        order = (values - mean) / (between + own)
-    order = np.where(np.isfinite(values) & np.isfinite(own), order, np.nan)
+        order = (values - mean) / (between + variance)
+    order = np.where(np.isfinite(values) & np.isfinite(variance), order, np.nan)
     return mean + between * order, order

@@ -82,28 +82,29 @@ class Finder:
         if self._variance <= 0:
             return
         columns = [
-            (name, replace(one, codes=np.minimum(one.codes, len(one.values))))
-            for name, one in self._columns.items()
+            (name, replace(column, codes=np.minimum(column.codes, len(column.values))))
+            for name, column in self._columns.items()
         ]
         counted = [self._count([column], ()) for column in columns]
-        parts, known = list[Column](), dict[tuple[int, ...], _Counts]()
+        parts, by_parts = list[Column](), dict[tuple[int, ...], _Counts]()
         for (name, column), counts in zip(columns, counted, strict=True):
             kept = self._bound(counts.items, counts.losses) > self.threshold
             if kept.any():
-                known[len(parts),] = counts.at(kept)
+                by_parts[len(parts),] = counts.at(kept)
                 parts.append((name, _only(column, kept)))
         for width in range(2, crossed + 1):
             for chosen in combinations(range(len(parts)), width):
                 inner = [chosen[:i] + chosen[i + 1 :] for i in range(width)]
-                if all(one in known for one in inner):
+                if all(places in by_parts for places in inner):
                     around = [
-                        known[one].at((*[slice(None)] * i, None)) for i, one in enumerate(inner)
+                        by_parts[places].at((*[slice(None)] * i, None))
+                        for i, places in enumerate(inner)
                     ]
-                    items = reduce(np.minimum, (one.items for one in around))
-                    losses = reduce(np.minimum, (one.losses for one in around))
+                    items = reduce(np.minimum, (counts.items for counts in around))
+                    losses = reduce(np.minimum, (counts.losses for counts in around))
                     # Else nothing in it can be a candidate.
                     if (self._bound(items, losses) > self.threshold).any():
-                        known[chosen] = self._count([parts[i] for i in chosen], around)
+                        by_parts[chosen] = self._count([parts[i] for i in chosen], around)
 
     def _count(self, parts: Sequence[Column], around: Sequence[_Counts]) -> _Counts:
         shape = [len(column.values) + 1 for _, column in parts]
@@ -119,7 +120,7 @@ class Finder:
         losses = np.bincount(lost, self._losses, prod(shape)).reshape(shape)[within]
         scores = self._score(items, losses)
         self.searched += int(np.count_nonzero(items >= self._least))
-        outer = reduce(np.maximum, (one.scores for one in around), np.array(-np.inf))
+        outer = reduce(np.maximum, (counts.scores for counts in around), np.array(-np.inf))
         self._add(parts, np.where(scores > outer - NEAR, scores, -np.inf))
         return _Counts(items, losses, np.maximum(scores, outer))
 
@@ -134,7 +135,7 @@ class Finder:
             pairs = zip(parts, values, strict=True)
             name = {column: part.values[int(value)] for (column, part), value in pairs}
             self.candidates.append((float(flat[place]), name))
-        self.candidates.sort(key=lambda one: -one[0])
+        self.candidates.sort(key=lambda candidate: -candidate[0])
         del self.candidates[self._most :]
 
     def _score(self, items: Array, losses: Array) -> Array:

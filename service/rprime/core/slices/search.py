@@ -104,7 +104,7 @@ class SearchPlan:
             middle = (low + high) / 2
             enough = self._power(parts, middle) >= POWER
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        return [(n, float(d)) for n, d, found in zip(sizes, high, there, strict=True) if found]
+        return [(n, float(d)) for n, d, reached in zip(sizes, high, there, strict=True) if reached]
 
     def _power(self, parts: Array, difference: Array) -> Array:
         """Return how likely slices are found that have these parts of all items."""
@@ -112,15 +112,15 @@ class SearchPlan:
         if not self.binary:
             distance = difference * np.sqrt(items / self.variance)
             critical = special.stdtrit(items - 1, 1 - self.alpha)
-            found, proven = (special.ndtr(distance - z) for z in (self.threshold, critical))
-            return np.asarray(found * proven)
+            proposed, proven = (special.ndtr(distance - z) for z in (self.threshold, critical))
+            return np.asarray(proposed * proven)
         # Such a slice makes the mean of all larger, too.
         n, share = np.floor(items), (self.mean + parts * difference) / self.largest
         worse = np.minimum(share + difference / self.largest, 1.0)
         enough = np.ceil(n * share + self.threshold * np.sqrt(n * share * (1 - share)))
         critical = np.ceil(special.bdtrik(1 - self.alpha, n, share)) + 1
-        found, proven = (binomial_tail_p(least, n, worse) for least in (enough, critical))
-        return np.asarray(found * proven)
+        proposed, proven = (binomial_tail_p(least, n, worse) for least in (enough, critical))
+        return np.asarray(proposed * proven)
 
 
 def search_slices(
@@ -153,22 +153,22 @@ def search_slices(
     finder.search(options.crossed)
     names = [name for _, name in finder.candidates]
     tests = np.flatnonzero(~finds)
-    own = losses[tests]
-    binary = bool(np.isin(own, (0, own.max())).all())
-    found = _tested(names, of_places(columns, tests), own, options.confidence, binary=binary)
+    tested = losses[tests]
+    binary = bool(np.isin(tested, (0, tested.max())).all())
+    slices = _tested(names, of_places(columns, tests), tested, options.confidence, binary=binary)
     plan = SearchPlan(
         least=least,
         halves=(places.size, tests.size),
         searched=finder.searched,
         threshold=finder.threshold,
         alpha=(1 - options.confidence) / options.candidates,
-        mean=float(own.mean()),
-        variance=float(own.var()),
-        largest=float(own.max()),
+        mean=float(tested.mean()),
+        variance=float(tested.var()),
+        largest=float(tested.max()),
         binary=binary,
     )
-    means = {part: getattr(found, part) + lowest for part in ("losses", "rests", "shrunken")}
-    return replace(found, **means), plan
+    means = {part: getattr(slices, part) + lowest for part in ("losses", "rests", "shrunken")}
+    return replace(slices, **means), plan
 
 
 def _tested(
@@ -182,7 +182,7 @@ def _tested(
     """Compare slices with their rests."""
     parts = [losses, *(losses[items_inside(name, columns)] for name in names)]
     # The number of items, and the sums of their losses and of their squares.
-    moments = np.array([(own.size, own.sum(), own @ own) for own in parts]).T
+    moments = np.array([(part.size, part.sum(), part @ part) for part in parts]).T
     whole, sums = moments[:, :1], moments[:, 1:]
     with np.errstate(all="ignore"):
         compare = _exact if binary else _welch
@@ -203,17 +203,17 @@ def _exact(
     p = np.array([hypergeometric_tail_p(*map(float, column)) for column in columns])
     z = quantile_of(confidence)
     (low, high), (below, above) = wilson(hits, n, z), wilson(others, m, z)
-    own, other = hits / n, others / m
-    lower = own - other - np.hypot(own - low, above - other)
-    upper = own - other + np.hypot(high - own, other - below)
+    share, other = hits / n, others / m
+    lower = share - other - np.hypot(share - low, above - other)
+    upper = share - other + np.hypot(high - share, other - below)
     return p, lower * largest, upper * largest
 
 
 def _welch(sums: Array, rest: Array, _: float, confidence: float) -> tuple[Array, Array, Array]:
     """Return the p-values and limits of Welch 1947."""
     parts = [(n, s / n, (q - s * s / n) / (n - 1) / n) for n, s, q in (sums, rest)]
-    (n, own, v), (m, other, w) = parts
-    error, difference = np.sqrt(v + w), own - other
+    (n, mean, v), (m, other, w) = parts
+    error, difference = np.sqrt(v + w), mean - other
     freedom = (v + w) ** 2 / (v**2 / (n - 1) + w**2 / (m - 1))
     reach = special.stdtrit(freedom, (1 + confidence) / 2) * error
     p = special.stdtr(freedom, -difference / error)

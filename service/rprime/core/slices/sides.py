@@ -11,10 +11,10 @@ from rprime.core.options import Options
 from rprime.core.slices.slices import Slice
 
 
-def compare_slice(whole: Comparison, one: Slice, options: Options) -> Comparison | None:
+def compare_slice(whole: Comparison, part: Slice, options: Options) -> Comparison | None:
     """Compare the items of a slice alone; None if a side lacks it."""
     same = whole.comparability in ("same_items", "common_items")
-    ours, theirs = sides_of_slice(*whole.sides, one, same_items=same)
+    ours, theirs = sides_of_slice(*whole.sides, part, same_items=same)
     if ours is None or theirs is None:
         return None
     if whole.comparability == "different":
@@ -23,16 +23,16 @@ def compare_slice(whole: Comparison, one: Slice, options: Options) -> Comparison
 
 
 def sides_of_slice(
-    candidate: Side, baseline: Side, one: Slice, *, same_items: bool
+    candidate: Side, baseline: Side, part: Slice, *, same_items: bool
 ) -> tuple[Side | None, Side | None]:
     """Return both sides with the items of a slice alone; None for a side that lacks it.
 
     Where they have the same items, over one list of classes, only those count that are in the slice
     on both sides; a baseline without slices has those of the candidate.
     """
-    inside, other = _inside(candidate, one), _inside(baseline, one)
+    inside, other = _inside(candidate, part), _inside(baseline, part)
     if not same_items or inside is None or candidate.items is None:
-        return side_of_slice(candidate, one), side_of_slice(baseline, one)
+        return side_of_slice(candidate, part), side_of_slice(baseline, part)
     if other is not None:
         inside &= other
     if not inside.any():
@@ -43,26 +43,26 @@ def sides_of_slice(
     return ours, replace(side, fingerprint=baseline.fingerprint)
 
 
-def side_of_slice(side: Side, one: Slice) -> Side | None:
+def side_of_slice(side: Side, part: Slice) -> Side | None:
     """Return a side with the items of a slice alone; None if it lacks the slice."""
-    known = side.slices
-    if known is None or frozenset(one) not in known.positions:
+    slices = side.slices
+    if slices is None or frozenset(part) not in slices.positions:
         return None
-    place, inside = known.positions[frozenset(one)], _inside(side, one)
+    place, inside = slices.positions[frozenset(part)], _inside(side, part)
     if side.items is None or inside is None:
-        return replace(side, table=known.tables[place], items=None, scores=None, slices=None)
+        return replace(side, table=slices.tables[place], items=None, scores=None, slices=None)
     return _side_of(side, inside)
 
 
 def _side_of(side: Side, inside: Array) -> Side:
     """Return a side with some of its items, which keep their ids."""
-    known, places = side.items, np.flatnonzero(inside)
-    assert known is not None  # noqa: S101 (the callers have checked)
-    found = with_items(replace(side, slices=None), places, known.true[places])
-    items = found.items
-    if known.ids is not None and items is not None:
-        items = replace(items, ids=known.ids[places])
-    return replace(found, items=items, fingerprint=side.fingerprint)
+    all_items, places = side.items, np.flatnonzero(inside)
+    assert all_items is not None  # noqa: S101 (the callers have checked)
+    kept = with_items(replace(side, slices=None), places, all_items.true[places])
+    items = kept.items
+    if all_items.ids is not None and items is not None:
+        items = replace(items, ids=all_items.ids[places])
+    return replace(kept, items=items, fingerprint=side.fingerprint)
 
 
 def _without_ids(side: Side) -> Side:
@@ -70,9 +70,9 @@ def _without_ids(side: Side) -> Side:
     return side if side.items is None else replace(side, items=replace(side.items, ids=None))
 
 
-def _inside(side: Side, one: Slice) -> Array | None:
+def _inside(side: Side, part: Slice) -> Array | None:
     """Return which items of a side are in a slice; None where only tables are known."""
-    known = side.slices
-    if known is None or not known.columns or frozenset(one) not in known.positions:
+    slices = side.slices
+    if slices is None or not slices.columns or frozenset(part) not in slices.positions:
         return None
-    return known.inside(known.positions[frozenset(one)])
+    return slices.inside(slices.positions[frozenset(part)])

@@ -59,13 +59,13 @@ class SliceColumn:
 
 def of_places(columns: Mapping[str, SliceColumn], places: Array) -> dict[str, SliceColumn]:
     """Return the columns of some items."""
-    return {name: replace(one, codes=one.codes[places]) for name, one in columns.items()}
+    return {name: replace(column, codes=column.codes[places]) for name, column in columns.items()}
 
 
 def items_inside(name: SliceName, columns: Mapping[str, SliceColumn]) -> Array:
     """Return which items are in the slice of some columns, shape (n,)."""
-    own = (columns[column].codes == columns[column].values.index(name[column]) for column in name)
-    return reduce(np.logical_and, own)
+    masks = (columns[column].codes == columns[column].values.index(name[column]) for column in name)
+    return reduce(np.logical_and, masks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +103,14 @@ class Slices:
         for chosen in (*((name,) for name in columns), *crossings):
             parts = [columns[name] for name in chosen]
             if everything is None:
-                there, found = _counted(parts, cells, k * (k + 1), counts)
+                there, table = _counted(parts, cells, k * (k + 1), counts)
             else:
-                there, found = _marginal(everything, [list(columns).index(name) for name in chosen])
+                there, table = _marginal(everything, [list(columns).index(name) for name in chosen])
             places = np.unravel_index(there, [len(part.values) for part in parts])
             for place in zip(*(codes.tolist() for codes in places), strict=True):
                 values = (part.values[i] for part, i in zip(parts, place, strict=True))
                 names.append(dict(zip(chosen, values, strict=True)))
-            tables.append(found)
+            tables.append(table)
             check_size(len(names), k)
         whole = np.concatenate(tables).reshape(-1, k, k + 1).astype(np.float64)
         stack = ConfusionTable.dense(whole[..., :k], whole[..., k])
@@ -137,18 +137,20 @@ class Slices:
         """
         start = 0
         for chosen, same in groupby(self.names, tuple):
-            columns, own = [self.columns[name] for name in chosen], list(same)
-            codes = [np.minimum(one.codes, len(one.values)) for one in columns]
-            places = [{value: i for i, value in enumerate(one.values)} for one in columns]
-            known = [
-                [place[name[column]] for name in own]
+            columns, names = [self.columns[name] for name in chosen], list(same)
+            codes = [np.minimum(column.codes, len(column.values)) for column in columns]
+            places = [{value: i for i, value in enumerate(column.values)} for column in columns]
+            numbers = [
+                [place[name[column]] for name in names]
                 for column, place in zip(chosen, places, strict=True)
             ]
-            shape = [len(one.values) + 1 for one in columns]
-            wanted, given = (np.ravel_multi_index(part, shape) for part in (known, codes))
-            found = np.minimum(np.searchsorted(wanted, given), len(own) - 1)
-            yield np.where(wanted[found] == given, start + found, len(self.names))
-            start += len(own)
+            shape = [len(column.values) + 1 for column in columns]
+            name_codes, item_codes = (
+                np.ravel_multi_index(part, shape) for part in (numbers, codes)
+            )
+            nearest = np.minimum(np.searchsorted(name_codes, item_codes), len(names) - 1)
+            yield np.where(name_codes[nearest] == item_codes, start + nearest, len(self.names))
+            start += len(names)
 
     def of_some(self, places: Array, items: Items, k: int) -> "Slices":
         """Count again for some items: their positions (n,), and their classes among k."""

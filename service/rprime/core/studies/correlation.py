@@ -66,19 +66,19 @@ def agreements(values: Array) -> list[Agreement]:
     """
     if not values.size:
         return []
-    known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
-    taus, ranks = _orderings(filled, known)
+    defined = np.isfinite(values)
+    filled = np.where(defined, values, 0.0)
+    taus, ranks = _orderings(filled, defined)
     result = []
     for a in range(len(values) - 1):
         later = slice(a + 1, None)
-        both = known[a] & known[later]
-        n, own, others = both.sum(axis=-1), np.broadcast_to(filled[a], both.shape), filled[later]
+        both = defined[a] & defined[later]
+        n, first, others = both.sum(axis=-1), np.broadcast_to(filled[a], both.shape), filled[later]
         with np.errstate(all="ignore"):
-            pearson = _correlation(own, others, both)
+            pearson = _correlation(first, others, both)
             spearman = _correlation(ranks[a, later], ranks[later, a], both)
-            rmse = np.sqrt(np.add.reduce((own - others) ** 2, axis=-1, where=both) / n)
-        columns = (one.tolist() for one in (n, pearson, spearman, taus[a, later], rmse))
+            rmse = np.sqrt(np.add.reduce((first - others) ** 2, axis=-1, where=both) / n)
+        columns = (column.tolist() for column in (n, pearson, spearman, taus[a, later], rmse))
         result += [Agreement(a, b, *row) for b, row in enumerate(zip(*columns, strict=True), a + 1)]
     return result
 
@@ -107,10 +107,10 @@ def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iter
 
 def box(values: Array) -> Box | None:
     """Summarise values of shape (model,), NaN where one does not exist; None if none exists."""
-    known = values[np.isfinite(values)]
-    if not known.size:
+    finite = values[np.isfinite(values)]
+    if not finite.size:
         return None
-    return Box(int(known.size), *np.quantile(known, (0, 0.25, 0.5, 0.75, 1)).tolist())
+    return Box(int(finite.size), *np.quantile(finite, (0, 0.25, 0.5, 0.75, 1)).tolist())
 
 
 def direction(index: Index | None) -> int:
@@ -133,14 +133,14 @@ def _correlation(left: Array, right: Array, where: Array) -> Array:
     return np.clip(np.add.reduce(sides[0] * sides[1], axis=-1), -1.0, 1.0)
 
 
-def _orderings(values: Array, known: Array) -> tuple[Array, Array]:
+def _orderings(values: Array, defined: Array) -> tuple[Array, Array]:
     """Compare all models with all others, under every index, block by block.
 
     Returns Kendall's tau-b, shape (index, index); and the ranks of the models under an index among
     those with a value of the other index, shape (index, index, model), centred and doubled.
     """
     indices, models = values.shape
-    present = known.astype(np.float64)
+    present = defined.astype(np.float64)
     ranks = np.empty((indices, indices, models))
     concordance, decided = np.zeros((2, indices, indices))
     block = max(1, MOST_COMPARISONS // (indices * models))

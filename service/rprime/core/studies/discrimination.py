@@ -113,18 +113,18 @@ def _traced(
     table = series_tables(shares[:, None, None], rates, np.array([False, True])[:, None])
     options = Options(indices=tuple(dict.fromkeys(s.index.key for s in subjects)))
     values = compute(table, options, select(options))
-    traced = (_Tracing(one, shares, grid, _of(values, one)) for one in subjects)
-    return [list(one.lines(imbalances)) for one in traced]
+    traced = (_Tracing(subject, shares, grid, _of(values, subject)) for subject in subjects)
+    return [list(tracing.lines(imbalances)) for tracing in traced]
 
 
 def _of(values: Values, subject: TracedIndex) -> Array:
-    found = values.lookup(subject.index.scope, subject.index.key)
-    found = found if subject.class_ is None else found[..., subject.class_ - 1]
-    exists = np.isfinite(found)
+    numbers = values.lookup(subject.index.scope, subject.index.key)
+    numbers = numbers if subject.class_ is None else numbers[..., subject.class_ - 1]
+    exists = np.isfinite(numbers)
     for key in subject.index.of:
         # An average that leaves out classes in only one series cannot compare the two.
         exists &= values.defined[values.selection.place[key]].all(axis=-1)
-    return np.where(exists, found, np.nan)
+    return np.where(exists, numbers, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,8 +175,8 @@ class _Tracing:
             args = place[part], unequal[part], target[part]
             unknown[part] = elementwise.find_root(self._excess, ends, args=args).x
         unknown[unknown <= ALMOST_ZERO] = 0.0
-        known = self.grid[fixed]
-        both = np.where(unequal, (known, unknown), (unknown, known))
+        fixed_rates = self.grid[fixed]
+        both = np.where(unequal, (fixed_rates, unknown), (unknown, fixed_rates))
         return both.T
 
     def _excess(self, rates: Array, place: Array, unequal: Array, target: Array) -> Array:

@@ -81,18 +81,18 @@ def properties_of(index: Index) -> Properties:
 def all_properties() -> dict[tuple[IndexScope, str], Properties]:
     """Find the properties of the whole catalog, by scope and key."""
     drawn = [_DrawnTables.of(k) for k in SIZES]
-    found: dict[tuple[IndexScope, str], Properties] = {}
+    properties: dict[tuple[IndexScope, str], Properties] = {}
     for scope, entries in drawn[0].entries.items():
         keys = [entry.key for entry in entries]
         orders: dict[Extent, list[tuple[bytes, bytes]]] = {}
         for extent in get_args(Extent):
-            rows = zip(*(one.related[scope, extent] for one in drawn), strict=True)
+            rows = zip(*(tables.related[scope, extent] for tables in drawn), strict=True)
             orders[extent] = [_order_names(values) for values in rows]
         for place, key in enumerate(keys):
             keeps = partial(_keep, drawn, scope, place)
             turned = [k for other, k in enumerate(keys) if keeps("transposed", other)]
             itself = key in turned
-            found[scope, key] = Properties(
+            properties[scope, key] = Properties(
                 class_order=keeps("reordered"),
                 scale=keeps("scaled"),
                 prevalence=keeps("resampled"),
@@ -101,7 +101,7 @@ def all_properties() -> dict[tuple[IndexScope, str], Properties]:
                 transposed=key if itself else next(iter(turned), None),
                 relations=tuple(_relations(place, keys, orders)),
             )
-    return found
+    return properties
 
 
 TableChange = Literal["reordered", "scaled", "resampled", "transposed", "own"]
@@ -140,14 +140,14 @@ class _DrawnTables(NamedTuple):
             "resampled": counts * shares,
             "transposed": counts.swapaxes(-2, -1),
         }
-        found = {name: _values(tables, options) for name, tables in changed.items()}
-        found["reordered"]["class"] = found["reordered"]["class"][..., np.argsort(order)]
+        values = {name: _values(tables, options) for name, tables in changed.items()}
+        values["reordered"]["class"] = values["reordered"]["class"][..., np.argsort(order)]
         factors = np.where(np.eye(k, dtype=bool), shares, 1.0)[..., None]
-        own = _values(counts[:, None] * factors, options)["class"]
-        found["own"] = {"class": own.diagonal(axis1=-2, axis2=-1)}
+        per_class = _values(counts[:, None] * factors, options)["class"]
+        values["own"] = {"class": per_class.diagonal(axis1=-2, axis2=-1)}
         selection = select(options)
         related = _related(rng, options, k)
-        return cls({"class": selection.per_class, "overall": selection.overall}, found, related)
+        return cls({"class": selection.per_class, "overall": selection.overall}, values, related)
 
 
 def _keep(

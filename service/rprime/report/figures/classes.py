@@ -82,7 +82,10 @@ def draw_radar(subject: ReportSubject, canvas: Canvas) -> bytes:
     if chart.bars:
         height = _ROW / _BARS * len(chart.outlines) * len(chart.labels) + 0.6
         fill, missing = _fill_bars, "bar is missing"
-    notes, undefined = [chart.order], sum(np.isnan(one.values).sum() for one in chart.outlines)
+    notes, undefined = (
+        [chart.order],
+        sum(np.isnan(outline.values).sum() for outline in chart.outlines),
+    )
     if undefined:
         notes.append(f"Where a {missing}, the value is undefined ({undefined:,} times).")
     if not chart.bars:
@@ -96,18 +99,18 @@ def _name_outlines(figure: "Figure", handles: list[Any], chart: RadarChart) -> N
     if len(handles) > 1:
         # Named afterwards, since a legend leaves out what is called _x.
         legend = figure.legend(handles, ["x"] * len(handles), loc="outside right upper")
-        for text, one in zip(legend.get_texts(), chart.outlines, strict=True):
-            text.set_text(named(one.name))
+        for text, outline in zip(legend.get_texts(), chart.outlines, strict=True):
+            text.set_text(named(outline.name))
 
 
 def _fill_bars(figure: "Figure", chart: RadarChart) -> None:
     axes: Axes = figure.add_subplot()
     rows, each = np.arange(len(chart.labels)), _BARS / len(chart.outlines)
     handles = []
-    for number, one in enumerate(chart.outlines):
+    for number, outline in enumerate(chart.outlines):
         places = rows + (number - (len(chart.outlines) - 1) / 2) * each
-        colour = line_style(one.style)["color"]
-        handles.append(axes.barh(places, one.values, 0.9 * each, color=colour))
+        colour = line_style(outline.style)["color"]
+        handles.append(axes.barh(places, outline.values, 0.9 * each, color=colour))
         for bar in handles[-1]:
             bar.set_gid(f"outline-{number + 1}")
     axes.set(xlim=(chart.axis.low, chart.axis.high), ylim=(len(rows) - 0.5, -0.5))
@@ -123,11 +126,11 @@ def _fill_circle(figure: "Figure", chart: RadarChart) -> None:
     axes: Any = figure.add_subplot(projection="polar")
     angles = np.arange(len(chart.labels)) * 2 * np.pi / len(chart.labels)
     handles = []
-    for number, one in enumerate(chart.outlines):
-        closed = (np.append(part, part[:1]) for part in (angles, one.values))
-        style, order = line_style(one.style), 4 - 0.1 * number
+    for number, outline in enumerate(chart.outlines):
+        closed = (np.append(part, part[:1]) for part in (angles, outline.values))
+        style, order = line_style(outline.style), 4 - 0.1 * number
         handles += axes.plot(*closed, **style, linewidth=1.7, zorder=order, clip_on=False)
-        marked = {"marker": MARKERS[one.style.symbol], "markersize": 3.6}
+        marked = {"marker": MARKERS[outline.style.symbol], "markersize": 3.6}
         handles[-1].set(**marked, gid=f"outline-{number + 1}")
     number_values(axes.yaxis, 5)
     axes.set_ylim(chart.axis.low, chart.axis.high)

@@ -172,7 +172,7 @@ def _panel(title: str, lines: Sequence[tuple[str, Line]]) -> _Panel:
 def _add(curves: list[_Curve], new: _Curve) -> None:
     """Add a curve, or its name to the one that it coincides with."""
     for place, curve in enumerate(curves):
-        shapes = [[branch.shape for branch in one.branches] for one in (curve, new)]
+        shapes = [[branch.shape for branch in member.branches] for member in (curve, new)]
         pairs = zip(curve.branches, new.branches, strict=False)
         if shapes[0] == shapes[1] and all(np.allclose(*pair, rtol=0, atol=1e-6) for pair in pairs):
             curves[place] = replace(curve, names=(*curve.names, *new.names))

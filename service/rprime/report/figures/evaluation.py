@@ -49,10 +49,10 @@ def drawn(
     shown_indices(keys, mixed=name == "radar")
     if indices and name in WITHOUT_INDEX:
         raise ValueError(f"The figure `{name}` has no index.")
-    found = subject(keys)
-    if name in DRAWN and found.scores is None:
+    report_subject = subject(keys)
+    if name in DRAWN and report_subject.scores is None:
         raise ValueError(NO_SCORES)
-    return lambda canvas: FIGURES[name](found, canvas)
+    return lambda canvas: FIGURES[name](report_subject, canvas)
 
 
 def shown_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
@@ -65,15 +65,15 @@ def shown_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
     ValueError
         If an index is unknown or does not fit the figure.
     """
-    found = []
+    entries = []
     for key in keys:
         entry = find("class", key) or find("overall", key)
         if entry is None:
             raise ValueError(unknown_index(key))
-        found.append(entry)
-    overall = [index.scope == "overall" for index in found]
-    if mixed and found and all(overall):
+        entries.append(entry)
+    overall = [index.scope == "overall" for index in entries]
+    if mixed and entries and all(overall):
         raise ValueError("The figure shows classes: name a per-class index, too.")
     if not mixed and any(overall):
         raise ValueError("The index is overall; this figure shows classes.")
-    return found
+    return entries

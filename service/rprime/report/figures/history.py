@@ -74,15 +74,17 @@ def draw_trend(trend: TrendChart, canvas: Canvas) -> bytes:
         (axes,) = _panels(figure, [trend.title], trend.steps, canvas.inches, 1)
         axes.set_ylim(trend.axis.low, trend.axis.high)
         ends = []
-        for number, one in enumerate(trend.courses, 1):
-            colour = line_style(one.style)["color"]
-            axes.fill_between(one.places, one.low, one.high, color=colour, alpha=0.16, linewidth=0)
-            ends.append(_plot_line(axes, one, one.places, f"course-{number}"))
+        for number, course in enumerate(trend.courses, 1):
+            colour = line_style(course.style)["color"]
+            axes.fill_between(
+                course.places, course.low, course.high, color=colour, alpha=0.16, linewidth=0
+            )
+            ends.append(_plot_line(axes, course, course.places, f"course-{number}"))
         _mark_verdicts(axes, trend)
         _name_ends(axes, ends)
 
-    known = any(np.isfinite(course.low).any() for course in trend.courses)
-    notes = ("Bands: the interval of each value by itself.",) if known else ()
+    banded = any(np.isfinite(course.low).any() for course in trend.courses)
+    notes = ("Bands: the interval of each value by itself.",) if banded else ()
     return draw(Picture(trend.title, trend.about, _height(trend.steps), fill, notes), canvas)
 
 
@@ -113,7 +115,7 @@ def draw_lines(histories: Sequence[ClassHistory], about: str, canvas: Canvas) ->
             _band(axes, history.boxes)
         places = np.arange(len(history.steps))
         lines = enumerate(history.series, 1)
-        ends = [_plot_line(axes, one, places, f"line-{number}") for number, one in lines]
+        ends = [_plot_line(axes, series, places, f"line-{number}") for number, series in lines]
         if len(histories) <= MOST_STACKED:
             _name_ends(axes, ends)
 
@@ -133,7 +135,7 @@ def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) ->
             _name_values(axes, history)
         places = np.arange(len(history.steps))
         lines = enumerate(history.series[len(history.drawn) :], 1)
-        _name_ends(axes, [_plot_line(axes, one, places, f"line-{i}") for i, one in lines])
+        _name_ends(axes, [_plot_line(axes, series, places, f"line-{i}") for i, series in lines])
 
     steps, labels = len(histories[0].steps), len(histories[0].labels)
     dots = " Dots are values." if labels <= MOST_DOTS else ""
@@ -145,17 +147,17 @@ def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) ->
 
 
 def _plot_boxes(axes: "Axes", boxes: Sequence[Box | None]) -> None:
-    known = {place: b for place, b in enumerate(boxes) if b is not None}
+    by_place = {place: b for place, b in enumerate(boxes) if b is not None}
     stats: list[dict[str, Any]] = [
         {"med": b.median, "q1": b.lower, "q3": b.upper, "whislo": b.minimum, "whishi": b.maximum}
-        for b in known.values()
+        for b in by_place.values()
     ]
     colour = line_style(series_style(0))["color"]
     line = {"color": colour, "linewidth": 1.3}
     box = {"facecolor": palette()["track"], "edgecolor": colour, "linewidth": 1.3}
     style: dict[str, Any] = {"boxprops": box, "whiskerprops": line, "capprops": line}
     style |= {"medianprops": {"color": colour, "linewidth": 2.0}, "patch_artist": True}
-    axes.bxp(stats, list(known), widths=0.5, showfliers=False, manage_ticks=False, **style)
+    axes.bxp(stats, list(by_place), widths=0.5, showfliers=False, manage_ticks=False, **style)
 
 
 def _name_values(axes: "Axes", history: ClassHistory) -> None:
@@ -201,14 +203,14 @@ def _draw_classes(
     columns = 1 if len(titles) <= MOST_STACKED else 2
 
     def fill_all(figure: "Figure") -> None:
-        found = _panels(figure, titles, steps, canvas.inches, columns)
+        panels = _panels(figure, titles, steps, canvas.inches, columns)
         ends = [(history.axis.low, history.axis.high) for history in histories]
-        for axes, history, own in zip(found, histories, ends, strict=True):
+        for axes, history, limits in zip(panels, histories, ends, strict=True):
             # Panels beside each other have one axis.
-            axes.set_ylim(union(ends) if columns > 1 else own)
+            axes.set_ylim(union(ends) if columns > 1 else limits)
             fill(axes, history)
         if columns > 1:
-            lines, labels = found[0].get_lines(), histories[0].labels
+            lines, labels = panels[0].get_lines(), histories[0].labels
             figure.legend(lines, labels, loc="outside lower center", ncols=3)
 
     height = _height(steps) * -(-len(histories) // columns) / columns**0.5
@@ -225,10 +227,10 @@ def _panels(
     """Make a panel for each title, with the steps below the last one of each column."""
     rows = -(-len(titles) // columns)
     grid = figure.subplots(rows, columns, sharex=True, sharey=columns > 1, squeeze=False)
-    found: list[Axes] = list(grid.ravel()[: len(titles)])
+    panels: list[Axes] = list(grid.ravel()[: len(titles)])
     for spare in grid.ravel()[len(titles) :]:
         spare.set_visible(False)
-    for axes, title in zip(found, titles, strict=True):
+    for axes, title in zip(panels, titles, strict=True):
         axes.grid(axis="y")
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
@@ -237,18 +239,18 @@ def _panels(
         if len(titles) > 1:
             axes.set_title(named(title))
     names = [named(step.name) for step in steps]
-    for axes in found[-columns:]:
+    for axes in panels[-columns:]:
         axes.tick_params(labelbottom=True)
         label_steps(axes.xaxis, names, width / columns - _BESIDE / columns)
-    return found
+    return panels
 
 
 def _band(axes: "Axes", boxes: Sequence[Box | None]) -> None:
     """Draw the quartiles of the classes as bands: all of them, the middle half, the median."""
     nothing = Box(0, *[np.nan] * 5)
-    known = [found or nothing for found in boxes]
-    places, colour = np.arange(len(known)), palette()["ink-soft"]
-    parts = {name: [getattr(b, name) for b in known] for name in Box.__slots__}
+    padded = [box or nothing for box in boxes]
+    places, colour = np.arange(len(padded)), palette()["ink-soft"]
+    parts = {name: [getattr(b, name) for b in padded] for name in Box.__slots__}
     for low, high in (("minimum", "maximum"), ("lower", "upper")):
         axes.fill_between(places, parts[low], parts[high], color=colour, alpha=0.14, linewidth=0)
     axes.plot(places, parts["median"], color=colour, linewidth=1.5).pop().set_gid("median")
@@ -262,10 +264,10 @@ def _plot_line(
     marker = MARKERS[series.style.symbol] if len(places) <= MOST_MARKED else ""
     (line,) = axes.plot(places, series.values, **style, linewidth=1.6, clip_on=False)
     line.set(gid=gid, marker=marker, markersize=3.8, zorder=3)
-    known = np.flatnonzero(np.isfinite(series.values))
-    if not known.size:
+    finite = np.flatnonzero(np.isfinite(series.values))
+    if not finite.size:
         return None
-    last = known[-1]
+    last = finite[-1]
     end = float(places[last]), float(series.values[last])
     return named(series.end), *end, style["color"]
 
@@ -279,8 +281,8 @@ def _name_ends(axes: "Axes", ends: "Iterable[tuple[str, float, float, str] | Non
         return
     low, high = axes.get_ylim()
     shifts = np.arange(len(ordered)) * _APART * (high - low) / HEIGHT
-    wanted = np.array([value for _, _, value, _ in ordered])
-    heights = isotonic_regression(wanted - shifts).x + shifts
+    targets = np.array([value for _, _, value, _ in ordered])
+    heights = isotonic_regression(targets - shifts).x + shifts
     style: dict[str, Any] = {"color": palette()["ink"], "size": 8.5, "va": "center_baseline"}
     style |= {"textcoords": ("axes fraction", "data"), "annotation_clip": False}
     for (name, place, value, colour), height in zip(ordered, heights.tolist(), strict=True):

@@ -79,13 +79,13 @@ def _plot(axes: "Axes", panel: Panel) -> dict[str, Any]:
         axes.set(box_aspect=1, anchor="NW")
     for axis in (axes.xaxis, axes.yaxis):
         number_values(axis)
-    found = {line.name: _draw(axes, line) for line in panel.lines}
+    handles = {line.name: _draw(axes, line) for line in panel.lines}
     if panel.diagonal:
         ends = ([panel.ends[0], panel.ends[1]], [0, panel.top])
-        (found[panel.diagonal],) = axes.plot(
+        (handles[panel.diagonal],) = axes.plot(
             *ends, color=palette()["ink-soft"], linestyle=(0, (1, 3))
         )
-    return found
+    return handles
 
 
 def _draw(axes: "Axes", line: Line) -> Any:  # noqa: ANN401 (matplotlib is an extra)

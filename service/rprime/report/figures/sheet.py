@@ -230,8 +230,8 @@ def _saved(figure: "Figure", picture: Picture, canvas: Canvas) -> bytes:
 
 def _missing(caught: "Iterable[warnings.WarningMessage]") -> frozenset[int]:
     """Return the code points that matplotlib warned of, as no font of the figure has them."""
-    found = (_MISSING.match(str(warning.message)) for warning in caught)
-    return frozenset(int(match[1]) for match in found if match)
+    matches = (_MISSING.match(str(warning.message)) for warning in caught)
+    return frozenset(int(match[1]) for match in matches if match)
 
 
 @lru_cache(maxsize=256)
