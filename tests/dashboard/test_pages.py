@@ -540,7 +540,7 @@ def test_the_table_of_classes_is_sorted_searched_and_paged_without_a_script(
         "project": "pages",
     }
     report = client.post("/v1/evaluate", content=orjson.dumps(body), headers=JSON).json()
-    recall = {name: one["recall"]["value"] for name, one in report["per_class"].items()}
+    recall = {name: one["indices"]["recall"]["value"] for name, one in report["per_class"].items()}
     where = f"/ui/evaluations/{report['id']}"
 
     def names(query: str) -> list[str]:

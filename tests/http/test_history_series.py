@@ -252,7 +252,7 @@ def test_a_series_honours_the_options_of_each_evaluation(
     named = {"class": "cat"} if index == "recall" else {}
     items = trend(client, index, **named)
     for item, report in zip(items, reports, strict=True):
-        whole = report["per_class"]["cat"] if named else report["overall"]
+        whole = report["per_class"]["cat"]["indices"] if named else report["overall"]
         assert item["value"] == pytest.approx(whole[index]["value"], rel=1e-12)
     assert [item.get("options") for item in items] == [None, said]
     board = leaderboard(client, index, **named)

@@ -150,7 +150,8 @@ def post(client: httpx.Client, **content: Any) -> Json:
 
 
 def test_a_report_has_the_indices_of_scores(client: httpx.Client) -> None:
-    report = post(client, labels=["a", "b", "c", "d"], y_score=[[*row, 0] for row in ROWS])
+    padded = [[*row, 0] for row in ROWS]
+    report = post(client, labels=["a", "b", "c", "d"], y_score=padded, families=["core"])
     overall, of_class = report["overall"], report["per_class"]
     own = [0.7, 0.8, 0.4, 0.2, 0.6, 0.8]
     assert overall["log_loss"]["value"] == pytest.approx(-np.log(own).mean())
@@ -160,7 +161,7 @@ def test_a_report_has_the_indices_of_scores(client: httpx.Client) -> None:
     assert overall["hand_till_auc"]["excluded"] == left_out
     assert overall["macro_roc_auc"]["excluded"] == left_out
     assert sum(one["items"] for one in overall["expected_calibration_error"]["bins"]) == 6
-    assert of_class["d"]["roc_auc"]["reason"] == "no_true_samples"
+    assert of_class["d"]["indices"]["roc_auc"]["reason"] == "no_true_samples"
     assert "curves" not in report
 
 

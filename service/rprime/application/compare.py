@@ -24,7 +24,7 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
 from rprime.report.comparison import comparison_excerpt, gate_excerpt
-from rprime.report.document import REPORT_VERSION, warnings_member
+from rprime.report.document import REPORT_VERSION, WARNINGS
 from rprime.schemas.document import Document, parse
 from rprime.schemas.provenance import ResolvedSide
 from rprime.schemas.request import ComparisonRest
@@ -89,7 +89,7 @@ def render_assessment(assessment: Assessment) -> bytes:
         "gate": b"",
         "candidate": _named(assessment),
         **_excerpts(assessment),
-        "warnings": warnings_member(assessment.warnings),
+        "warnings": orjson.dumps(assessment.warnings, **WARNINGS),
         "slice": orjson.dumps(dict(assessment.slice) or None),
         "population": orjson.dumps(assessment.population_text),
         "engine_version": orjson.dumps(__version__),

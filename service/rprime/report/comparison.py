@@ -50,7 +50,11 @@ def comparison_excerpt(document: bytes, labels: Sequence[str], *, paged: bool) -
     """
     if not paged and len(document) <= MOST_BYTES:
         return document
-    content: Json = orjson.loads(document)
+    try:
+        content: Json = orjson.loads(document)
+    except orjson.JSONDecodeError:
+        # The document is ours: it cannot be wrong, but there may be no memory to read it.
+        raise MemoryError from None
     parts: list[Json] = [content, *([content["flips"]] if content["flips"] else [])]
     compared: Json = content["per_class"]
     shown = [label for label in labels if label in compared]

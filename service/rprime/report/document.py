@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from math import isnan, prod
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 import orjson
@@ -20,6 +22,11 @@ from rprime.report.population import population_member
 
 REPORT_VERSION = b"1"
 """Of the form of the answer: another one would break readers of this one."""
+WARNINGS: dict[str, Any] = {
+    "default": attrgetter("document"),
+    "option": orjson.OPT_PASSTHROUGH_DATACLASS,
+}
+"""How warnings become the objects of the contract."""
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 LARGEST_SLICE_VALUES = 20_000
 """Values of classes in all slices together; with more the slices have overall values alone."""
@@ -54,7 +61,7 @@ def render(
         "per_class": per_class(evaluation, labels, layout)[0],
         "top_confusions": top_confusions(evaluation, labels),
         "comparison": b"",
-        "warnings": warnings_member(evaluation.warnings + warnings),
+        "warnings": orjson.dumps(evaluation.warnings + warnings, **WARNINGS),
         "notes": layout.notes[evaluation.values.table.has_omissions],
         "labels": b"[" + b",".join(labels) + b"]",
         **({} if evaluation.page is None else {"classes": page(evaluation.page)}),
@@ -83,11 +90,6 @@ def _shown_comparison(document: bytes, evaluation: Evaluation) -> bytes:
     )
     labels = [evaluation.labels[place] for place in places]
     return comparison_excerpt(document, labels, paged=page is not None)
-
-
-def warnings_member(warnings: tuple[Warning, ...]) -> bytes:
-    """Render warnings as the JSON of the contract."""
-    return orjson.dumps([warning.document for warning in warnings])
 
 
 def numbers(values: Array, *, counts: bool = False) -> list[bytes]:
