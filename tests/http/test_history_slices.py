@@ -221,7 +221,7 @@ def test_a_badge_is_about_a_slice(store: httpx.Client) -> None:
     assert found["message"] == f"{own['overall']['accuracy']['value']:.4f}"
     found = store.get(f"{badge}&index=recall&class=1").json()
     assert found["label"] == "Recall of 1, region=EU"
-    assert found["message"] == f"{own['per_class']['1']['recall']['value']:.4f}"
+    assert found["message"] == f"{own['per_class']['1']['indices']['recall']['value']:.4f}"
     assert store.get(badge).status_code == 422  # a verdict is about all items
     assert store.get("/v1/projects/pets/badge.svg?class=1").status_code == 422
     assert store.get("/v1/projects/pets/badge.json?index=recall&class=9").status_code == 404
@@ -345,7 +345,8 @@ def test_classes_of_a_history_are_computed_at_their_populations(store: httpx.Cli
         store.post("/v1/evaluate", json={**uneven, **more}).json()["per_class"]
         for more in ({}, {"population": population}, {"population": {"prevalence": "uniform"}})
     ]
-    precision = [[one[label]["precision"]["value"] for label in "ab"] for one in wanted]
+    entries = [[one[label]["indices"]["precision"] for label in "ab"] for one in wanted]
+    precision = [[entry["value"] for entry in row] for row in entries]
     page = "/ui/projects/pets/models/m?index=precision"
     for query, (newest, oldest), about in (
         ("", (precision[1], precision[0]), "a 0.2, b 0.8"),
