@@ -29,9 +29,9 @@ typer.testing._get_command = cache(get_command)  # type: ignore[attr-defined]  #
 def run_here(*arguments: str, stdin: bytes = b"", **variables: str) -> Completed:
     """Run the command in this process, and leave the process as it was."""
     with _restored_state():
-        given = environment(**variables)
+        env = environment(**variables)
         os.environ.clear()
-        os.environ.update(given)
+        os.environ.update(env)
         done = CliRunner().invoke(app, arguments, input=stdin)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         # A process would print the traceback and end with 1, as for a failed gate.
@@ -63,7 +63,7 @@ def _restored_state() -> Iterator[None]:
     handlers, level = root.handlers[:], root.level
     quiet = {name: logging.getLogger(name).level for name in ("alembic", "httpx", "uvicorn")}
     structure = structlog.get_config()
-    answers = {one: signal.getsignal(one) for one in _SIGNALS}
+    answers = {number: signal.getsignal(number) for number in _SIGNALS}
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
         yield
@@ -76,6 +76,6 @@ def _restored_state() -> Iterator[None]:
         for name, before in quiet.items():
             logging.getLogger(name).setLevel(before)
         structlog.configure(**structure)
-        for one, answer in answers.items():
-            signal.signal(one, answer)
+        for signum, answer in answers.items():
+            signal.signal(signum, answer)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

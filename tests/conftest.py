@@ -111,10 +111,10 @@ def serve(
             assert process.stdout is not None
             with process.stdout:
                 line = process.stdout.readline()
-                found = re.search(r"http://\S+(?=,)", line)
-                assert found, path.read_text()
+                match = re.search(r"http://\S+(?=,)", line)
+                assert match, path.read_text()
                 try:
-                    with httpx.Client(base_url=found[0], timeout=30, verify=NO_TLS) as client:
+                    with httpx.Client(base_url=match[0], timeout=30, verify=NO_TLS) as client:
                         processes[client.base_url.port or 0] = process.pid
                         yield client
                 finally:

@@ -81,8 +81,8 @@ class ForkedCommand:
         self.pid = self._number()
 
     def _number(self) -> int:
-        found: tuple[int] = _NUMBER.unpack(self._socket.recv(_NUMBER.size, socket.MSG_WAITALL))
-        return found[0]
+        fields: tuple[int] = _NUMBER.unpack(self._socket.recv(_NUMBER.size, socket.MSG_WAITALL))
+        return fields[0]
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:

@@ -30,7 +30,7 @@ _FIRST = ("alembic.command", "uvicorn.loops.uvloop", "uvicorn.protocols.http.htt
 
 def import_all() -> None:
     """Import what commands need."""
-    modules = (found.name for found in pkgutil.walk_packages(rprime.__path__, "rprime."))
+    modules = (module.name for module in pkgutil.walk_packages(rprime.__path__, "rprime."))
     for name in (*_FIRST, *modules):
         if not name.startswith(_UNIMPORTED):
             importlib.import_module(name)
@@ -83,7 +83,7 @@ def become_command(connection: socket.socket) -> None:
     os.environ.clear()
     os.environ.update(variables)
     path = variables.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:0] = [one for one in path if one and one not in sys.path]
+    sys.path[:0] = [entry for entry in path if entry and entry not in sys.path]
     time.tzset()
     random.seed()
     sys.argv = arguments

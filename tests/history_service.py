@@ -21,12 +21,12 @@ LABELS = ["cat", "dog", "eel"]
 TRUE = [LABELS[i] for i in np.random.default_rng(0).integers(0, 3, 400)]
 
 
-def matrix(errors: int = 5, project: str | None = "pets", **given: Any) -> Json:
+def matrix(errors: int = 5, project: str | None = "pets", **members: Any) -> Json:
     """Return a request with a table of 300 items, some of them errors; None leaves a member out."""
     good = 100 - 2 * errors
     table = [[good if i == j else errors for j in range(3)] for i in range(3)]
     content = {"confusion_matrix": table, "labels": LABELS, "indices": ["accuracy", "recall"]}
-    whole = content | {"project": project} | given
+    whole = content | {"project": project} | members
     return {name: member for name, member in whole.items() if member is not None}
 
 
@@ -41,14 +41,14 @@ def predicted(seed: int, wrong: float) -> list[str]:
     ]
 
 
-def labels(seed: int = 1, wrong: float = 0.1, **given: Any) -> Json:
+def labels(seed: int = 1, wrong: float = 0.1, **members: Any) -> Json:
     """Return a request with the labels of 400 items; None leaves a member out."""
     whole = {
         "y_true": TRUE,
         "y_pred": predicted(seed, wrong),
         "project": "pets",
         "indices": ["accuracy", "recall", "r_prime"],
-        **given,
+        **members,
     }
     return {name: member for name, member in whole.items() if member is not None}
 
@@ -56,8 +56,8 @@ def labels(seed: int = 1, wrong: float = 0.1, **given: Any) -> Json:
 @contextmanager
 def keeping(serve_app: ServeApp, folder: Path, **settings: Any) -> Iterator[httpx.Client]:
     """Serve with a SQLite store in a folder."""
-    given = {"store": f"sqlite:///{folder}/rprime.db"} | settings
-    with serve_app(create_app(Settings(**given))) as client:
+    options = {"store": f"sqlite:///{folder}/rprime.db"} | settings
+    with serve_app(create_app(Settings(**options))) as client:
         yield client
 
 

@@ -17,9 +17,9 @@ FILES = {"local": ROOT / "docker-compose.yml", "scale": SCALE / "docker-compose.
 TEXTS = {name: path.read_text(encoding="utf-8") for name, path in FILES.items()}
 COMPOSE: dict[str, Any] = {name: yaml.safe_load(text) for name, text in TEXTS.items()}
 SERVICES = [
-    pytest.param(one, id=f"{file}-{name}")
+    pytest.param(service, id=f"{file}-{name}")
     for file, content in COMPOSE.items()
-    for name, one in content["services"].items()
+    for name, service in content["services"].items()
 ]
 each_file = pytest.mark.parametrize("file", FILES)
 each_service = pytest.mark.parametrize("one", SERVICES)

@@ -53,9 +53,9 @@ def blocks(text: str, language: str) -> list[str]:
 
 def code(text: str) -> list[str]:
     """Commands, in blocks and within a line."""
-    found = [block for language in ("sh", "console") for block in blocks(text, language)]
+    commands = [block for language in ("sh", "console") for block in blocks(text, language)]
     rest = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    lines = "\n".join(found).replace("\\\n", " ").splitlines()
+    lines = "\n".join(commands).replace("\\\n", " ").splitlines()
     return lines + re.findall(r"`([^`\n]+)`", rest)
 
 
@@ -265,8 +265,8 @@ def test_every_command_and_option_exists(place: str) -> None:
         while words and words[0] in getattr(command, "commands", {}):
             command = command.commands[words.pop(0)]
         assert not hasattr(command, "commands") or not words or words[0][0] in "-C", words
-        given = {word for word in words if re.match(r"--?[a-z]", word)}
-        assert given <= options_of(command), words
+        options = {word for word in words if re.match(r"--?[a-z]", word)}
+        assert options <= options_of(command), words
 
 
 @pytest.mark.parametrize("place", ["docs/performance.md", "docs/reliability.md"])
@@ -298,9 +298,9 @@ def test_every_file_and_folder_exists(place: str) -> None:
 
 def test_every_name_of_contributing_is_in_its_file() -> None:
     named = r"((?:`@?\w+`(?: or | and |, )?)+)(?: and a `\w+`)?(?: to `\w+`)? in `([\w/]+\.py)`"
-    found = re.findall(named, DEVELOPMENT["CONTRIBUTING.md"])
-    assert len(found) > 5
-    for names, path in found:
+    mentions = re.findall(named, DEVELOPMENT["CONTRIBUTING.md"])
+    assert len(mentions) > 5
+    for names, path in mentions:
         file = next(f for f in (ROOT / path, ROOT / "service" / "rprime" / path) if f.exists())
         for name in re.findall(r"\w+", names):
             assert re.search(rf"\b{name}\b", file.read_text(encoding="utf-8")), (name, path)

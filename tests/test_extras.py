@@ -20,23 +20,23 @@ ROWS = {
 
 def closure(name: str, extras: set[str]) -> set[str]:
     """Return a package and all that it requires, by their normalised names."""
-    found: set[str] = set()
+    packages: set[str] = set()
     waiting = [(name, frozenset(extras))]
     seen = set()
     while waiting:
-        asked = waiting.pop()
-        if asked in seen:
+        requirement = waiting.pop()
+        if requirement in seen:
             continue
-        seen.add(asked)
-        found.add(asked[0])
-        for line in distribution(asked[0]).requires or ():
+        seen.add(requirement)
+        packages.add(requirement[0])
+        for line in distribution(requirement[0]).requires or ():
             needed = Requirement(line)
             if needed.marker is None or any(
-                needed.marker.evaluate({"extra": extra}) for extra in (*asked[1], "")
+                needed.marker.evaluate({"extra": extra}) for extra in (*requirement[1], "")
             ):
-                own = re.sub(r"[-_.]+", "-", needed.name).lower()
-                waiting.append((own, frozenset(needed.extras)))
-    return found
+                dependency = re.sub(r"[-_.]+", "-", needed.name).lower()
+                waiting.append((dependency, frozenset(needed.extras)))
+    return packages
 
 
 def megabytes(names: set[str]) -> float:
@@ -56,5 +56,5 @@ def test_an_extra_weighs_what_its_row_says(name: str) -> None:
 
 
 def test_the_package_alone_weighs_what_the_page_says() -> None:
-    (said,) = re.findall(r"(?m)^rprime takes (\d+) MB", PAGE)
-    assert int(said) == pytest.approx(megabytes(closure("rprime", set())), rel=0.1)
+    (size,) = re.findall(r"(?m)^rprime takes (\d+) MB", PAGE)
+    assert int(size) == pytest.approx(megabytes(closure("rprime", set())), rel=0.1)

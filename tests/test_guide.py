@@ -37,16 +37,16 @@ class Document(HTMLParser):
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self.anchors |= {given[name] for name in ("id", "name") if name in given}
-        if tag == "a" and "href" in given:
-            self.links.append(given["href"])
-        if tag in LOADING and LOADING[tag] in given:
-            self.loaded.append(given[LOADING[tag]])
-        if tag == "script" and "src" not in given and given.get("type") != "application/json":
+        values = {name: value or "" for name, value in attrs}
+        self.anchors |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        if tag in LOADING and LOADING[tag] in values:
+            self.loaded.append(values[LOADING[tag]])
+        if tag == "script" and "src" not in values and values.get("type") != "application/json":
             self.inline.append(tag)
-        self.inline += [f"{tag} {name}" for name in given if name.startswith("on")]
-        self.inline += [f"{tag} style" for _ in given.get("style", "")]
+        self.inline += [f"{tag} {name}" for name in values if name.startswith("on")]
+        self.inline += [f"{tag} style" for _ in values.get("style", "")]
 
 
 @pytest.fixture(scope="module")
@@ -121,8 +121,8 @@ def test_the_service_shows_the_site_and_its_pages_link_there(guide: httpx.Client
     assert "script-src 'self';" in answer.headers["content-security-policy"]
     assert "unsafe" not in answer.headers["content-security-policy"]
     assert answer.headers["content-encoding"] == "gzip"
-    known = {"If-None-Match": answer.headers["etag"]}
-    assert guide.get("/guide/index.html", headers=known).status_code == 304
+    headers = {"If-None-Match": answer.headers["etag"]}
+    assert guide.get("/guide/index.html", headers=headers).status_code == 304
     assert guide.get("/guide/nowhere.html").json()["code"] == "not_found"
     (link,) = re.findall(r'href="([^"]*)">Guide<', guide.get("/ui/indices").text)
     assert guide.get(str(guide.base_url.join("/ui/").join(link))).status_code == 200
@@ -161,8 +161,10 @@ def test_all_can_use_a_page(guide: httpx.Client, visit: Visitor, page: str, sche
     opened = visit(f"{guide.base_url}/guide/{page}.html", scheme=scheme)
     # The theme calls the button that copies a block a navigation, once for each block.
     context = {"exclude": [["math"], [".md-code__nav"]]}
-    found = Axe().run(opened.page, context, {"resultTypes": ["violations"]}).response
-    assert not [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]]
+    report = Axe().run(opened.page, context, {"resultTypes": ["violations"]}).response
+    assert not [
+        (violation["id"], violation["nodes"][0]["html"]) for violation in report["violations"]
+    ]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -171,7 +173,7 @@ def test_the_search_works_without_the_internet(
 ) -> None:
     opened = visit(f"{guide.base_url}/guide/index.html", scheme=scheme)
     opened.page.get_by_role("textbox", name="Search").fill("informedness")
-    found = opened.page.locator(".md-search-result__link").first
-    found.click()
+    link = opened.page.locator(".md-search-result__link").first
+    link.click()
     opened.page.wait_for_url("**/reference/indices/*informedness*")
     assert opened.page.get_by_role("heading", level=1).count() == 1

@@ -41,10 +41,10 @@ def test_the_context_has_what_is_copied_and_nothing_else() -> None:
     copied = re.findall(
         r"^COPY (?!--from)(.*) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE
     )
-    wanted = {path for line in copied for path in line.split()}
+    paths = {path for line in copied for path in line.split()}
     first, *others = (ROOT / ".dockerignore").read_text().split()
     assert first == "*"
-    assert {line[1:] for line in others if line.startswith("!")} == wanted
+    assert {line[1:] for line in others if line.startswith("!")} == paths
 
 
 # The health check
@@ -140,19 +140,24 @@ def test_the_bill_of_materials_has_every_distribution_once() -> None:
     assert (top["name"], top["version"]) == ("rprime", library.__version__)
     interpreter, *others = bill["components"]
     assert interpreter["version"] == sys.version.split()[0]
-    found = {one["purl"] for one in (top, *others)}
-    assert len(found) == len(others) + 1
-    installed = ((one.metadata["Name"].lower(), one.version) for one in distributions())
+    packages = {component["purl"] for component in (top, *others)}
+    assert len(packages) == len(others) + 1
+    installed = (
+        (distribution.metadata["Name"].lower(), distribution.version)
+        for distribution in distributions()
+    )
     plain = {f"pkg:pypi/{re.sub('[-_.]+', '-', name)}@{version}" for name, version in installed}
-    assert found == plain
+    assert packages == plain
 
 
 def test_the_bill_of_materials_says_who_requires_what() -> None:
     bill = json.loads(run("python", PROGRAMS / "sbom.py", "rprime", cwd=ROOT).stdout)
-    known = {one["bom-ref"] for one in (bill["metadata"]["component"], *bill["components"])}
-    listed = {one["ref"]: one["dependsOn"] for one in bill["dependencies"]}
-    assert set(listed) <= known
-    assert all(set(needed) <= known for needed in listed.values())
+    references = {
+        component["bom-ref"] for component in (bill["metadata"]["component"], *bill["components"])
+    }
+    listed = {dependency["ref"]: dependency["dependsOn"] for dependency in bill["dependencies"]}
+    assert set(listed) <= references
+    assert all(set(needed) <= references for needed in listed.values())
     mine = listed[f"pkg:pypi/rprime@{library.__version__}"]
     names = {re.split("[^a-z0-9-]", line.lower())[0] for line in requires("rprime") or ()}
     assert {"numpy", "fastapi", "matplotlib"} <= names

@@ -60,12 +60,12 @@ def test_what_is_built_works_alone(tmp_path: Path, dist: Path, suffix: str) -> N
     )
     assert service.stdout is not None
     try:
-        found = re.search(r"http://\S+(?=,)", service.stdout.readline())
-        assert found
+        match = re.search(r"http://\S+(?=,)", service.stdout.readline())
+        assert match
         body = {"confusion_matrix": [[5, 1], [0, 4]]}
-        assert httpx.post(f"{found[0]}/evaluate", json=body, timeout=60).status_code == 200
+        assert httpx.post(f"{match[0]}/evaluate", json=body, timeout=60).status_code == 200
         for page in ("/docs/index.md", "/docs", "/"):
-            answer = httpx.get(found[0] + page, follow_redirects=True, timeout=60)
+            answer = httpx.get(match[0] + page, follow_redirects=True, timeout=60)
             assert answer.status_code == 200, page
     finally:
         status = stop(service)

@@ -63,24 +63,24 @@ def families(scrape: str) -> set[str]:
 
 
 def test_every_metric_is_listed(scrape: str) -> None:
-    own = {name for name in families(scrape) if name.startswith("rprime_")}
-    assert listed("metric") == own
+    metrics = {name for name in families(scrape) if name.startswith("rprime_")}
+    assert listed("metric") == metrics
 
 
 def test_every_event_is_listed() -> None:
-    found = set(events())
-    assert len(found) > 15
-    assert listed("event") == found
+    names = set(events())
+    assert len(names) > 15
+    assert listed("event") == names
 
 
 def rules() -> list[dict[str, Any]]:
     (group,) = yaml.safe_load(RULES.read_text(encoding="utf-8"))["groups"]
-    found: list[dict[str, Any]] = group["rules"]
-    return found
+    alerts: list[dict[str, Any]] = group["rules"]
+    return alerts
 
 
 def test_an_alert_names_metrics_and_labels_of_a_real_scrape(scrape: str) -> None:
-    known = families(scrape) | {"up"}
+    metrics = families(scrape) | {"up"}
     labels = {"job", "instance", "le", *re.findall(r"[{,](\w+)=", scrape)}
     labels |= {"cause", "kind", "reason"}  # of series that begin with the first failure
     used = set()
@@ -94,7 +94,7 @@ def test_an_alert_names_metrics_and_labels_of_a_real_scrape(scrape: str) -> None
         for by in re.findall(r"by \((.*?)\)", expression):
             assert set(by.split(", ")) <= labels
         assert expression.count("(") == expression.count(")")
-    assert used <= known
+    assert used <= metrics
     assert len(used) >= 10
 
 

@@ -149,9 +149,9 @@ def test_nothing_is_changed_where_one_digest_cannot_be_had(
 
 
 def test_it_finds_every_image_of_the_files() -> None:
-    found = {
+    images = {
         match["name"]
         for name in PIN["FILES"]
         for match in PIN["REFERENCE"].finditer((ROOT / name).read_text())
     }
-    assert found == {"library/python", "nginxinc/nginx-unprivileged", "library/postgres"}
+    assert images == {"library/python", "nginxinc/nginx-unprivileged", "library/postgres"}

@@ -17,5 +17,5 @@ def wait_until(holds: Callable[[], bool], *, seconds: float = 60, every: float =
 
 def gauge(client: httpx.Client, name: str) -> float:
     """Return a figure of the service, such as `rprime_in_flight_requests`; 0 where it has none."""
-    found = re.search(rf"^{re.escape(name)} (\S+)$", client.get("/metrics").text, re.MULTILINE)
-    return float(found[1]) if found else 0.0
+    match = re.search(rf"^{re.escape(name)} (\S+)$", client.get("/metrics").text, re.MULTILINE)
+    return float(match[1]) if match else 0.0

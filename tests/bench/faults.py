@@ -107,7 +107,7 @@ async def _bombs(server: Server, throwing: "subprocess.Popen[str]", rounds: int)
     assert throwing.stdout is not None
     assert throwing.stdout.readline() == "ready\n"
     content = request(body(10))
-    alone, beside, found = list[Asked](), list[Asked](), Counter[int]()
+    alone, beside, refusals = list[Asked](), list[Asked](), Counter[int]()
     begun = time.monotonic()
     for _ in range(rounds):
         alone += await _latencies(server, content, 2)
@@ -116,19 +116,19 @@ async def _bombs(server: Server, throwing: "subprocess.Popen[str]", rounds: int)
         told = asyncio.ensure_future(asyncio.to_thread(throwing.stdout.readline))
         while not told.done():
             beside += await _latencies(server, content, 0.2)
-        found.update(json.loads(told.result()))
+        refusals.update(json.loads(told.result()))
     throwing.stdin.close()
     idle, busy = _p99(alone), _p99(beside)
     statuses = Counter(status for status, _ in alone + beside)
     return {
-        "answers to bombs": dict(found),
+        "answers to bombs": dict(refusals),
         "seconds for 32 of them": round((time.monotonic() - begun) / rounds - 2, 1),
         "answers to the good client": dict(statuses),
         "p99 of the good client alone, milliseconds": round(1000 * idle, 1),
         "p99 of the good client beside them, milliseconds": round(1000 * busy, 1),
         "p99 of the good client, beside them against alone": round(busy / idle, 2),
         "holds": set(statuses) == {200}
-        and set(found) <= {400, 413, 422, 429, 503}
+        and set(refusals) <= {400, 413, 422, 429, 503}
         # A short run has only two or three requests above it.
         and (rounds == 1 or busy <= MOST_BESIDE_BOMBS * idle),
     }
@@ -178,21 +178,21 @@ async def _linger(server: Server, sent: bytes, *, now_and_then: bool) -> float:
     return time.monotonic() - begun
 
 
-def _p99(asked: list[Asked]) -> float:
-    return statistics.quantiles([seconds for _, seconds in asked], n=100)[98]
+def _p99(answers: list[Asked]) -> float:
+    return statistics.quantiles([seconds for _, seconds in answers], n=100)[98]
 
 
 async def _latencies(server: Server, content: bytes, seconds: float) -> list[Asked]:
-    found, client = [], await connect(server.port)
+    answers, client = [], await connect(server.port)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         begun = time.perf_counter()
         status, _ = await client.ask(content)
-        found.append((status, time.perf_counter() - begun))
+        answers.append((status, time.perf_counter() - begun))
         if status != http.HTTPStatus.OK:
             client = await connect(server.port)
     client.transport.close()
-    return found
+    return answers
 
 
 # Stopping

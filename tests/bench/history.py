@@ -91,9 +91,9 @@ def post(folder: Path, rounds: int, seconds: float) -> None:
                     ("kept", keeping, "bench"),
                 ):
                     source, before = requests(project, **options), cpu_seconds(server.process)
-                    found = asyncio.run(throughput(server, source, seconds))
-                    measured[arm].append(found)
-                    spent[arm].append((cpu_seconds(server.process) - before) / found / seconds)
+                    rate = asyncio.run(throughput(server, source, seconds))
+                    measured[arm].append(rate)
+                    spent[arm].append((cpu_seconds(server.process) - before) / rate / seconds)
             kept, without = (measured[arm][1:] for arm in ("kept", "stateless"))
             cpu = ratio(spent["stateless"][1:], spent["kept"][1:])
             print(
@@ -129,7 +129,7 @@ def fill(url: str) -> None:
         )
         for i in range(HISTORY)
     ]
-    for future in [store.put_many([one]) for one in packed]:
+    for future in [store.put_many([evaluation]) for evaluation in packed]:
         future.result()
     store.close()
 
@@ -139,7 +139,7 @@ def read(folder: Path, rounds: int) -> None:
     url = f"sqlite:///{folder}/read.db"
     fill(url)
     place = "/v1/projects/bench"
-    asked = {
+    paths = {
         "page of 50": f"{place}/evaluations",
         "page of 200 of one model": f"{place}/evaluations?model=model-3&limit=200",
         "page, one version": f"{place}/evaluations?version=1.7",
@@ -157,7 +157,7 @@ def read(folder: Path, rounds: int) -> None:
         "badge of a value": f"{place}/badge.svg?index=accuracy",
     }
     with serve(*RPRIME, RPRIME_STORE=url) as server:
-        for name, path in asked.items():
+        for name, path in paths.items():
             get(server, path)
             before = cpu_seconds(server.process)
             times = [get(server, path) for _ in range(4 * rounds)]

@@ -105,12 +105,12 @@ def counter() -> Iterator[Callable[[Path, list[str]], dict[str, float]]]:
             raise NotCounted(f"the header of valgrind does not compile: {compiled.stderr}")
 
         def counted(service: Path, names: list[str]) -> dict[str, float]:
-            found: dict[str, float] = {}
+            instructions: dict[str, float] = {}
             steady = [name for name in names if name != FIRST]
-            for asked in (steady, [name for name in names if name == FIRST]):
-                if asked:
-                    found |= _counted(service, str(library), asked)
-            return found
+            for batch in (steady, [name for name in names if name == FIRST]):
+                if batch:
+                    instructions |= _counted(service, str(library), batch)
+            return instructions
 
         yield counted
 
@@ -134,14 +134,14 @@ def _counted(service: Path, library: str, names: list[str]) -> dict[str, float]:
         )
         if done.returncode:
             raise ChildProcessError(done.stderr)
-        found = {}
+        instructions = {}
         for file in Path(folder).iterdir():
             text = file.read_text()
             name = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.MULTILINE)
             total = re.search(r"^(?:totals|summary): (\d+)$", text, re.MULTILINE)
             if name and total:
-                found[name[1]] = int(total[1]) / (1 if name[1] == FIRST else COUNTED) / 1e6
-    return {name: found[name] for name in names}
+                instructions[name[1]] = int(total[1]) / (1 if name[1] == FIRST else COUNTED) / 1e6
+    return {name: instructions[name] for name in names}
 
 
 def run(

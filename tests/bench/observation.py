@@ -99,11 +99,11 @@ async def measure(rounds: int) -> dict[str, float]:
             for side in random.sample(list(SIDES), len(SIDES)):
                 vars(middleware).update(SIDES[side])
                 vars(app.state.services)["log_requests"] = side == "each request logged"
-                asked = app if side == REPORT else reading
+                target = app if side == REPORT else reading
                 since = time.thread_time()
                 for _ in range(BLOCK):
                     # A context of its own, as each request of uvicorn has.
-                    await asyncio.create_task(answer(asked, content))
+                    await asyncio.create_task(answer(target, content))
                 if number > 1:
                     spent[side].append(1e6 * (time.thread_time() - since) / BLOCK)
     return figures(spent)
@@ -156,10 +156,10 @@ def figures(spent: dict[str, list[float]]) -> dict[str, float]:
     """Return microseconds, and what observation adds, in percent of a default report."""
     times = {side: statistics.quantiles(blocks, n=4)[0] for side, blocks in spent.items()}
     bare, report = times["not observed"], times[REPORT]
-    found = {f"{side}, microseconds": round(spent_, 1) for side, spent_ in times.items()}
+    rows = {f"{side}, microseconds": round(spent_, 1) for side, spent_ in times.items()}
     for side in ("as it is", "each request logged"):
-        found[f"{side}, % of a report"] = round(100 * (times[side] - bare) / report, 2)
-    return found
+        rows[f"{side}, % of a report"] = round(100 * (times[side] - bare) / report, 2)
+    return rows
 
 
 def main() -> None:

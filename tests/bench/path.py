@@ -50,7 +50,7 @@ class Recorder:
 def ask(port: int, content: bytes, recorder: Recorder) -> list[list[tuple[str, str]]]:
     """Send the requests over one connection; return the calls of each that counts."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    found = []
+    traces = []
     for number in range(WARM + COUNTED):
         recorder.calls, recorder.on = [], number >= WARM
         connection.request("POST", "/evaluate", content, JSON)
@@ -60,9 +60,9 @@ def ask(port: int, content: bytes, recorder: Recorder) -> list[list[tuple[str, s
             raise SystemExit(f"status {response.status}")
         while recorder.on and LAST not in recorder.calls:
             time.sleep(0.001)
-        found.append(recorder.calls)
+        traces.append(recorder.calls)
     connection.close()
-    return found[WARM:]
+    return traces[WARM:]
 
 
 def summary(calls: list[tuple[str, str]]) -> dict[str, object]:
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=10)
     content = body(parser.parse_args().classes)
     recorder = Recorder()
-    found: list[list[tuple[str, str]]] = []
+    traces: list[list[tuple[str, str]]] = []
     with socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -97,7 +97,7 @@ def main() -> None:
         while socket().connect_ex(("127.0.0.1", port)):
             time.sleep(0.05)
         try:
-            found.extend(ask(port, content, recorder))
+            traces.extend(ask(port, content, recorder))
         finally:
             os.kill(os.getpid(), signal.SIGTERM)
 
@@ -109,7 +109,7 @@ def main() -> None:
         serve(port=port)
     finally:
         sys.setprofile(None)
-        print(json.dumps(summary(min(found, key=len)), indent=2), file=output)
+        print(json.dumps(summary(min(traces, key=len)), indent=2), file=output)
 
 
 if __name__ == "__main__":

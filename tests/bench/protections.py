@@ -38,8 +38,8 @@ def deadlines() -> Measure:
             slow = [
                 stack.enter_context(socket.create_connection(address)) for _ in range(CONNECTIONS)
             ]
-            for one in slow:
-                one.sendall(content[:40])
+            for connection in slow:
+                connection.sendall(content[:40])
             load = Crowd(server, content).closed(4, CLIENTS)
             ended, _, _ = select.select(slow, [], [], 0)
         return {
@@ -63,7 +63,7 @@ def compare(case: str, rounds: int) -> Figures:
     """Alternate between a service with a protection and one without it."""
     measure = CASES[case]()
     settings = {"RPRIME_LIMITS_HEAD_SECONDS": "1"} if case == "deadlines" else {}
-    found: dict[str, list[dict[str, float]]] = {"with": [], "without": []}
+    samples: dict[str, list[dict[str, float]]] = {"with": [], "without": []}
     with ExitStack() as stack:
         servers = {
             "with": stack.enter_context(serve(**settings)),
@@ -74,13 +74,13 @@ def compare(case: str, rounds: int) -> Figures:
             side = "with" if i // 2 % 2 == i % 2 else "without"
             figures = measure(servers[side])
             if i >= 2:
-                found[side].append(figures)
-    return {name: _compared(found, name) for name in found["with"][0]}
+                samples[side].append(figures)
+    return {name: _compared(samples, name) for name in samples["with"][0]}
 
 
-def _compared(found: dict[str, list[dict[str, float]]], name: str) -> dict[str, float]:
+def _compared(samples: dict[str, list[dict[str, float]]], name: str) -> dict[str, float]:
     """Return the medians of a figure with and without, and their ratio."""
-    with_, without = (statistics.median(one[name] for one in found[s]) for s in found)
+    with_, without = (statistics.median(sample[name] for sample in samples[s]) for s in samples)
     return {
         "with": float(f"{with_:.3g}"),
         "without": float(f"{without:.3g}"),

@@ -71,7 +71,7 @@ def post(server: Server, kind: str, content: bytes, path: str = "/evaluate") -> 
 def timed(work: Callable[[], object], process: int) -> float:
     """Seconds of CPU that a process and its children use for something."""
     # What clock_getcpuclockid gives on Linux.
-    clocks = [~one << 3 | 2 for one in family(process)]
+    clocks = [~pid << 3 | 2 for pid in family(process)]
     start = sum(map(time.clock_gettime, clocks))
     work()
     return sum(map(time.clock_gettime, clocks)) - start
@@ -84,15 +84,15 @@ def family(process: int) -> list[int]:
 
 def memory(server: Server, field: str) -> int:
     """Bytes of memory of a service, its workers included."""
-    statuses = [Path(f"/proc/{one}/status").read_text() for one in family(server.process)]
-    found = [re.search(rf"{field}:\s+(\d+)", status) for status in statuses]
-    return sum(int(one[1]) * 1024 for one in found if one)
+    statuses = [Path(f"/proc/{pid}/status").read_text() for pid in family(server.process)]
+    matches = [re.search(rf"{field}:\s+(\d+)", status) for status in statuses]
+    return sum(int(match[1]) * 1024 for match in matches if match)
 
 
 def peak(server: Server, work: Callable[[], object], idle: int) -> float:
     """MiB that a service needs at most above what it had when it was idle."""
-    for one in family(server.process):
-        Path(f"/proc/{one}/clear_refs").write_text("5")
+    for pid in family(server.process):
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
     work()
     return (memory(server, "VmHWM") - idle) / MIB
 
@@ -112,9 +112,9 @@ def written(columns: dict[str, Any]) -> dict[str, tuple[str, bytes]]:
     table = pa.table(columns)
     small = {name: values.astype(np.uint8) for name, values in columns.items()}
     sinks = {name: io.BytesIO() for name in ("arrow", "uint8", "parquet", "csv", "npz")}
-    for name, one in (("arrow", table), ("uint8", pa.table(small))):
-        with pa.ipc.new_stream(sinks[name], one.schema) as writer:
-            writer.write_table(one, BATCH)
+    for name, frame in (("arrow", table), ("uint8", pa.table(small))):
+        with pa.ipc.new_stream(sinks[name], frame.schema) as writer:
+            writer.write_table(frame, BATCH)
     pyarrow.parquet.write_table(table, sinks["parquet"], row_group_size=ROW_GROUP)
     pyarrow.csv.write_csv(table, sinks["csv"])
     arrays: dict[str, Any] = small
@@ -148,35 +148,37 @@ REFERENCES: dict[str, Callable[[bytes], object]] = {
 }
 
 
-def bodies(own: Server, discard: Server, items: int, rounds: int) -> None:
+def bodies(service: Server, discard: Server, items: int, rounds: int) -> None:
     """Compare each form with what is there to compare with."""
     for kind, content in written(labels(100)).values():
-        post(own, kind, content)
-    idle = memory(own, "VmRSS")
+        post(service, kind, content)
+    idle = memory(service, "VmRSS")
     for name, (kind, content) in written(labels(items)).items():
-        send = partial(post, own, kind, content)
-        asked: dict[str, Callable[[], float]] = {
-            "rprime": partial(timed, send, own.process),
+        send = partial(post, service, kind, content)
+        tasks: dict[str, Callable[[], float]] = {
+            "rprime": partial(timed, send, service.process),
             "discard": partial(timed, partial(post, discard, kind, content), discard.process),
         }
         if name in REFERENCES:
-            asked["itself"] = partial(timed, partial(REFERENCES[name], content), os.getpid())
-        for ask in asked.values():
+            tasks["itself"] = partial(timed, partial(REFERENCES[name], content), os.getpid())
+        for ask in tasks.values():
             ask()
-        found = interleaved(asked, rounds)
-        most = statistics.median(peak(own, send, idle) for _ in range(rounds))
-        times = "  ".join(f"{k} {statistics.median(v) * 1e3:6.0f} ms" for k, v in found.items())
+        durations = interleaved(tasks, rounds)
+        most = statistics.median(peak(service, send, idle) for _ in range(rounds))
+        times = "  ".join(f"{k} {statistics.median(v) * 1e3:6.0f} ms" for k, v in durations.items())
         ratios = "  ".join(
-            f"rprime/{k} {ratio(found['rprime'], found[k]):5.2f}" for k in found if k != "rprime"
+            f"rprime/{k} {ratio(durations['rprime'], durations[k]):5.2f}"
+            for k in durations
+            if k != "rprime"
         )
         size = len(content) / MIB
         print(f"{name:14s} {size:4.0f} MiB  {times}  {ratios}  peak {most:4.0f} MiB", flush=True)
 
 
-def small_times(own: Server, until: Callable[[], bool]) -> list[float]:
+def small_times(service: Server, until: Callable[[], bool]) -> list[float]:
     """Ask for 10 x 10 tables one after another; seconds of each."""
     request, times = body(10), []
-    connection = http.client.HTTPConnection("127.0.0.1", own.port, timeout=600)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=600)
     while not until():
         start = time.perf_counter()
         connection.request("POST", "/evaluate", request, {"Content-Type": "application/json"})
@@ -186,22 +188,22 @@ def small_times(own: Server, until: Callable[[], bool]) -> list[float]:
     return times
 
 
-def stalls(own: Server, items: int, rounds: int) -> None:
+def stalls(service: Server, items: int, rounds: int) -> None:
     """Compare the times of small requests beside large ones with those of an idle service."""
     columns = labels(items)
     forms = written(columns)
     json_labels = {name: values[: items * 7 // 10].tolist() for name, values in columns.items()}
     forms["JSON integers"] = ("json", orjson.dumps(json_labels))
     count = iter(range(SMALL_REQUESTS + 1))
-    idle = small_times(own, lambda: next(count) == SMALL_REQUESTS)
+    idle = small_times(service, lambda: next(count) == SMALL_REQUESTS)
     for name, (kind, content) in forms.items():
-        post(own, kind, content)
-        command = [sys.executable, __file__, "--load", str(own.port), kind, str(rounds)]
+        post(service, kind, content)
+        command = [sys.executable, __file__, "--load", str(service.port), kind, str(rounds)]
         with subprocess.Popen(command, stdin=subprocess.PIPE) as load:
             assert load.stdin is not None
             load.stdin.write(content)
             load.stdin.close()
-            times = small_times(own, lambda load=load: load.poll() is not None)  # type: ignore[misc] # mypy knows no default of a lambda
+            times = small_times(service, lambda load=load: load.poll() is not None)  # type: ignore[misc] # mypy knows no default of a lambda
         print(f"{name:14s} {told(times)}  p99/idle {p99(times) / p99(idle):5.1f}", flush=True)
     print(f"{'idle':14s} {told(idle)}", flush=True)
 
@@ -239,12 +241,12 @@ def main() -> None:
         load(int(chosen.load[0]), chosen.load[1], int(chosen.load[2]))
         return
     rprime = str(Path(sys.executable).with_name("rprime"))
-    with serve(rprime, "serve", RPRIME_LIMITS_JSON_BODY_BYTES=json.dumps(256 * MIB)) as own:
+    with serve(rprime, "serve", RPRIME_LIMITS_JSON_BODY_BYTES=json.dumps(256 * MIB)) as service:
         if chosen.only != "stalls":
             with serve(sys.executable, "-c", DISCARD) as discard:
-                bodies(own, discard, chosen.items, chosen.rounds)
+                bodies(service, discard, chosen.items, chosen.rounds)
         if chosen.only != "bodies":
-            stalls(own, chosen.items, 2 * chosen.rounds)
+            stalls(service, chosen.items, 2 * chosen.rounds)
 
 
 if __name__ == "__main__":

@@ -53,14 +53,14 @@ def ours(scores: Scores, keys: tuple[str, ...] | None) -> Any:
     """Compute indices of scores; None for all of them."""
     table = ConfusionTable.dense(np.eye(scores.k))
     options = Options(indices=keys)
-    found = compute(table, options, select(options, scored=True), fresh(scores))
-    return found.overall
+    evaluation = compute(table, options, select(options, scored=True), fresh(scores))
+    return evaluation.overall
 
 
 def sorting(scores: Scores) -> None:
     """Sort the items by each class: what nothing that ranks can do without."""
-    for own in range(scores.k):
-        np.argsort(scores.values[:, own])
+    for code in range(scores.k):
+        np.argsort(scores.values[:, code])
 
 
 def theirs(scores: Scores) -> None:
@@ -112,14 +112,14 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--classes", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
-    wanted = parser.parse_args()
-    scores = drawn(wanted.items, wanted.classes)
-    times = measure(scores, wanted.rounds)
+    args = parser.parse_args()
+    scores = drawn(args.items, args.classes)
+    times = measure(scores, args.rounds)
     base = times["one argsort per class"]
-    print(f"{wanted.items} items, {wanted.classes} classes, {wanted.rounds} rounds")
-    for name, found in times.items():
-        ratio = statistics.median(a / b for a, b in zip(found, base, strict=True))
-        print(f"{name:34} {statistics.median(found):8.3f} s   {ratio:6.2f} x argsort")
+    print(f"{args.items} items, {args.classes} classes, {args.rounds} rounds")
+    for name, durations in times.items():
+        ratio = statistics.median(a / b for a, b in zip(durations, base, strict=True))
+        print(f"{name:34} {statistics.median(durations):8.3f} s   {ratio:6.2f} x argsort")
     ranking, sklearn = times["ranking measures"], times["ranking measures by scikit-learn"]
     faster = statistics.median(b / a for a, b in zip(ranking, sklearn, strict=True))
     print(f"faster than scikit-learn: {faster:.1f} times")

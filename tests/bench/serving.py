@@ -44,10 +44,10 @@ def serve(store: str = "none", *, without: str = "", **variables: str) -> Iterat
     )
     assert process.stdout is not None
     try:
-        found = re.search(r"http://\S+(?=,)", process.stdout.readline())
-        if found is None:
+        address = re.search(r"http://\S+(?=,)", process.stdout.readline())
+        if address is None:
             raise SystemExit("the service did not start")
-        server = Server(urlsplit(found[0]).port or 0, process)
+        server = Server(urlsplit(address[0]).port or 0, process)
         # It listens before it has started.
         status_of(server.port, "/livez")
         yield server

@@ -124,7 +124,7 @@ def show(name: str, found: dict[str, list[float]]) -> None:
     print(f"{name:24s} {times}  {ratios}", flush=True)
 
 
-def items(own: Server, size: int, rounds: int, kinds: list[str]) -> None:
+def items(service: Server, size: int, rounds: int, kinds: list[str]) -> None:
     """Compare requests with and without slices in every format."""
     query = "/evaluate?request=" + json.dumps({"slice_crossings": CROSSINGS}).replace(" ", "")
     for texts, named in ((False, False), (True, True), (False, True)):
@@ -133,37 +133,39 @@ def items(own: Server, size: int, rounds: int, kinds: list[str]) -> None:
             write = as_json if kind == "json" else partial(as_columns, kind)
             plain, sliced = write(labels, {}), write(labels, slices)
             path = "/evaluate" if kind == "json" else query
-            asked: Asked = {
-                "without": partial(timed, partial(post, own, kind, plain), own.process),
-                "with": partial(timed, partial(post, own, kind, sliced, path), own.process),
+            tasks: Asked = {
+                "without": partial(timed, partial(post, service, kind, plain), service.process),
+                "with": partial(timed, partial(post, service, kind, sliced, path), service.process),
                 "read without": partial(timed, partial(read_alone, kind, plain), os.getpid()),
                 "read with": partial(timed, partial(read_alone, kind, sliced), os.getpid()),
             }
-            for ask in asked.values():
+            for ask in tasks.values():
                 ask()
-            kinds_of = ["strings" if one else "integers" for one in (texts, named)]
+            kinds_of = ["strings" if textual else "integers" for textual in (texts, named)]
             name = f"{kind}, {', '.join(dict.fromkeys(kinds_of))}"
-            show(name, interleaved(asked, rounds))
+            show(name, interleaved(tasks, rounds))
 
 
 def stack(rounds: int) -> None:
     """Report 1000 slices of 10 classes, with and without intervals, in this process."""
     draw = np.random.default_rng(0)
     tables = draw.integers(0, 20, (1000, 10, 10)) + 100 * np.eye(10, dtype=int)
-    slices = {"part": {str(i): {"confusion_matrix": one} for i, one in enumerate(tables.tolist())}}
+    slices = {
+        "part": {str(i): {"confusion_matrix": table} for i, table in enumerate(tables.tolist())}
+    }
     request = {"confusion_matrix": tables.sum(0).tolist(), "slices": slices}
 
     def answer(content: bytes) -> None:
-        asked = read_request(content, Limits())
-        asked.report(asked.evaluate())
+        evaluation_request = read_request(content, Limits())
+        evaluation_request.report(evaluation_request.evaluate())
 
-    asked: Asked = {
-        name: partial(lasting, partial(answer, orjson.dumps(request | {"intervals": wanted})))
-        for name, wanted in {"with": True, "without": False}.items()
+    tasks: Asked = {
+        name: partial(lasting, partial(answer, orjson.dumps(request | {"intervals": intervals})))
+        for name, intervals in {"with": True, "without": False}.items()
     }
-    for ask in asked.values():
+    for ask in tasks.values():
         ask()
-    show("1000 slices, intervals", interleaved(asked, rounds))
+    show("1000 slices, intervals", interleaved(tasks, rounds))
 
 
 def search(rounds: int) -> None:
@@ -177,8 +179,8 @@ def search(rounds: int) -> None:
     content = as_columns("parquet", columns, {})
 
     def answer() -> None:
-        found = read_columns("parquet", io.BytesIO(content), b"{}", Limits(), measured=True)
-        search_document(found, Limits())
+        document = read_columns("parquet", io.BytesIO(content), b"{}", Limits(), measured=True)
+        search_document(document, Limits())
 
     times = [lasting(answer) for _ in range(rounds)]
     print(f"search, ten columns {min(times):6.2f} to {max(times):6.2f} s", flush=True)
@@ -194,8 +196,8 @@ def main() -> None:
     chosen = parser.parse_args()
     rprime = str(Path(sys.executable).with_name("rprime"))
     if chosen.only in (None, "items"):
-        with serve(rprime, "serve", RPRIME_LIMITS_JSON_BODY_BYTES=json.dumps(256 * MIB)) as own:
-            items(own, chosen.items, chosen.rounds, chosen.formats)
+        with serve(rprime, "serve", RPRIME_LIMITS_JSON_BODY_BYTES=json.dumps(256 * MIB)) as service:
+            items(service, chosen.items, chosen.rounds, chosen.formats)
     if chosen.only in (None, "stack"):
         stack(max(chosen.rounds, 20))
     if chosen.only in (None, "search"):

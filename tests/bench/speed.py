@@ -74,8 +74,8 @@ class Server:
 def cpu_seconds(process: int) -> float:
     """User and system time of a process, its children included."""
     fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    own = (int(fields[11]) + int(fields[12])) / TICK
-    return own + sum(cpu_seconds(child) for child in children(process))
+    seconds = (int(fields[11]) + int(fields[12])) / TICK
+    return seconds + sum(cpu_seconds(child) for child in children(process))
 
 
 def children(process: int) -> Iterator[int]:
@@ -117,8 +117,8 @@ def wait(port: int, process: "subprocess.Popen[bytes]") -> None:
 def matrix(k: int) -> list[list[int]]:
     """Draw a table of k classes with a strong diagonal."""
     draw = np.random.default_rng(0)
-    found: list[list[int]] = (draw.integers(0, 60, (k, k)) + 100 * np.eye(k, dtype=int)).tolist()
-    return found
+    counts: list[list[int]] = (draw.integers(0, 60, (k, k)) + 100 * np.eye(k, dtype=int)).tolist()
+    return counts
 
 
 def body(k: int, **options: object) -> bytes:
@@ -153,44 +153,46 @@ def small(rounds: int, requests: int) -> None:
     uvicorn = [sys.executable, "-m", "uvicorn", "--no-access-log"]
     cases = {"without intervals": body(10, intervals=False), "default report": body(10)}
     with ExitStack() as servers:
-        own = servers.enter_context(serve(*rprime))
+        service = servers.enter_context(serve(*rprime))
         naive = servers.enter_context(serve(*uvicorn, "naive_server:app"))
         for name, request in cases.items():
-            size = len(own.ask("/evaluate", request, 20))
+            size = len(service.ask("/evaluate", request, 20))
             floor = [*uvicorn, "floor_server:fastapi_app"]
             with serve(*floor, SIZE=str(size)) as constant:
-                asked: dict[str, Callable[[], float]] = {
-                    "rprime": partial(own.cpu, "/evaluate", request, requests),
+                tasks: dict[str, Callable[[], float]] = {
+                    "rprime": partial(service.cpu, "/evaluate", request, requests),
                     "naive": partial(naive.cpu, "/evaluate", body(10), max(requests // 20, 32)),
                     "floor": partial(constant.cpu, "/evaluate", request, requests),
                 }
-                for ask in asked.values():
+                for ask in tasks.values():
                     ask()
-                show(f"10 x 10, {name}", interleaved(asked, rounds))
+                show(f"10 x 10, {name}", interleaved(tasks, rounds))
 
 
 def limits(rounds: int, requests: int) -> None:
     """Compare reports with and without intervals, CPU for each request, over HTTP and without."""
     few = max(requests // 50, 4)
-    with serve(str(Path(sys.executable).with_name("rprime")), "serve") as own:
+    with serve(str(Path(sys.executable).with_name("rprime")), "serve") as service:
         for k, times, clients in (
             (10, requests, 16),
             (10, 8 * few, 1),
             (300, few, 1),
             (1000, 8, 1),
         ):
-            asked: dict[str, Callable[[], float]] = {
-                name: partial(own.cpu, "/evaluate", body(k, intervals=wanted), times, clients)
-                for name, wanted in {"with": True, "without": False}.items()
+            tasks: dict[str, Callable[[], float]] = {
+                name: partial(
+                    service.cpu, "/evaluate", body(k, intervals=intervals), times, clients
+                )
+                for name, intervals in {"with": True, "without": False}.items()
             }
-            for ask in asked.values():
+            for ask in tasks.values():
                 ask()
             name = f"{k} x {k}, intervals, {clients} clients"
-            show(name, interleaved(asked, rounds), difference=True)
+            show(name, interleaved(tasks, rounds), difference=True)
     for k, times in ((10, 8 * few), (300, few), (1000, 8)):
         in_process: dict[str, Callable[[], float]] = {
-            name: partial(reported, body(k, intervals=wanted), times)
-            for name, wanted in {"with": True, "without": False}.items()
+            name: partial(reported, body(k, intervals=intervals), times)
+            for name, intervals in {"with": True, "without": False}.items()
         }
         show(f"{k} x {k}, in process", interleaved(in_process, rounds), difference=True)
 
@@ -205,14 +207,14 @@ def gates(rounds: int, requests: int) -> None:
     ]
     items = {"y_true": true.tolist(), "y_pred": new}
     gated = {**items, "baseline": {"y_pred": old}, "gates": {"rules": rules}}
-    with serve(str(Path(sys.executable).with_name("rprime")), "serve") as own:
-        asked: dict[str, Callable[[], float]] = {
-            name: partial(own.cpu, "/evaluate", orjson.dumps(request), max(requests // 4, 8), 1)
+    with serve(str(Path(sys.executable).with_name("rprime")), "serve") as service:
+        tasks: dict[str, Callable[[], float]] = {
+            name: partial(service.cpu, "/evaluate", orjson.dumps(request), max(requests // 4, 8), 1)
             for name, request in {"gate": gated, "default": items}.items()
         }
-        for ask in asked.values():
+        for ask in tasks.values():
             ask()
-        show("1000 items, 10 classes, one client", interleaved(asked, rounds))
+        show("1000 items, 10 classes, one client", interleaved(tasks, rounds))
 
 
 def reported(request: bytes, times: int) -> float:
@@ -244,11 +246,11 @@ def paired(rounds: int, k: int) -> None:
             items=Items(true, predicted),
         )
 
-    asked: dict[str, Callable[[], float]] = {
+    tasks: dict[str, Callable[[], float]] = {
         "compare": partial(lasting, partial(compare, side(new), side(old), Options())),
         "counting": partial(lasting, lambda: (counted(old), counted(new))),
     }
-    show(f"1e6 items, {k} classes, paired", interleaved(asked, rounds))
+    show(f"1e6 items, {k} classes, paired", interleaved(tasks, rounds))
 
 
 def lasting(work: Callable[[], object]) -> float:
@@ -274,20 +276,20 @@ def large(rounds: int) -> None:
             }
         ),
     }
-    with serve(str(Path(sys.executable).with_name("rprime")), "serve") as own:
+    with serve(str(Path(sys.executable).with_name("rprime")), "serve") as service:
         for name, request in cases.items():
-            asked: dict[str, Callable[[], float]] = {
-                "rprime": partial(own.cpu, "/evaluate", request, 2, 1),
+            tasks: dict[str, Callable[[], float]] = {
+                "rprime": partial(service.cpu, "/evaluate", request, 2, 1),
                 "orjson.loads": partial(lasting, partial(orjson.loads, request)),
             }
-            show(name, interleaved(asked, rounds))
+            show(name, interleaved(tasks, rounds))
 
 
-def interleaved(asked: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+def interleaved(tasks: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
     """Ask all in turn, round by round."""
-    times: dict[str, list[float]] = {name: [] for name in asked}
+    times: dict[str, list[float]] = {name: [] for name in tasks}
     for _ in range(rounds):
-        for name, ask in asked.items():
+        for name, ask in tasks.items():
             times[name].append(ask())
     return times
 

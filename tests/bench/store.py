@@ -102,7 +102,7 @@ def fill(store: Store) -> None:
 
 def read(store: Store) -> None:
     """Measure reading."""
-    asked = {
+    queries = {
         "all": Filters(),
         "one model": Filters(model="model-3"),
         "no such model": Filters(model="none"),
@@ -113,7 +113,7 @@ def read(store: Store) -> None:
         "no such tag": Filters(tag="none"),
         "no such fingerprint": Filters(fingerprint="none"),
     }
-    for name, filters in asked.items():
+    for name, filters in queries.items():
         say(f"ms for a page of 50, {name}", best(lambda: store.page("bench", filters)))  # noqa: B023 - run at once
     identifier = store.page("bench").items[0].id
     say("ms to get one", best(lambda: store.get(identifier)))

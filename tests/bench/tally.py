@@ -67,15 +67,15 @@ def main() -> None:
     parser.add_argument("--items", type=lambda text: int(float(text)), default=10_000_000)
     parser.add_argument("--classes", type=int, default=100)
     parser.add_argument("--engine", default="duckdb")
-    given = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        size = make(folder, given.items, given.classes)
-        print(f"{given.items:,} items, {given.classes} classes, {size / 2**20:,.0f} MiB of Parquet")
+        size = make(folder, args.items, args.classes)
+        print(f"{args.items:,} items, {args.classes} classes, {size / 2**20:,.0f} MiB of Parquet")
         small = folder / "small.csv"
         small.write_text("y_true,y_pred\n1,1\n2,1\n")
         for what, file in (("two items", small), ("all items", folder / "*.parquet")):
-            total, cpu, wall, peak = measured((str(file), "--engine", given.engine))
+            total, cpu, wall, peak = measured((str(file), "--engine", args.engine))
             print(f"{what}: {total:,} counted, {cpu:.1f} s CPU, {wall:.1f} s, {peak:,.0f} MiB")
 
 

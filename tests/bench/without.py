@@ -24,7 +24,9 @@ def read_turns() -> None:
     ScheduledFlowControl.yield_turn = lambda self: None  # type: ignore[method-assign] # noqa: ARG005 - as above
 
 
-PROTECTIONS: dict[str, Callable[[], None]] = {one.__name__: one for one in (deadlines, read_turns)}
+PROTECTIONS: dict[str, Callable[[], None]] = {
+    protection.__name__: protection for protection in (deadlines, read_turns)
+}
 
 if __name__ == "__main__":
     PROTECTIONS[sys.argv.pop(1)]()

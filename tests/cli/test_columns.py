@@ -42,11 +42,11 @@ Columns = dict[str, list[Any]]
 
 
 def predicted(right: float) -> list[str | None]:
-    found: list[str | None] = [
+    labels: list[str | None] = [
         label if RNG.random() < right else str(RNG.choice(LABELS)) for label in TRUE
     ]
-    found[int(RNG.integers(SIZE))] = None
-    return found
+    labels[int(RNG.integers(SIZE))] = None
+    return labels
 
 
 PREDICTED, OTHER = predicted(0.7), predicted(0.8)
@@ -150,10 +150,10 @@ class TestEquality:
         columns, baseline, options = CASES[case]
         rules = RULES if "baseline" in options else VALUES
         gates.write_text(json.dumps(rules), encoding="utf-8")
-        asked = {"y_pred": PREDICTED, "gates": rules, **options}
-        expected = rprime.evaluate(TRUE, **asked).content + b"\n"
+        request = {"y_pred": PREDICTED, "gates": rules, **options}
+        expected = rprime.evaluate(TRUE, **request).content + b"\n"
         with rprime.Client(server) as client:
-            assert client.evaluate(TRUE, **asked).content + b"\n" == expected
+            assert client.evaluate(TRUE, **request).content + b"\n" == expected
         for suffix in WRITERS:
             more = ["--gates", gates]
             if baseline is not None:
@@ -192,25 +192,25 @@ class TestEquality:
             report(other, *there, "--version", "1")
             baseline = (*there, "--version", "2", "--baseline", "version=1")
         pages = {name: tmp_path / f"report.{name}" for name in ("html", "markdown", "junit")}
-        asked = [part for name, path in pages.items() for part in (f"--{name}", path)]
+        options = [part for name, path in pages.items() for part in (f"--{name}", path)]
         file = write("fewer.csv", fewer)
-        found = json.loads(report(file, *baseline, "--gates", gates, *asked))
-        assert found["comparison"]["items"] == {
+        answer = json.loads(report(file, *baseline, "--gates", gates, *options))
+        assert answer["comparison"]["items"] == {
             "shared": 111,
             "added": 0,
             "removed": 9,
             "relabelled": relabelled,
         }
-        (said,) = (w["detail"] for w in found["warnings"] if w["code"] == "items_differ")
-        assert said.startswith(
+        (detail,) = (w["detail"] for w in answer["warnings"] if w["code"] == "items_differ")
+        assert detail.startswith(
             f"{111 - relabelled} items are compared, by their ids, of the 120 of the baseline: the "
             "candidate lacks 9; "
         )
         for page in pages.values():
             text = re.sub("</?code>", "`", page.read_text(encoding="utf-8"))
-            assert said in html.unescape(re.sub("</?bdi>|\u2060", "", text))
+            assert detail in html.unescape(re.sub("</?bdi>|\u2060", "", text))
         shown = run("evaluate", file, *baseline, "--gates", gates).stdout
-        assert said in " ".join(shown.split())
+        assert detail in " ".join(shown.split())
 
     def test_ids_are_never_dropped_in_silence(self, write: Write, server: str) -> None:
         file = write("items.csv", {"item_id": IDS, **PLAIN})
@@ -238,20 +238,20 @@ class TestEquality:
     def test_a_service_is_asked_with_the_notes_on_the_files(
         self, write: Write, server: str, tmp_path: Path
     ) -> None:
-        true, found = ["cat", "dog", "dog"] * 20, ["cat", "Dog!", "bird"] * 20
-        columns: Columns = {"y_true": true, "y_pred": found, "age": list(range(60))}
+        true, predictions = ["cat", "dog", "dog"] * 20, ["cat", "Dog!", "bird"] * 20
+        columns: Columns = {"y_true": true, "y_pred": predictions, "age": list(range(60))}
         file, request = write("items.csv", columns), tmp_path / "request.yaml"
-        asked = 'aliases: {"Dog!": dog}\nlabels: [cat, dog]\nunknown_labels: unclassified\n'
-        request.write_text(asked)
-        given = ("evaluate", file, "--request", str(request))
+        content = 'aliases: {"Dog!": dog}\nlabels: [cat, dog]\nunknown_labels: unclassified\n'
+        request.write_text(content)
+        arguments = ("evaluate", file, "--request", str(request))
         notes = ("not read: `age`", "`Dog!` as `dog` 20", "unclassified: `bird` 20")
         for more in ((), ("--server", server), ("--server", server, "--table-only")):
-            shown = " ".join(run(*given, *more).stdout.split())
+            shown = " ".join(run(*arguments, *more).stdout.split())
             assert [shown.count(note) for note in notes] == [1, 1, 1], more
-        beside = run(*given, "--server", server, "--json")
+        beside = run(*arguments, "--server", server, "--json")
         assert "warnings" in json.loads(beside.stdout)
         assert all(note in beside.stderr for note in notes)
-        counted = run(*given, "--engine", "duckdb")
+        counted = run(*arguments, "--engine", "duckdb")
         assert (counted.exit_code, "aliases is for items" in counted.stderr) == (2, True)
 
 
@@ -294,8 +294,8 @@ class TestWhatTravels:
         arrays = {name: table[name].to_numpy() for name in table.column_names}
         assert set(arrays) == {"y_true", "y_pred", "y_pred_baseline", "sample_weight"}
         assert all(arrays[name].dtype.itemsize == 1 for name in arrays if name.startswith("y_"))
-        found = [None if code < 0 else LABELS[code] for code in arrays["y_pred"]]
-        assert found == PREDICTED
+        labels = [None if code < 0 else LABELS[code] for code in arrays["y_pred"]]
+        assert labels == PREDICTED
         assert len(seen.body) < file.stat().st_size
 
     def test_ids_travel_as_arrow(self, write: Write, tmp_path: Path) -> None:
@@ -333,9 +333,9 @@ class TestWhatTravels:
         content = json.loads(seen.body)
         assert "cells" in content
         assert "y_true" not in content
-        found = json.loads(report(file, "--table-only", "--server", server))
-        assert found["comparison"]["pairing"] == "unpaired"
-        assert found["overall"] == json.loads(report(file))["overall"]
+        answer = json.loads(report(file, "--table-only", "--server", server))
+        assert answer["comparison"]["pairing"] == "unpaired"
+        assert answer["overall"] == json.loads(report(file))["overall"]
 
     def test_a_table_never_stands_for_scores(self, write: Write, server: str) -> None:
         file = write("scores.parquet", CASES["scores"][0])

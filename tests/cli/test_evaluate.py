@@ -79,9 +79,9 @@ class TestJson:
     def test_it_is_what_the_service_gives(
         self, rprime: Run, file: str, client: httpx.Client
     ) -> None:
-        found = rprime("evaluate", file, "--json")
-        assert found.returncode == 0, found.stderr
-        assert found.stdout == client.post("/evaluate", json=REQUEST).text + "\n"
+        done = rprime("evaluate", file, "--json")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == client.post("/evaluate", json=REQUEST).text + "\n"
 
     def test_command_client_library_and_service_give_the_same_bytes(
         self, rprime: Run, labels: str, gates: str, server: str
@@ -90,13 +90,13 @@ class TestJson:
         there = rprime("evaluate", labels, "--gates", gates, "--json", "--server", server)
         options: Any = {"gates": RULES, "baseline": {"y_pred": GOOD}}
         with library.Client(server) as client:
-            asked = client.evaluate(TRUE, BAD, **options).content
+            answer = client.evaluate(TRUE, BAD, **options).content
         body = {"y_true": TRUE, "y_pred": BAD, **options}
         posted = httpx.post(f"{server}/evaluate", json=body).content
         in_process = library.evaluate(TRUE, BAD, **options).content
         assert here.returncode == there.returncode == 1
         texts = {here.stdout.encode(), there.stdout.encode()}
-        assert texts == {asked + b"\n"} == {posted + b"\n"} == {in_process + b"\n"}
+        assert texts == {answer + b"\n"} == {posted + b"\n"} == {in_process + b"\n"}
 
     def test_the_table_comes_on_request(self, rprime: Run, file: str, server: str) -> None:
         here = rprime("evaluate", file, "--table", "--json").stdout
@@ -104,8 +104,8 @@ class TestJson:
         assert here == rprime("evaluate", file, "--table", "--json", "--server", server).stdout
 
     def test_standard_input_is_a_file(self, rprime_process: Run, file: str) -> None:
-        found = rprime_process("evaluate", "-", "--json", stdin=Path(file).read_bytes())
-        assert reported(found)["labels"] == ["a", "b"]
+        done = rprime_process("evaluate", "-", "--json", stdin=Path(file).read_bytes())
+        assert reported(done)["labels"] == ["a", "b"]
 
     def test_standard_input_may_be_columns(
         self, rprime_process: Run, write: Write, tmp_path: Path
@@ -139,18 +139,18 @@ class TestJson:
             assert process.stdout is not None
             assert process.stderr is not None
             process.stdout.close()
-            said = process.stderr.read().decode()
-        assert process.returncode == 1, said
-        assert "Traceback" not in said
+            errors = process.stderr.read().decode()
+        assert process.returncode == 1, errors
+        assert "Traceback" not in errors
 
 
 class TestCsv:
     def test_integers_are_classes_in_their_order(self, rprime: Run, write: Write) -> None:
         true, predicted = [2, 10, 10, 1], [2, 10, None, 10]
         file = write("digits.csv", csv_of(y_true=true, y_pred=predicted))
-        found = rprime("evaluate", file, "--json").stdout
-        assert json.loads(found)["labels"] == ["1", "2", "10"]
-        assert found.encode() == library.evaluate(true, predicted).content + b"\n"
+        output = rprime("evaluate", file, "--json").stdout
+        assert json.loads(output)["labels"] == ["1", "2", "10"]
+        assert output.encode() == library.evaluate(true, predicted).content + b"\n"
 
     def test_one_label_that_is_none_makes_all_of_them_names(
         self, rprime: Run, write: Write
@@ -218,9 +218,9 @@ class TestCsv:
         chosen = ("--columns", "y_true=label, y_pred=prediction", "--json")
         assert rprime("evaluate", file, *chosen).stdout == expected.stdout
         other = write("c.csv", csv_of(prediction=GOOD, age=GOOD))
-        found = reported(rprime("evaluate", file, "--baseline", other, *chosen))
-        assert found["comparison"]["comparability"] == "same_items"
-        for columns, said in (
+        answer = reported(rprime("evaluate", file, "--baseline", other, *chosen))
+        assert answer["comparison"]["comparability"] == "same_items"
+        for columns, message in (
             (
                 "y_true=label,y_pred=predicted",
                 "'predicted': No column has the name chosen for `y_pred`",
@@ -231,7 +231,7 @@ class TestCsv:
         ):
             done = rprime("evaluate", file, "--columns", columns)
             assert (done.returncode, done.stdout) == (2, "")
-            assert said in done.stderr
+            assert message in done.stderr
 
     def test_columns_of_parquet_are_chosen(self, rprime: Run, tmp_path: Path) -> None:
         table = pa.table({"age": [[1]] * 3, "label": ["a", "b", "b"], "p": ["a", "b", "a"]})
@@ -259,14 +259,14 @@ class TestCsv:
             "sample_weight": [1, 2, 0.5],
             "group": ["p1", "p1", "p2"],
         }
-        found = rprime("evaluate", write("all.csv", csv_of(**columns)), "--json").stdout
+        output = rprime("evaluate", write("all.csv", csv_of(**columns)), "--json").stdout
         expected = library.evaluate(
             columns["y_true"],
             columns["y_pred"],
             sample_weight=columns["sample_weight"],
             groups=columns["group"],
         )
-        assert found.encode() == expected.content + b"\n"
+        assert output.encode() == expected.content + b"\n"
 
     @pytest.mark.parametrize(
         ("content", "said"),
@@ -303,14 +303,14 @@ class TestNpz:
     def test_columns_are_arrays(self, rprime: Run, tmp_path: Path) -> None:
         true, predicted = np.array([1, 2, 2]), np.array([1.0, 2.0, np.nan])
         np.savez_compressed(tmp_path / "items.npz", y_true=true, y_pred=predicted)
-        found = rprime("evaluate", str(tmp_path / "items.npz"), "--json").stdout
-        assert found.encode() == library.evaluate(true, predicted).content + b"\n"
+        output = rprime("evaluate", str(tmp_path / "items.npz"), "--json").stdout
+        assert output.encode() == library.evaluate(true, predicted).content + b"\n"
 
     def test_a_table_is_an_array(self, rprime: Run, tmp_path: Path) -> None:
         counts, labels = np.array([[5, 1], [2, 7]]), np.array(["ill", "well"])
         np.savez(tmp_path / "table.npz", confusion_matrix=counts, labels=labels)
-        found = rprime("evaluate", str(tmp_path / "table.npz"), "--json").stdout
-        assert found.encode() == (
+        output = rprime("evaluate", str(tmp_path / "table.npz"), "--json").stdout
+        assert output.encode() == (
             library.evaluate(confusion_matrix=counts, labels=labels).content + b"\n"
         )
 
@@ -325,14 +325,14 @@ class TestNpz:
         np.savez(tmp_path / "names.npz", y_true=[1], y_prd=[1])
         np.save(tmp_path / "single.npy", [1])
         single = write("single.npz", (tmp_path / "single.npy").read_bytes())
-        for path, said in (
+        for path, message in (
             (str(tmp_path / "names.npz"), "'y_prd': Column 2 is not known here"),
             (single, "a single array"),
             (write("text.npz", "y_true"), "not an archive"),
         ):
             done = rprime("evaluate", path)
             assert done.returncode == 2
-            assert said in done.stderr
+            assert message in done.stderr
 
 
 class TestBaselinesAndGates:
@@ -412,8 +412,8 @@ class TestBaselinesAndGates:
         rule = "- &r {index: recall, classes: [cat], min_value: 0.01}"
         gates = write("gates.yaml", f"rules:\n{rule}\n- {{<<: *r, index: precision}}\n")
         report = json.loads(rprime("evaluate", file, "--gates", gates, "--json").stdout)
-        found = [result["rule"] for result in report["gate"]["results"]]
-        assert found == ["recall.min_value", "precision.min_value"]
+        failing = [result["rule"] for result in report["gate"]["results"]]
+        assert failing == ["recall.min_value", "precision.min_value"]
 
     @pytest.mark.parametrize(
         ("classes", "said"),
@@ -562,8 +562,8 @@ class TestService:
         assert f"{server}{report['links']['self']}" in text.replace("//v1", "/v1")
         assert "22" in text
         here = json.loads(rprime("evaluate", first, "--json").stdout)
-        assert [one["code"] for one in kept.pop("warnings")] == [
-            *(one["code"] for one in here.pop("warnings")),
+        assert [warning["code"] for warning in kept.pop("warnings")] == [
+            *(warning["code"] for warning in here.pop("warnings")),
             "first_evaluation",
         ]
         assert {name: kept[name] for name in here} == here
@@ -572,8 +572,8 @@ class TestService:
         with flaky(Step(body=library.evaluate(**REQUEST).content)) as server:  # type: ignore[arg-type] # a literal
             rprime("evaluate", file, "--server", server.url, "--key", "rp_a")
             rprime("evaluate", file, "--server", server.url, RPRIME_KEY="rp_b\n")
-            found = [seen.headers["authorization"] for seen in server.seen]
-        assert found == ["Bearer rp_a", "Bearer rp_b"]
+            headers = [seen.headers["authorization"] for seen in server.seen]
+        assert headers == ["Bearer rp_a", "Bearer rp_b"]
 
 
 class TestOutput:
@@ -622,11 +622,11 @@ class TestOutput:
         path = write("outputs", "before=1\n")
         done = rprime("evaluate", labels, "--gates", gates, "--json", GITHUB_OUTPUT=path)
         lines = Path(path).read_text(encoding="utf-8").splitlines()
-        found = dict(line.split("=") for line in lines)
-        assert (found["before"], found["verdict"]) == ("1", "fail")
+        outputs = dict(line.split("=") for line in lines)
+        assert (outputs["before"], outputs["verdict"]) == ("1", "fail")
         overall = json.loads(done.stdout)["overall"]
         for key in ("r_prime", "accuracy", "macro_f1", "mcc"):
-            assert float(found[key]) == overall[key]["value"]
+            assert float(outputs[key]) == overall[key]["value"]
 
     def test_json_goes_to_a_file_while_people_read(
         self, rprime: Run, labels: str, write: Write
@@ -657,9 +657,9 @@ class TestOutput:
         arguments = ("evaluate", labels, "--gates", str(gates), "--annotations")
         printed = rprime(*arguments, GITHUB_WORKSPACE=str(tmp_path)).stdout
         places = r"^::error file=(.*),line=(\d+),col=(\d+),title=([\w.]+)"
-        found = re.findall(places, printed, re.MULTILINE)
+        annotations = re.findall(places, printed, re.MULTILINE)
         path = "model/gates.yaml"
-        assert found == [(path, "3", "3", "accuracy.min_value"), (path, "4", "5", "mine")]
+        assert annotations == [(path, "3", "3", "accuracy.min_value"), (path, "4", "5", "mine")]
 
     def test_a_file_that_cannot_be_written_is_said(self, rprime: Run, file: str) -> None:
         done = rprime("evaluate", file, "--markdown", "/nowhere/report.md")
@@ -745,9 +745,9 @@ class TestLint:
         arguments = ("plan", file, "--gates", gates, "--drop", "0.2")
         here, there = rprime(*arguments, "--json"), rprime(*arguments, "--json", "--server", server)
         assert here.stdout == there.stdout, there.stderr
-        found = json.loads(here.stdout)
-        assert found["items"] == 120
-        assert found["for_finding"] > 0
+        plan = json.loads(here.stdout)
+        assert plan["items"] == 120
+        assert plan["for_finding"] > 0
         assert "needed" in rprime(*arguments).stdout
 
     def test_what_cannot_be_linted_ends_with_2(self, rprime: Run, file: str, gates: str) -> None:
@@ -764,10 +764,10 @@ class TestLint:
         rules = {"rules": [{"index": "accuracy", "max_drop": 0.2, "slices": "all"}]}
         rest = {"slice_crossings": [["region", "age"]]}
         request = write("rest.json", json.dumps(rest))
-        asked = [command, file, "--gates", write("all.json", json.dumps(rules)), "--json"]
-        asked += ["--columns", "y_true=truth,y_pred=guess", "--slice", "region"]
-        asked += ["--slice", "age=cut(age, 30, 50)", "--request", request]
-        here, there = rprime(*asked), rprime(*asked, "--server", server)
+        arguments = [command, file, "--gates", write("all.json", json.dumps(rules)), "--json"]
+        arguments += ["--columns", "y_true=truth,y_pred=guess", "--slice", "region"]
+        arguments += ["--slice", "age=cut(age, 30, 50)", "--request", request]
+        here, there = rprime(*arguments), rprime(*arguments, "--server", server)
         model: Any = {"y_true": TRUE, "y_pred": GOOD, "slices": {"region": regions, "age": ages}}
         model |= {"slice_cuts": {"age": [30, 50]}, **rest}
         expected = getattr(library, command)(rules, **model).to_dict()
@@ -783,8 +783,8 @@ class TestLint:
         expected = getattr(library, command)(RULES, **model, population=shares).to_dict()
         file = write("items.json", json.dumps(model | {"population": shares}))
         bare = write("bare.json", json.dumps(model))
-        for asked in ((file,), (bare, "--population", json.dumps(shares))):
-            done = rprime(command, *asked, "--gates", gates, "--json")
+        for arguments in ((file,), (bare, "--population", json.dumps(shares))):
+            done = rprime(command, *arguments, "--gates", gates, "--json")
             assert json.loads(done.stdout) == expected, done.stderr
 
     @pytest.mark.parametrize("command", ["lint", "plan"])
@@ -792,10 +792,10 @@ class TestLint:
         self, rprime: Run, write: Write, gates: str, command: str
     ) -> None:
         columns = {"y_true": TRUE, "y_pred": GOOD, "y_pred_baseline": TRUE}
-        asked = (command, write("items.csv", csv_of(**columns)), "--gates", gates, "--json")
-        for given, expected in (((), 5 / 120), (("--discordance", "0.02"), 0.02)):
-            found = json.loads(rprime(*asked, *given).stdout)
-            assert found["discordance"] == pytest.approx(expected)
+        arguments = (command, write("items.csv", csv_of(**columns)), "--gates", gates, "--json")
+        for options, expected in (((), 5 / 120), (("--discordance", "0.02"), 0.02)):
+            plan = json.loads(rprime(*arguments, *options).stdout)
+            assert plan["discordance"] == pytest.approx(expected)
 
     @pytest.mark.parametrize(
         ("column", "values", "place"),
@@ -830,18 +830,18 @@ def test_bad_input_ends_with_2_and_says_where(
     rprime: Run, write: Write, gates: str, content: str, said: str, *, gated: bool
 ) -> None:
     options = ("--gates", gates) if gated else ()
-    found = rprime("evaluate", write("bad.json", content), *options)
-    assert found.returncode == 2
-    assert found.stdout == ""
-    assert said in found.stderr
-    assert "Traceback" not in found.stderr
+    done = rprime("evaluate", write("bad.json", content), *options)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_missing_file_ends_with_2(rprime: Run, tmp_path: Path) -> None:
     for name in ("nothing.json", "nothing.csv", "nothing.npz"):
-        found = rprime("evaluate", str(tmp_path / name))
-        assert found.returncode == 2
-        assert "cannot read" in found.stderr
+        done = rprime("evaluate", str(tmp_path / name))
+        assert done.returncode == 2
+        assert "cannot read" in done.stderr
 
 
 def test_limits_come_from_the_environment(rprime: Run, write: Write) -> None:

@@ -137,18 +137,18 @@ def test_a_pass_with_an_undecided_result_says_so_and_is_no_pass_under_strict(
 def test_rules_that_compare_need_a_baseline(
     rprime: Run, file: str, gate: Callable[[str], str], server: str, where: str
 ) -> None:
-    given = (
+    arguments = (
         "evaluate",
         file,
         "--gates",
         gate("relative"),
         *["--server", server] * (where == "there"),
     )
-    done = rprime(*given)
+    done = rprime(*arguments)
     assert done.returncode == 2
     assert "the rule accuracy.max_drop compares with a baseline, and there is none" in done.stderr
     assert not done.stdout
-    assert rprime(*given, "--baseline", file).returncode == 0
+    assert rprime(*arguments, "--baseline", file).returncode == 0
 
 
 @pytest.mark.parametrize("where", ["here", "there"])
@@ -303,8 +303,8 @@ class TestOutages:
         url = stopped()
         done = rprime_process("evaluate", file, "--server", url, "--retries", "1")
         assert (done.returncode, done.stdout) == (4, "")
-        said = f"NO VERDICT, the service gave no answer. {url}/v1/evaluate: Connection refused"
-        assert said in done.stderr
+        message = f"NO VERDICT, the service gave no answer. {url}/v1/evaluate: Connection refused"
+        assert message in done.stderr
         assert "after 2 attempts" in done.stderr
 
     def test_a_slow_service_ends_with_4(self, rprime: Run, file: str) -> None:
@@ -321,12 +321,12 @@ class TestOutages:
         self, rprime: Run, file: str, gate: Callable[[str], str], command: str
     ) -> None:
         files = [file, file] if command == "compare" else [file]
-        asked = [command, *files, "--gates", gate("fail"), "--timeout", "0.3", "--retries", "0"]
+        arguments = [command, *files, "--gates", gate("fail"), "--timeout", "0.3", "--retries", "0"]
         with flaky(Step(after=40)) as slow:
-            for url, said in ((stopped(), "refused"), (slow.url, "no answer in time")):
-                done = rprime(*asked, "--server", url)
+            for url, message in ((stopped(), "refused"), (slow.url, "no answer in time")):
+                done = rprime(*arguments, "--server", url)
                 assert (done.returncode, done.stdout) == (4, "")
-                assert said in done.stderr
+                assert message in done.stderr
 
     def test_a_service_that_fails_ends_with_4(self, rprime: Run, file: str) -> None:
         body = b'{"title":"The service failed","status":500,"detail":"d","code":"internal_error"}'

@@ -83,17 +83,17 @@ def test_standard_input_may_be_compressed(packed: Callable[[bytes], bytes]) -> N
 
 
 def test_other_columns_are_named(tmp_path: Path) -> None:
-    found = json.loads(run(b"idx,y_true,y_pred,\n1,a,a,2\n", folder=tmp_path).stdout)
+    answer = json.loads(run(b"idx,y_true,y_pred,\n1,a,a,2\n", folder=tmp_path).stdout)
     unnamed = "one without a name (the index of pandas?)"
-    assert warned(found)["columns_ignored"] == f"These columns are not read: `idx`, {unnamed}."
+    assert warned(answer)["columns_ignored"] == f"These columns are not read: `idx`, {unnamed}."
 
 
 def test_columns_of_scores_are_chosen(tmp_path: Path) -> None:
     content = b"label,p_cat,p_dog,note\ncat,.9,.1,a\ndog,.2,.8,b\n"
     chosen = "true=label,score:cat=p_cat,score:dog=p_dog"
-    found = json.loads(run(content, "--columns", chosen, folder=tmp_path).stdout)
-    assert found["labels"] == ["cat", "dog"]
-    assert found["overall"]["accuracy"]["value"] == 1
+    answer = json.loads(run(content, "--columns", chosen, folder=tmp_path).stdout)
+    assert answer["labels"] == ["cat", "dog"]
+    assert answer["overall"]["accuracy"]["value"] == 1
 
 
 def zipped(members: Mapping[str, bytes]) -> bytes:
@@ -106,7 +106,9 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
 
 def arrays(**members: object) -> bytes:
     file = BytesIO()
-    np.savez(file, allow_pickle=False, **{name: np.array(one) for name, one in members.items()})
+    np.savez(
+        file, allow_pickle=False, **{name: np.array(member) for name, member in members.items()}
+    )
     return file.getvalue()
 
 
@@ -221,35 +223,35 @@ def test_a_baseline_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_texts_of_models_are_mapped_and_counted() -> None:
-    found = rprime.evaluate(
+    evaluation = rprime.evaluate(
         ["cat", "Dog", "dog", "dog"],
         ["Cat.", "dog", "I see a dog", "\x1b[31m"],
         labels=["cat", "dog"],
         aliases={"Cat. ": "cat", "Dog": "dog"},
         unknown_labels="unclassified",
     )
-    assert (found.counts.items, found.counts.unclassified) == (4, 2)
-    assert found.overall["accuracy"].value == 0.5
-    said = {warning.code: warning.detail for warning in found.warnings}
-    assert said["aliased_labels"] == (
+    assert (evaluation.counts.items, evaluation.counts.unclassified) == (4, 2)
+    assert evaluation.overall["accuracy"].value == 0.5
+    details = {warning.code: warning.detail for warning in evaluation.warnings}
+    assert details["aliased_labels"] == (
         "2 labels were read by `aliases`: `Dog` as `dog` 1, `Cat.` as `cat` 1."
     )
-    assert said["unknown_labels"].endswith("unclassified: `I see a dog` 1, others 1.")
+    assert details["unknown_labels"].endswith("unclassified: `I see a dog` 1, others 1.")
 
 
 def test_aliases_merge_classes_that_are_not_declared() -> None:
-    found = rprime.evaluate([7, 8, 9], [7, 9, 10], aliases={"10": "9", "7": "11"})
-    assert found.labels == ["8", "9", "11"]
-    assert found.overall["accuracy"].value == pytest.approx(2 / 3)
+    evaluation = rprime.evaluate([7, 8, 9], [7, 9, 10], aliases={"10": "9", "7": "11"})
+    assert evaluation.labels == ["8", "9", "11"]
+    assert evaluation.overall["accuracy"].value == pytest.approx(2 / 3)
 
 
 def test_a_baseline_has_the_aliases_of_its_candidate() -> None:
-    found = rprime.evaluate(
+    evaluation = rprime.evaluate(
         ["cat", "dog"], ["cat", "dog"], baseline={"y_pred": ["Cat", "dog"]}, aliases={"Cat": "cat"}
     )
-    assert found.comparison is not None
-    assert found.comparison.overall["accuracy"].value == 0
-    assert [warning.code for warning in found.warnings].count("aliased_labels") == 1
+    assert evaluation.comparison is not None
+    assert evaluation.comparison.overall["accuracy"].value == 0
+    assert [warning.code for warning in evaluation.warnings].count("aliased_labels") == 1
 
 
 TRUTH = ["cat", "dog"] * 20
@@ -269,19 +271,19 @@ def test_labels_of_a_baseline_with_its_own_truth_are_read_alike(
     assert mapped.overall["accuracy"] == alike.overall["accuracy"]
     with pytest.raises(rprime.ProblemError, match="first of 10 such items"):
         rprime.evaluate(truth, LOSES, baseline=other, labels=["cat", "dog"])
-    own: Any = {**other, "labels": ["cat", "dog", "Cat."]}
-    kept = rprime.evaluate(truth, LOSES, baseline=own, labels=["cat", "dog"]).comparison
+    labelled: Any = {**other, "labels": ["cat", "dog", "Cat."]}
+    kept = rprime.evaluate(truth, LOSES, baseline=labelled, labels=["cat", "dog"]).comparison
     assert kept is not None
     assert kept.overall["accuracy"].baseline == 0.75
-    old, asked = tmp_path / "old.csv", tmp_path / "asked.json"
+    old, request = tmp_path / "old.csv", tmp_path / "asked.json"
     pd.DataFrame(other).to_csv(old, index=False)
-    asked.write_text('{"labels": ["cat", "dog"], "aliases": {"Cat.": "cat"}}')
+    request.write_text('{"labels": ["cat", "dog"], "aliases": {"Cat.": "cat"}}')
     new = pd.DataFrame({"y_true": truth, "y_pred": LOSES}).to_csv(index=False).encode()
-    options = ("--baseline", str(old), "--request", str(asked))
+    options = ("--baseline", str(old), "--request", str(request))
     for where in ((), ("--server", str(client.base_url))):
         done = run(new, *options, *where, folder=tmp_path)
-        found = json.loads(done.stdout)["comparison"]["overall"]["accuracy"]
-        assert found["value"] == alike.overall["accuracy"].value, where
+        accuracy = json.loads(done.stdout)["comparison"]["overall"]["accuracy"]
+        assert accuracy["value"] == alike.overall["accuracy"].value, where
 
 
 FRAMES = {
@@ -360,7 +362,7 @@ def test_help_has_a_short_name() -> None:
         assert (short.exit_code, short.stdout) == (0, long.stdout)
 
 
-def watched(*given: object, **variables: str) -> tuple[bytes, bytes]:
+def watched(*arguments: object, **variables: str) -> tuple[bytes, bytes]:
     """Run the command with a terminal as standard error, then without; return what both show.
 
     What it prints is the same.
@@ -376,7 +378,7 @@ def watched(*given: object, **variables: str) -> tuple[bytes, bytes]:
     reader = Thread(target=read)
     reader.start()
     env = environment(**variables)
-    command = [str(program(env)), *map(str, given)]
+    command = [str(program(env)), *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=stderr, env=env, check=True)
     os.close(stderr)
     reader.join()

@@ -43,28 +43,28 @@ class Models(NamedTuple):
 
     def sevens_as_nines(self, count: int) -> Array:
         """Return the predictions of the best model, some of its right 7s spoilt."""
-        found = self.svc.copy()
-        found[np.flatnonzero((self.true == 7) & (found == 7))[:count]] = 9
-        return found
+        predicted = self.svc.copy()
+        predicted[np.flatnonzero((self.true == 7) & (predicted == 7))[:count]] = 9
+        return predicted
 
     def spoilt(self, count: int) -> Array:
         """Return the predictions of the best model, some right ones everywhere spoilt."""
-        found = self.svc.copy()
-        right = np.flatnonzero(self.true == found)
-        found[right[:: right.size // count][:count]] += 1
-        return found % 10
+        predicted = self.svc.copy()
+        right = np.flatnonzero(self.true == predicted)
+        predicted[right[:: right.size // count][:count]] += 1
+        return predicted % 10
 
 
 @pytest.fixture(scope="module")
 def models() -> Models:
     images, digits = load_digits(return_X_y=True)
-    known, unseen, known_digits, true = train_test_split(
+    training, unseen, known_digits, true = train_test_split(
         images, digits, test_size=0.5, random_state=0, stratify=digits
     )
     scaled = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    found = [model.fit(known, known_digits) for model in (SVC(), scaled, GaussianNB())]
-    svc, logistic, bayes = (model.predict(unseen) for model in found)
-    return Models(true, svc, logistic, bayes, found[1].predict_proba(unseen))
+    classifiers = [model.fit(training, known_digits) for model in (SVC(), scaled, GaussianNB())]
+    svc, logistic, bayes = (model.predict(unseen) for model in classifiers)
+    return Models(true, svc, logistic, bayes, classifiers[1].predict_proba(unseen))
 
 
 class Desk(NamedTuple):
@@ -81,10 +81,10 @@ class Desk(NamedTuple):
         (self.folder / name).write_text("\n".join(lines), encoding="utf-8")
         return str(self.folder / name)
 
-    def judge(self, gates: str, *given: str, **variables: str) -> Completed:
+    def judge(self, gates: str, *arguments: str, **variables: str) -> Completed:
         file = self.folder / "gates.yaml"
         file.write_text(gates, encoding="utf-8")
-        return self.run("evaluate", *given, "--gates", str(file), "--strict", **variables)
+        return self.run("evaluate", *arguments, "--gates", str(file), "--strict", **variables)
 
     def against(self, gates: str, candidate: Array, baseline: Array, **more: Any) -> Completed:
         files = (
@@ -137,9 +137,9 @@ def probabilities(desk: Desk, gates: str) -> Iterator[Completed]:
             desk.columns(
                 name,
                 desk.models.logistic,
-                **{f"score:{digit}": found[:, digit] for digit in range(10)},
+                **{f"score:{digit}": matrix[:, digit] for digit in range(10)},
             )
-            for name, found in (("candidate.csv", scores), ("baseline.csv", p))
+            for name, matrix in (("candidate.csv", scores), ("baseline.csv", p))
         ]
         yield desk.judge(gates, files[0], "--baseline", files[1])
 
@@ -210,8 +210,15 @@ def service(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
 def stored(desk: Desk, client: httpx.Client, predicted: Array, gates: str, *more: str) -> Completed:
     """Evaluate and keep as the newest version, with its id in report.json."""
     file = desk.columns("model.csv", predicted)
-    given = ("--project", "digits", "--model", "svc", "--json-file", str(desk.folder / "r.json"))
-    return desk.judge(gates, file, *given, *more, RPRIME_SERVER=str(client.base_url))
+    arguments = (
+        "--project",
+        "digits",
+        "--model",
+        "svc",
+        "--json-file",
+        str(desk.folder / "r.json"),
+    )
+    return desk.judge(gates, file, *arguments, *more, RPRIME_SERVER=str(client.base_url))
 
 
 def point(desk: Desk, client: httpx.Client, alias: str) -> None:
@@ -271,6 +278,8 @@ def test_an_editor_knows_every_recipe_and_explains_every_member(
         content["rules"][0]["maxdrop"] = 0.1
         assert not validator.is_valid(content)
     objects = [schema, *schema["$defs"].values()]
-    members = [one for found in objects for one in found.get("properties", {}).values()]
+    members = [
+        member for definition in objects for member in definition.get("properties", {}).values()
+    ]
     assert len(members) > 30
     assert all(len(member["description"]) > 10 for member in members)

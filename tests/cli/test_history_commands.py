@@ -70,8 +70,8 @@ class Promoting:
     def __call__(self, version: str, *more: str, status: int = 0) -> str:
         """Promote an evaluation; return what was said."""
         identifier = self.reports.get(version, {}).get("id", version)
-        given = ("champion", "--project", "pets", *more)
-        done = self.rprime("promote", identifier, *given, **self.where)
+        arguments = ("champion", "--project", "pets", *more)
+        done = self.rprime("promote", identifier, *arguments, **self.where)
         assert done.returncode == status, done.stderr
         return done.stderr.splitlines()[-1]
 
@@ -173,9 +173,9 @@ def test_a_report_names_its_evaluation(promoting: Promoting, tmp_path: Path) -> 
     path = tmp_path / "rprime.json"
     path.write_text(json.dumps(promoting.reports["open"]))
     assert promoting(str(path)) == promoting.points_at("open")
-    for content, said in (("{}", "not stored"), ("[]", "no report"), ("{", "no report")):
+    for content, message in (("{}", "not stored"), ("[]", "no report"), ("{", "no report")):
         path.write_text(content)
-        assert said in promoting(str(path), status=2)
+        assert message in promoting(str(path), status=2)
     assert "cannot read" in promoting("missing.json", status=2)
 
 
@@ -189,13 +189,17 @@ def test_a_first_evaluation_is_announced(rprime: Run, serve_app: ServeApp, tmp_p
     with keeping(serve_app, tmp_path) as client:
         for errors, announced in ((1, True), (1, False), (2, False)):
             file.write_text(json.dumps(matrix(errors, project=None)))
-            given = ("--project", "petz", "--server", str(client.base_url), "--json")
-            done = rprime("evaluate", str(file), *given, "--tag", "again" if announced else "new")
+            arguments = ("--project", "petz", "--server", str(client.base_url), "--json")
+            done = rprime(
+                "evaluate", str(file), *arguments, "--tag", "again" if announced else "new"
+            )
             assert done.returncode == 0, done.stderr
             assert ("FIRST evaluation of project petz" in done.stderr) is announced
             identifier, again = json.loads(done.stdout)["id"], errors == 1 and not announced
-            said = f"stored already, as {identifier} without these `tags`, and stays so: delete it"
-            assert (said in done.stderr) is again
+            message = (
+                f"stored already, as {identifier} without these `tags`, and stays so: delete it"
+            )
+            assert (message in done.stderr) is again
 
 
 def test_a_baseline_of_another_model_is_named(
@@ -206,15 +210,23 @@ def test_a_baseline_of_another_model_is_named(
     with keeping(serve_app, tmp_path) as client:
         names = {"model": "knn", "version": "4", "branch": "a,b=c"}
         identifier = keep(client, matrix(1, **names))["id"]
-        given = ("--project", "pets", "--model", "svc", "--server", str(client.base_url), "--json")
+        arguments = (
+            "--project",
+            "pets",
+            "--model",
+            "svc",
+            "--server",
+            str(client.base_url),
+            "--json",
+        )
         for number, name in enumerate(
             ("version=4,model=knn", "branch=a,b=c,model=knn", "latest,model=knn")
         ):
             version = ("--version", str(number))
-            done = rprime("evaluate", str(file), "--baseline", name, *given, *version)
+            done = rprime("evaluate", str(file), "--baseline", name, *arguments, *version)
             assert done.returncode == 0, done.stderr
             assert json.loads(done.stdout)["comparison"]["baseline"]["resolved"] == identifier
-        typo = rprime("evaluate", str(file), "--baseline", "version=4,model=knm", *given)
+        typo = rprime("evaluate", str(file), "--baseline", "version=4,model=knm", *arguments)
         assert typo.returncode == 2
         assert "The nearest models: `knn`" in typo.stderr
 
@@ -232,11 +244,11 @@ def test_two_stored_evaluations_are_compared(
         for name in (f"evaluation={old}", "version=0.1"):
             done = rprime("compare", f"evaluation={new}", name, "--json", *there)
             assert done.returncode == 0, done.stderr
-            found = json.loads(done.stdout)
-            found["comparison"]["baseline"] = expected["comparison"]["baseline"]
-            assert found == expected
-        given = ("compare", f"evaluation={new}", f"evaluation={old}")
-        shown = rprime(*given, "--gates", str(gates), *there)
+            answer = json.loads(done.stdout)
+            answer["comparison"]["baseline"] = expected["comparison"]["baseline"]
+            assert answer == expected
+        arguments = ("compare", f"evaluation={new}", f"evaluation={old}")
+        shown = rprime(*arguments, "--gates", str(gates), *there)
         assert shown.returncode == 1, shown.stderr
         assert "Gate failed" in shown.stdout
         assert f"{expected['comparison']['overall']['accuracy']['value']:+.4f}"[1:] in shown.stdout
@@ -244,18 +256,18 @@ def test_two_stored_evaluations_are_compared(
         names = (("latest", "version=0.1"), ("version=0.4", "alias=champion"))
         for sides in (*names, ("alias=champion", f"evaluation={old}")):
             done = rprime("compare", *sides, "--project", "pets", "--json", *there)
-            found = json.loads(done.stdout)["comparison"]
-            assert found["baseline"]["resolved"] == old, done.stderr
+            answer = json.loads(done.stdout)["comparison"]
+            assert answer["baseline"]["resolved"] == old, done.stderr
             same = sides[0] == "alias=champion"
-            assert (found["overall"]["accuracy"]["value"] == 0) is same
+            assert (answer["overall"]["accuracy"]["value"] == 0) is same
         file = tmp_path / "items.csv"
         items = zip(TRUE, predicted(1, 0.4), strict=True)
         file.write_text("\n".join(["y_true,y_pred", *map(",".join, items)]))
         of_pets = (*there, "--project", "pets")
         done = rprime("compare", str(file), "version=0.1", "--json", *of_pets)
-        found = json.loads(done.stdout)["comparison"]
-        assert found["overall"]["accuracy"] == expected["comparison"]["overall"]["accuracy"]
-        for wrong, said in (
+        answer = json.loads(done.stdout)["comparison"]
+        assert answer["overall"]["accuracy"] == expected["comparison"]["overall"]["accuracy"]
+        for wrong, message in (
             (("latest", "champion.csv"), "champion.csv names none"),
             (("version=7", "latest"), "There is no evaluation of version `7` without a model"),
             (
@@ -264,10 +276,10 @@ def test_two_stored_evaluations_are_compared(
             ),
         ):
             refused = rprime("compare", *wrong, *of_pets)
-            assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
+            assert (refused.returncode, message in refused.stderr) == (2, True), refused.stderr
         lost = rprime("compare", "latest", f"evaluation={old}", *there)
         assert (lost.returncode, "--project" in lost.stderr) == (2, True)
-    here = rprime(*given, "--json", RPRIME_STORE=f"sqlite:///{tmp_path}/rprime.db")
+    here = rprime(*arguments, "--json", RPRIME_STORE=f"sqlite:///{tmp_path}/rprime.db")
     assert json.loads(here.stdout)["comparison"]["overall"] == expected["comparison"]["overall"]
 
 
@@ -284,22 +296,22 @@ def test_all_numbers_of_a_stored_comparison_are_about_the_same_items(
             keep(client, labels(2, 0.3, population=p))["id"] for p in (shares, mapped)
         )
         of: tuple[Any, ...] = ("--slice", "site=x")
-        for candidate, more, said in (
+        for candidate, more, sentence in (
             (new, of, "site=x"),
             (weighed, (), "cat 0.8, dog 0.1, eel 0.1"),
             (on_map, (), "400 items"),
         ):
-            given = ("compare", f"evaluation={candidate}", f"evaluation={old}", *more)
-            given += ("--server", str(client.base_url))
-            answer = json.loads(rprime(*given, "--json").stdout)["comparison"]
-            shown = rprime(*given).stdout
-            assert said in shown.splitlines()[0]
+            arguments = ("compare", f"evaluation={candidate}", f"evaluation={old}", *more)
+            arguments += ("--server", str(client.base_url))
+            answer = json.loads(rprime(*arguments, "--json").stdout)["comparison"]
+            shown = rprime(*arguments).stdout
+            assert sentence in shown.splitlines()[0]
             [line] = [line for line in shown.splitlines() if line.startswith("  Accuracy ")]
-            found = answer["overall"]["accuracy"]
-            assert [f"{found[side]:.4f}" in line for side in ("candidate", "baseline")] == [
+            accuracy = answer["overall"]["accuracy"]
+            assert [f"{accuracy[side]:.4f}" in line for side in ("candidate", "baseline")] == [
                 True
             ] * 2
-            assert f"{abs(found['value']):.4f}" in line
+            assert f"{abs(accuracy['value']):.4f}" in line
 
 
 def test_a_history_is_saved_and_brought_back(
@@ -318,8 +330,8 @@ def test_a_history_is_saved_and_brought_back(
         assert copied.returncode == 0, copied.stderr
         assert rprime("backup", str(tmp_path / "copy.db"), RPRIME_STORE=url).returncode == 2
         nowhere = rprime("backup", str(tmp_path / "no" / "copy.db"), RPRIME_STORE=url)
-        said = f"rprime: There is no folder {tmp_path}/no; make it first.\n"
-        assert (nowhere.returncode, nowhere.stderr) == (2, said)
+        message = f"rprime: There is no folder {tmp_path}/no; make it first.\n"
+        assert (nowhere.returncode, nowhere.stderr) == (2, message)
         in_use = rprime("import", str(tmp_path / "all.ndjson"), RPRIME_STORE=url)
         assert (in_use.returncode, f"uses {tmp_path}/rprime.db" in in_use.stderr) == (2, True)
         assert "If that is a service, name it by --server or RPRIME_SERVER." in in_use.stderr
@@ -364,7 +376,7 @@ def test_an_outage_ends_with_4(rprime: Run, tmp_path: Path, command: tuple[str, 
     arguments = [part.format(file=tmp_path / "all.ndjson") for part in command]
     waits = Step(after=40)
     with flaky(BUSY) as busy, flaky(waits) as slow:
-        for url, said in (
+        for url, message in (
             (stopped(), "refused"),
             (busy.url, "503"),
             (slow.url, "no answer in time"),
@@ -373,7 +385,7 @@ def test_an_outage_ends_with_4(rprime: Run, tmp_path: Path, command: tuple[str, 
             done = rprime(*arguments, *options)
             assert (done.returncode, done.stdout) == (4, "")
             assert f"{url}/v1/" in done.stderr
-            assert said in done.stderr
+            assert message in done.stderr
 
 
 def test_what_is_no_store_is_said_in_a_sentence(rprime: Run, tmp_path: Path) -> None:

@@ -45,22 +45,22 @@ def where(
 
 @pytest.mark.parametrize("command", ["", "trend", "leaderboard"])
 def test_a_wrong_index_is_named(rprime: Run, where: Any, command: str) -> None:
-    given = ("history", *command.split(), "--project", "digits", "--index", "acuracy")
-    done = rprime(*given, **where[0])
+    arguments = ("history", *command.split(), "--project", "digits", "--index", "acuracy")
+    done = rprime(*arguments, **where[0])
     assert done.returncode == 2
-    said = "'acuracy': The catalog has no such index. Did you mean `accuracy`?"
+    message = "'acuracy': The catalog has no such index. Did you mean `accuracy`?"
     place = "/query/index" if command else "/query/index/0"
-    assert f"{place}: {said}" in done.stderr
+    assert f"{place}: {message}" in done.stderr
 
 
 def test_the_four_questions(rprime: Run, where: tuple[dict[str, str], dict[str, Any]]) -> None:
     environment, reports = where
 
     def ask(command: str) -> str:
-        given = command.split()
-        if given[0] != "compare":
-            given.insert(0, "history")
-        done = rprime(*given, "--project", "digits", **environment)
+        arguments = command.split()
+        if arguments[0] != "compare":
+            arguments.insert(0, "history")
+        done = rprime(*arguments, "--project", "digits", **environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -79,11 +79,11 @@ def test_the_four_questions(rprime: Run, where: tuple[dict[str, str], dict[str, 
 
     difference = ask("compare version=v12 version=v11")
     assert "Change" in difference
-    found = json.loads(ask("compare version=v12 version=v11 --json"))["comparison"]
-    assert found["baseline"]["requested"] == {"version": "v11"}
-    assert found["baseline"]["resolved"] == reports["v11"]["id"]
-    assert found["per_class"]["7"]["recall"]["value"] == pytest.approx(-0.51)
-    assert f"{found['overall']['accuracy']['value']:+.4f}"[1:] in difference
+    answer = json.loads(ask("compare version=v12 version=v11 --json"))["comparison"]
+    assert answer["baseline"]["requested"] == {"version": "v11"}
+    assert answer["baseline"]["resolved"] == reports["v11"]["id"]
+    assert answer["per_class"]["7"]["recall"]["value"] == pytest.approx(-0.51)
+    assert f"{answer['overall']['accuracy']['value']:+.4f}"[1:] in difference
 
     then = json.loads(ask(f"show --commit {COMMITS[10]} --json"))
     assert (then["id"], then["version"]) == (reports["v10"]["id"], "v10")
@@ -97,8 +97,8 @@ def test_a_short_commit_is_enough_if_it_is_of_one(
 ) -> None:
     environment, reports = where
     show = ("history", "show", "--project", "digits", "--json", "--commit")
-    found = rprime(*show, COMMITS[10][:39] + "a", **environment)
-    assert json.loads(found.stdout)["id"] == reports["v10"]["id"]
+    done = rprime(*show, COMMITS[10][:39] + "a", **environment)
+    assert json.loads(done.stdout)["id"] == reports["v10"]["id"]
     several = rprime(*show, COMMITS[10][:12], **environment)
     assert several.returncode == 2
     assert "several commits begin like this" in several.stderr
@@ -108,19 +108,19 @@ def test_a_list_has_values_and_commits(
     rprime: Run, where: tuple[dict[str, str], dict[str, Any]]
 ) -> None:
     environment, reports = where
-    given = ("history", "--project", "digits", "--index", "accuracy")
-    lines = rprime(*given, **environment).stdout.splitlines()
+    arguments = ("history", "--project", "digits", "--index", "accuracy")
+    lines = rprime(*arguments, **environment).stdout.splitlines()
     assert "ACCURACY" in lines[0]
     for line, version in zip(lines[1:], ("v12", "knn", "v11", "v10", "v9"), strict=True):
         report = reports[version]
         assert f" {report['overall']['accuracy']['value']:.4f} " in line
         assert f" {report['commit'][:12]} " in line
-    listed = rprime(*given, "--commit", COMMITS[11], "--json", **environment)
+    listed = rprime(*arguments, "--commit", COMMITS[11], "--json", **environment)
     (only,) = map(json.loads, listed.stdout.splitlines())
     assert only["id"] == reports["v11"]["id"]
     shown = reports["v11"]["overall"]["accuracy"]
     assert only["values"]["accuracy"]["value"] == pytest.approx(shown["value"], abs=1e-12)
-    several = rprime(*given, "--index", "mcc", **environment).stdout.splitlines()
+    several = rprime(*arguments, "--index", "mcc", **environment).stdout.splitlines()
     assert several[0].split()[5:7] == ["ACCURACY", "MCC"]
 
 
@@ -128,9 +128,9 @@ def test_a_purge_keeps_the_last_of_each_model(
     rprime: Run, where: tuple[dict[str, str], dict[str, Any]]
 ) -> None:
     environment, _ = where
-    given = ("history", "purge", "--project", "digits", "--keep-last", "1")
-    assert "3 would be deleted, 2 kept" in rprime(*given, "--dry-run", **environment).stderr
-    assert "3 deleted, 2 kept" in rprime(*given, **environment).stderr
+    arguments = ("history", "purge", "--project", "digits", "--keep-last", "1")
+    assert "3 would be deleted, 2 kept" in rprime(*arguments, "--dry-run", **environment).stderr
+    assert "3 deleted, 2 kept" in rprime(*arguments, **environment).stderr
     assert rprime("history", "purge", "--project", "digits", **environment).returncode == 2
 
 
@@ -138,7 +138,7 @@ def test_what_is_not_there_is_said(
     rprime: Run, where: tuple[dict[str, str], dict[str, Any]]
 ) -> None:
     environment, _ = where
-    for command, said in (
+    for command, message in (
         ("show --project digits --version v77", "digits has no evaluation of version v77"),
         ("show", "name an id"),
         ("trend --project digits --index recal", "recall"),
@@ -146,7 +146,7 @@ def test_what_is_not_there_is_said(
     ):
         done = rprime("history", *command.split(), **environment)
         assert done.returncode == 2, command
-        assert said in done.stderr
+        assert message in done.stderr
 
 
 def test_a_wrong_place_is_named(rprime: Run, server: str, tmp_path: Path) -> None:

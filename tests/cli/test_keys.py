@@ -101,9 +101,9 @@ def test_a_key_can_be_revoked_and_stays_so(rprime: Run, path: Path) -> None:
 
 
 def test_each_change_of_a_key_is_a_line_of_the_log(rprime: Run, path: Path) -> None:
-    given = ("--scope", "write", "--project", "shop", "--expires", "4w", "--name", "of Ada")
+    arguments = ("--scope", "write", "--project", "shop", "--expires", "4w", "--name", "of Ada")
     by = {"RPRIME_KEYS_FILE": str(path), "SUDO_USER": "ada", "USER": "root"}
-    made = rprime("keys", "create", *given, **by)
+    made = rprime("keys", "create", *arguments, **by)
     (key,) = keys.read(path)
     assert key.expires
     ended = rprime("keys", "revoke", key.id, **by)

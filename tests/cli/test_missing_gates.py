@@ -63,8 +63,8 @@ def judge(tmp_path: Path) -> Judge:
 
 
 def report(tmp_path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((tmp_path / "report.json").read_text("utf-8"))
-    return found
+    content: dict[str, Any] = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    return content
 
 
 def two_classes() -> tuple[Predictions, Array]:

@@ -27,8 +27,10 @@ def test_a_report_is_drawn_as_its_evidence(rprime: Run, tmp_path: Path) -> None:
     drawn = [tmp_path / "a.svg", tmp_path / "b.svg"]
     for source, output in zip((GATE, str(report)), drawn, strict=True):
         rprime("plot", source, "--figure", "per_class", "--output", str(output))
-    one, two = (texts(path.read_bytes()) for path in drawn)
-    assert [text for text in one if "gate" not in text] == [t for t in two if "Evaluation" not in t]
+    first, two = (texts(path.read_bytes()) for path in drawn)
+    assert [text for text in first if "gate" not in text] == [
+        t for t in two if "Evaluation" not in t
+    ]
     ran = rprime("plot", str(other), "--figure", "radar")
     assert (ran.returncode, "--table" in ran.stderr) == (2, True)
 
@@ -39,8 +41,8 @@ def test_a_csv_is_compared_with_another(rprime: Run, tmp_path: Path) -> None:
         (tmp_path / name).write_text("\n".join(rows))
     output = tmp_path / "figure.png"
     new, old = (str(tmp_path / name) for name in ("new.csv", "old.csv"))
-    given = ("--baseline", old, "--index", "recall", "--width", "400", "--scale", "1")
-    ran = rprime("plot", new, "--figure", "radar", *given, "-o", str(output))
+    arguments = ("--baseline", old, "--index", "recall", "--width", "400", "--scale", "1")
+    ran = rprime("plot", new, "--figure", "radar", *arguments, "-o", str(output))
     assert ran.returncode == 0, ran.stderr
     assert size(output.read_bytes())[0] == 400
 

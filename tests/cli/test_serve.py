@@ -91,8 +91,8 @@ def test_bodies_are_no_larger_than_what_may_be_in_memory() -> None:
 def test_every_size_takes_units() -> None:
     sizes = {"json_body_bytes": "16MiB", "other_body_bytes": "64MiB", "in_flight_bytes": "128MiB"}
     sizes |= {"worker_bytes": "512MiB", "head_bytes": "64KiB", "body_bytes_per_second": "8KiB"}
-    found = Limits.model_validate(sizes)
-    assert (found.json_body_bytes, found.head_bytes) == (16 << 20, 64 << 10)
+    limits = Limits.model_validate(sizes)
+    assert (limits.json_body_bytes, limits.head_bytes) == (16 << 20, 64 << 10)
     assert {n for n in Limits.model_fields if "bytes" in n} == set(sizes)
 
 

@@ -58,16 +58,16 @@ def test_the_answer_is_that_of_a_service_and_of_python(
         "slices", files[".parquet"], *COLUMNS, *members, "--server", str(client.base_url)
     )
     assert here.stdout == there.stdout, here.stderr + there.stderr
-    found = package.weak_slices(
+    search = package.weak_slices(
         TRUE,
         PREDICTED,
         slices={"region": REGION, "age_band": AGE},
         slice_cuts={"age_band": [18, 30, 50]},
         seed=3,
     )
-    assert found.to_dict() == json.loads(here.stdout)
-    assert found.slices[0].slice == {"region": "US", "age_band": ">= 50"}
-    assert found.slices[0].weak
+    assert search.to_dict() == json.loads(here.stdout)
+    assert search.slices[0].slice == {"region": "US", "age_band": ">= 50"}
+    assert search.slices[0].weak
 
 
 def test_json_has_its_own_columns(rprime: Run, files: dict[str, str], client: httpx.Client) -> None:
@@ -81,8 +81,8 @@ def test_json_has_its_own_columns(rprime: Run, files: dict[str, str], client: ht
 def test_where_nothing_is_weak_no_table_is_shown(rprime: Run, files: dict[str, str]) -> None:
     done = rprime("slices", files[".csv"], "--column", "cut(age, 2)", "--index", "coverage")
     assert done.returncode == 0
-    said = "coverage is 1.0000. No slice is large and weak enough to be tested: found on "
-    assert said in done.stdout
+    message = "coverage is 1.0000. No slice is large and weak enough to be tested: found on "
+    assert message in done.stdout
     assert "Slice " not in done.stdout
     assert "There are too few items to find any slice in 8 of 10 cases." in done.stdout
 
@@ -116,7 +116,7 @@ def test_a_service_out_of_reach_ends_with_4(rprime: Run, files: dict[str, str]) 
 def test_chosen_slices_leave_the_other_columns_read(rprime: Run, files: dict[str, str]) -> None:
     done = rprime("evaluate", files[".csv"], "--columns", "slice:region=region", "--json")
     assert done.returncode == 0, done.stderr
-    assert [one["slice"] for one in json.loads(done.stdout)["slices"]] == [
+    assert [part["slice"] for part in json.loads(done.stdout)["slices"]] == [
         {"region": name} for name in ("Asia", "EU", "US")
     ]
 
@@ -149,7 +149,7 @@ def expected() -> package.Report:
 
 def numbers_of(content: bytes | str) -> list[tuple[int, object]]:
     """Return what is said about each slice but its name, in order."""
-    return [(one["items"], one["overall"]) for one in json.loads(content)["slices"]]
+    return [(part["items"], part["overall"]) for part in json.loads(content)["slices"]]
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     pq.write_table(table, folder / "a.parquet")
     pa.csv.write_csv(table, folder / "a.csv")
     pa.feather.write_feather(table, str(folder / "a.feather"))
-    arrays: Any = {name: np.array(own) for name, own in table.to_pydict().items()}
+    arrays: Any = {name: np.array(column) for name, column in table.to_pydict().items()}
     np.savez(folder / "a.npz", **arrays)
     ids = table.append_column("item_id", pa.array([f"{i:05}" for i in range(SIZE)]))
     pq.write_table(ids.take(DRAW.permutation(SIZE)), folder / "ids.parquet")
@@ -178,13 +178,13 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def test_slices_of_a_file_are_evaluated_here_and_there(
     rprime: Run, plain: dict[str, str], client: httpx.Client, name: str
 ) -> None:
-    given = ("evaluate", plain[name], *CHOSEN, *CROSSED, "--json")
-    here, there = rprime(*given), rprime(*given, "--server", str(client.base_url))
+    arguments = ("evaluate", plain[name], *CHOSEN, *CROSSED, "--json")
+    here, there = rprime(*arguments), rprime(*arguments, "--server", str(client.base_url))
     assert (here.returncode, there.returncode) == (0, 0), here.stderr + there.stderr
     assert here.stdout == there.stdout
     if name.startswith("a."):
         assert numbers_of(here.stdout) == numbers_of(expected().content)
-        named = [one["slice"] for one in json.loads(here.stdout)["slices"]]
+        named = [part["slice"] for part in json.loads(here.stdout)["slices"]]
         assert {"region": "US", "age_band": ">= 50"} in named
         assert named[3:6] == [{"age_band": part} for part in ("[18, 30)", "[30, 50)", ">= 50")]
 
@@ -192,13 +192,13 @@ def test_slices_of_a_file_are_evaluated_here_and_there(
 def test_tables_of_slices_travel_alone(
     rprime: Run, plain: dict[str, str], client: httpx.Client
 ) -> None:
-    given = ("evaluate", plain["gaps.parquet"], *CHOSEN, *CROSSED, "--json")
-    here = rprime(*given)
-    there = rprime(*given, "--server", str(client.base_url), "--table-only")
+    arguments = ("evaluate", plain["gaps.parquet"], *CHOSEN, *CROSSED, "--json")
+    here = rprime(*arguments)
+    there = rprime(*arguments, "--server", str(client.base_url), "--table-only")
     assert there.returncode == 0, there.stderr
-    one, other = (json.loads(done.stdout) for done in (here, there))
-    assert one["slices"] == other["slices"]
-    assert one["weakest"] == other["weakest"]
+    first, other = (json.loads(done.stdout) for done in (here, there))
+    assert first["slices"] == other["slices"]
+    assert first["weakest"] == other["weakest"]
 
 
 def test_slices_of_a_large_json_request_reach_the_service(
@@ -222,8 +222,8 @@ def test_a_gate_on_slices_of_columns_is_the_same_there(
 ) -> None:
     gates = tmp_path / "gates.yaml"
     gates.write_text("rules: [{index: accuracy, max_gap: 0.01, slices: region}]")
-    given = ("evaluate", plain["a.csv"], "--slice", "region", "--gates", str(gates), "--json")
-    here, there = rprime(*given), rprime(*given, "--server", str(client.base_url))
+    arguments = ("evaluate", plain["a.csv"], "--slice", "region", "--gates", str(gates), "--json")
+    here, there = rprime(*arguments), rprime(*arguments, "--server", str(client.base_url))
     assert here.returncode == there.returncode == 1, here.stderr + there.stderr
     assert here.stdout == there.stdout
 

@@ -20,20 +20,20 @@ REFERENCE = Path(__file__).parents[1] / "reference/beyond_ap_tables.json"
 
 
 def test_every_printed_number_is_reproduced_but_one_that_the_paper_misprints() -> None:
-    found = reproduce()
-    (erratum,) = [result for result in found.results if not result.reproduced]
+    reproduction = reproduce()
+    (erratum,) = [result for result in reproduction.results if not result.reproduced]
     assert (erratum.table, erratum.class_, erratum.mark) == (FROG, "frog", "erratum")
     assert erratum.published == 0.9192
     assert round(erratum.computed, 4) == 0.9182
-    assert found.reproduced == 143
-    assert len(found.errata) == 7
-    assert found.sound
+    assert reproduction.reproduced == 143
+    assert len(reproduction.errata) == 7
+    assert reproduction.sound
 
 
 def test_a_number_that_is_no_known_erratum_is_unsound() -> None:
-    found = reproduce()
+    reproduction = reproduce()
     wrong = PrintedResult("t", "kappa", None, 0.1, 0.2)
-    assert not replace(found, results=(*found.results, wrong)).sound
+    assert not replace(reproduction, results=(*reproduction.results, wrong)).sound
 
 
 def test_the_chinese_paper_has_its_matrices_and_its_classes_that_are_never_predicted() -> None:
@@ -43,22 +43,22 @@ def test_the_chinese_paper_has_its_matrices_and_its_classes_that_are_never_predi
         assert counts.shape == (10, 10)
         # The test sets of MNIST and CIFAR-10 have 10 000 items.
         assert counts.sum() == 10_000
-    found = {r.class_: r for r in reproduce().results if r.table == NEVER_PREDICTED}
-    assert [found[name].computed for name in ("cat", "deer")] == [0.1, 0.1]
+    results = {r.class_: r for r in reproduce().results if r.table == NEVER_PREDICTED}
+    assert [results[name].computed for name in ("cat", "deer")] == [0.1, 0.1]
 
 
 def test_the_claims_of_the_papers_are_checked_and_four_fail() -> None:
-    found = reproduce().claims
-    of_zhang = [claim for claim in found if claim.source == "Zhang, Su, Dou 2021"]
+    claims = reproduce().claims
+    of_zhang = [claim for claim in claims if claim.source == "Zhang, Su, Dou 2021"]
     assert [claim.holds for claim in of_zhang] == [True, True, False, True, True, False, True]
-    assert "correlations from 0.9703, root mean squared differences up to 0.1398" in str(found[0])
+    assert "correlations from 0.9703, root mean squared differences up to 0.1398" in str(claims[0])
     # Precision exchanges models 3 and 4: .8741 and .8689 by R', .8860 and .8970 by precision.
     expected = ["recall_of_class_0 4", "macro_recall 0", "macro_precision 1", "kappa 0"]
     assert all(text in of_zhang[1].numbers for text in expected)
     assert "12 of 12 rise in 4 improvements" in of_zhang[3].numbers
-    assert [claim.holds for claim in found[8:]] == [True] * 8 + [False]
+    assert [claim.holds for claim in claims[8:]] == [True] * 8 + [False]
     # The text of Labatut and Cherifi: 2/3 at p = 0, and the two ends at k = 10.
-    assert "0.667, 0.900 at p = 0, 0.429, 0.500 at p = 1" in found[-1].numbers
+    assert "0.667, 0.900 at p = 0, 0.429, 0.500 at p = 1" in claims[-1].numbers
 
 
 def test_r_prime_is_the_accuracy_only_where_every_item_has_a_prediction() -> None:
@@ -82,8 +82,8 @@ def test_a_claim_is_refuted_by_other_numbers() -> None:
     after = data["matrices"]["table7_mnist_after"]["counts"]
     before = data["matrices"]["table7_mnist_before"]["counts"]
     turned = {**models, "kappa": models["kappa"][::-1]}
-    found = check_claims(turned, [(after, before)])
-    assert [claim.holds for claim in found[:4]] == [False] * 4
+    claims = check_claims(turned, [(after, before)])
+    assert [claim.holds for claim in claims[:4]] == [False] * 4
 
 
 def test_every_number_of_the_data_is_looked_at() -> None:

@@ -69,16 +69,16 @@ def sliced_items() -> pa.Table:
 
 def values(report: library.Report) -> dict[str, Any]:
     """Return what must not depend on where the items were counted."""
-    found = report.to_dict()
-    return {name: found[name] for name in ("labels", "counts", "overall", "per_class")}
+    content = report.to_dict()
+    return {name: content[name] for name in ("labels", "counts", "overall", "per_class")}
 
 
 def of_items(table: pa.Table) -> dict[str, Any]:
     return values(library.evaluate(table["y_true"], table["y_pred"]))
 
 
-def counts(found: Tally) -> dict[tuple[str, str], float]:
-    return {(found.labels[i], found.labels[j]): n for i, j, n in found.cells.tolist()}
+def counts(candidate: Tally) -> dict[tuple[str, str], float]:
+    return {(candidate.labels[i], candidate.labels[j]): n for i, j, n in candidate.cells.tolist()}
 
 
 def refusal(
@@ -93,9 +93,9 @@ class TestFrames:
     @frames
     def test_the_table_of_a_frame_is_that_of_its_items(self, frame: Frame) -> None:
         table = items()
-        found = library.tallied(frame(table))
-        baseline: Any = found.pop("baseline")
-        assert values(library.evaluate(**found)) == of_items(table)
+        request = library.tallied(frame(table))
+        baseline: Any = request.pop("baseline")
+        assert values(library.evaluate(**request)) == of_items(table)
         other = table.set_column(1, "y_pred", table["y_pred_baseline"])
         assert values(library.evaluate(**baseline)) == of_items(other)
 
@@ -104,10 +104,10 @@ class TestFrames:
         weights = [2.0, 1.0, 0.5, 0.5]
         true, predicted = ["a", "b", "b", "a"], ["a", "b", "b", None]
         columns = {"y_true": true, "y_pred": predicted, "sample_weight": weights}
-        found = library.tallied(frame(pa.table(columns)))
+        request = library.tallied(frame(pa.table(columns)))
         expected = library.evaluate(true, predicted, sample_weight=weights, families=["core"])
-        found["families"] = ["core"]
-        table = library.evaluate(**found)
+        request["families"] = ["core"]
+        table = library.evaluate(**request)
         # A few need the number of items, which a table of weights does not have.
         lacking = {key for key, value in table.overall.items() if value.reason == "weighted"}
         lacking = {key for key in lacking if table.overall[key].value is None}
@@ -129,7 +129,7 @@ class TestFrames:
             "ant": [0.5, 0.7, 0.1, 0.3],
             "dog": [0, 0.1, 0.8, 0.3],
         }
-        columns = {f"score:{name}": [float(x) for x in found] for name, found in scores.items()}
+        columns = {f"score:{name}": [float(x) for x in column] for name, column in scores.items()}
         table = pa.table({"y_true": ["cat", "ant", "dog", "cat"], **columns})
         expected = library.evaluate(
             y_true=table["y_true"],
@@ -138,9 +138,11 @@ class TestFrames:
             reject_below=0.45,
             table=True,
         )
-        found = library.evaluate(**library.tallied(frame(table), reject_below=0.45), table=True)
-        assert found.labels == list(scores)
-        assert found.table == expected.table
+        evaluation = library.evaluate(
+            **library.tallied(frame(table), reject_below=0.45), table=True
+        )
+        assert evaluation.labels == list(scores)
+        assert evaluation.table == expected.table
 
     @frames
     def test_a_score_that_is_no_number_is_refused(self, frame: Frame) -> None:
@@ -152,26 +154,26 @@ class TestFrames:
     def test_slices_and_their_crossings_are_counted_in_the_same_pass(self, frame: Frame) -> None:
         table = sliced_items()
         columns = {name: table[name] for name in ("region", "age")}
-        found = library.tallied(frame(table), slices=["region", "age"], **SLICING)
+        request = library.tallied(frame(table), slices=["region", "age"], **SLICING)
         expected = library.evaluate(
             table["y_true"],
             table["y_pred"],
             slices={"shop": table["slice:shop"], **columns},
             **SLICING,
         ).to_dict()
-        report = library.evaluate(**found).to_dict()
+        report = library.evaluate(**request).to_dict()
         assert report["slices"] == expected["slices"]
         assert report["weakest"] == expected["weakest"]
-        assert {"region": "US", "age": "[18, 30)"} in [one["slice"] for one in report["slices"]]
+        assert {"region": "US", "age": "[18, 30)"} in [part["slice"] for part in report["slices"]]
 
     def test_the_baseline_has_its_slices(self) -> None:
         table = sliced_items()
         request = library.tallied(table)
         request["gates"] = {"rules": [{"index": "accuracy", "max_drop": 0.05, "slices": "shop"}]}
-        found = library.evaluate(**request)
-        assert found.gate is not None
-        single = [one for one in found.gate.results if one.average_of is None]
-        judged = {(str(one.slice), one.verdict) for one in single}
+        evaluation = library.evaluate(**request)
+        assert evaluation.gate is not None
+        single = [result for result in evaluation.gate.results if result.average_of is None]
+        judged = {(str(result.slice), result.verdict) for result in single}
         assert judged.isdisjoint((str({"shop": str(i)}), "not_comparable") for i in range(12))
         assert len(judged) == 12
 
@@ -181,22 +183,22 @@ class TestFrames:
         assert "1 of the labels" in refusal(table, labels=["b"])
 
     def test_what_cannot_be_counted_is_refused(self) -> None:
-        one = {"y_true": [1, 2], "y_pred": [1, 2]}
+        columns = {"y_true": [1, 2], "y_pred": [1, 2]}
         assert "no column y_pred; the columns are: y_true" in refusal(pa.table({"y_true": [1]}))
-        assert "depend on each other" in refusal(pa.table({**one, "group": [1, 2]}))
-        lists = duckdb.from_arrow(pa.table({**one, "y_true": [[1], [2]]}))
+        assert "depend on each other" in refusal(pa.table({**columns, "group": [1, 2]}))
+        lists = duckdb.from_arrow(pa.table({**columns, "y_true": [[1], [2]]}))
         with pytest.raises(TallyError, match="the column y_true holds lists"):
             tally(lists)
-        assert "1 item has no y_true" in refusal(pa.table({**one, "y_true": [1, None]}))
-        assert "all texts or all" in refusal(pa.table({**one, "y_pred": [True, False]}))
-        assert "a float" in refusal(pa.table({**one, "y_pred": [0.5, 1]}))
-        assert "all texts or all integers" in refusal(pa.table({**one, "y_pred": ["1", "2"]}))
-        assert "no item" in refusal(pa.table(one)[:0])
-        assert "`reject_below` needs" in refusal(pa.table(one), reject_below=0.5)
+        assert "1 item has no y_true" in refusal(pa.table({**columns, "y_true": [1, None]}))
+        assert "all texts or all" in refusal(pa.table({**columns, "y_pred": [True, False]}))
+        assert "a float" in refusal(pa.table({**columns, "y_pred": [0.5, 1]}))
+        assert "all texts or all integers" in refusal(pa.table({**columns, "y_pred": ["1", "2"]}))
+        assert "no item" in refusal(pa.table(columns)[:0])
+        assert "`reject_below` needs" in refusal(pa.table(columns), reject_below=0.5)
         for weights in ([1.0, -1.0], [1.0, float("inf")], [1.0, float("nan")]):
-            assert "non-negative" in refusal(pa.table({**one, "sample_weight": weights}))
+            assert "non-negative" in refusal(pa.table({**columns, "sample_weight": weights}))
         assert "1 item has no sample_weight" in refusal(
-            pa.table({**one, "sample_weight": [1.0, None]})
+            pa.table({**columns, "sample_weight": [1.0, None]})
         )
         with pytest.raises(TallyError, match="a list is no frame"):
             tally([1, 2])
@@ -262,27 +264,27 @@ class TestDuckdb:
     ) -> None:
         files = Files.of([str(folder / name) for name in names])
         with opened(Engine.of("duckdb"), files) as frame:
-            found = tally(frame, untyped=files.format == "csv").candidate
-        assert values(library.evaluate(**found.evidence())) == of_items(table)
+            candidate = tally(frame, untyped=files.format == "csv").candidate
+        assert values(library.evaluate(**candidate.evidence())) == of_items(table)
 
     def test_little_memory_is_enough(self, folder: Path, table: pa.Table) -> None:
         files = Files.of([str(folder / "*.parquet")])
         with opened(Engine.of("duckdb?memory_limit=64MB&threads=1"), files) as frame:
-            found = tally(frame).candidate
-        assert found.cells[:, 2].sum() + found.unclassified.sum() == len(table)
+            candidate = tally(frame).candidate
+        assert candidate.cells[:, 2].sum() + candidate.unclassified.sum() == len(table)
 
     def test_an_empty_field_is_missing_and_na_is_a_name(self, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text('y_true,y_pred\nNA,NA\nNA,\n"x, y",07\n')
         with opened(Engine.of("duckdb"), Files.of([str(tmp_path / "a.csv")])) as frame:
-            found = tally(frame, untyped=True).candidate
-        assert counts(found) == {("NA", "NA"): 1, ("x, y", "07"): 1}
-        assert dict(zip(found.labels, found.unclassified.tolist(), strict=True))["NA"] == 1
+            candidate = tally(frame, untyped=True).candidate
+        assert counts(candidate) == {("NA", "NA"): 1, ("x, y", "07"): 1}
+        assert dict(zip(candidate.labels, candidate.unclassified.tolist(), strict=True))["NA"] == 1
 
     def test_what_cannot_be_read_is_said(self, tmp_path: Path) -> None:
         (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing else")
-        for name, said in (("a.parquet", "too small|[Pp]arquet"), ("none.parquet", "No files")):
+        for name, message in (("a.parquet", "too small|[Pp]arquet"), ("none.parquet", "No files")):
             with (
-                pytest.raises(TallyError, match=said),
+                pytest.raises(TallyError, match=message),
                 opened(Engine.of("duckdb"), Files.of([str(tmp_path / name)])) as frame,
             ):
                 tally(frame)
@@ -317,8 +319,8 @@ class TestCommand:
     ) -> None:
         done = rprime("evaluate", str(folder / "*.parquet"), "--engine", "duckdb", "--json")
         assert done.returncode == 0, done.stderr
-        found = json.loads(done.stdout)
-        assert {name: found[name] for name in ("labels", "counts", "overall", "per_class")} == (
+        answer = json.loads(done.stdout)
+        assert {name: answer[name] for name in ("labels", "counts", "overall", "per_class")} == (
             of_items(table)
         )
 
@@ -338,10 +340,10 @@ class TestCommand:
         for more in ((), ("--server", str(client.base_url))):
             done = rprime("evaluate", *engine, *crossed, *more)
             assert done.returncode == 0, done.stderr
-            found = json.loads(done.stdout)
-            assert found["slices"] == expected["slices"]
-            assert found["weakest"] == expected["weakest"]
-            assert found["overall"] == expected["overall"]
+            answer = json.loads(done.stdout)
+            assert answer["slices"] == expected["slices"]
+            assert answer["weakest"] == expected["weakest"]
+            assert answer["overall"] == expected["overall"]
 
     @pytest.mark.parametrize(
         ("arguments", "said"),
@@ -362,9 +364,11 @@ class TestCommand:
     def test_only_tables_travel_with_their_source(self, rprime: Run, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"
         pq.write_table(items(), path)
-        asked = tmp_path / "request.yaml"
-        asked.write_text("test_set: {id: autumn}\nlabels: [" + ", ".join(map(str, range(12))) + "]")
-        arguments = (str(path), "--engine", "duckdb", "--request", str(asked), "--project", "p")
+        request = tmp_path / "request.yaml"
+        request.write_text(
+            "test_set: {id: autumn}\nlabels: [" + ", ".join(map(str, range(12))) + "]"
+        )
+        arguments = (str(path), "--engine", "duckdb", "--request", str(request), "--project", "p")
         with flaky(Step(body=library.evaluate([1], [1]).content)) as server:
             done = rprime("evaluate", *arguments, "--server", server.url)
             sent = json.loads(server.seen[0].body)

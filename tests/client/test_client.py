@@ -74,9 +74,9 @@ class TestAnswers:
         report = service.evaluate(**TABLE, population=population, table=True)
         subject = report.subject(("accuracy",))
         assert "a 0.9, b 0.1" in subject.title
-        [found] = subject.evaluation.values.overall
-        assert found == pytest.approx(report.overall["accuracy"].value)
-        assert found != pytest.approx(110 / 117)
+        [accuracy] = subject.evaluation.values.overall
+        assert accuracy == pytest.approx(report.overall["accuracy"].value)
+        assert accuracy != pytest.approx(110 / 117)
 
     def test_strata_of_items_are_not_in_a_report(self, service: Client) -> None:
         strata: Any = {"strata": [1, 1, 2, 2, 2], "shares": {"1": 0.5, "2": 0.5}}
@@ -101,19 +101,19 @@ class TestAnswers:
 
     def test_a_comparison_is_the_one_made_here(self, service: Client) -> None:
         arguments: Any = ({"y_true": TRUE, "y_pred": PREDICTED}, {"y_pred": TRUE})
-        found = service.compare(*arguments, gates=GATES, options={"confidence": 0.9})
-        assert found.comparison is not None
-        assert found.comparison.pairing == "paired"
-        assert found.comparison.confidence == 0.9
-        assert found.verdict == "fail"
+        answer = service.compare(*arguments, gates=GATES, options={"confidence": 0.9})
+        assert answer.comparison is not None
+        assert answer.comparison.pairing == "paired"
+        assert answer.comparison.confidence == 0.9
+        assert answer.verdict == "fail"
         here = rprime.compare(*arguments, gates=GATES, options={"confidence": 0.9})
-        assert found.content == here.content
+        assert answer.content == here.content
 
     def test_a_lint_is_the_one_made_here(self, service: Client) -> None:
         arguments: Any = {**TABLE, "replicates": 200, "seed": 3}
-        found = service.lint(GATES, **arguments)
-        assert found.false_fail_rate == 1.0
-        assert found.content == rprime.lint(GATES, **arguments).content
+        lint = service.lint(GATES, **arguments)
+        assert lint.false_fail_rate == 1.0
+        assert lint.content == rprime.lint(GATES, **arguments).content
 
     def test_the_catalog_and_the_limits_are_there(self, service: Client) -> None:
         assert len(service.indices().items) > 100
@@ -136,12 +136,12 @@ class TestProblems:
 
     def test_they_are_the_same_here_where_they_repeat_the_name(self, service: Client) -> None:
         wrong: Any = {"y_true": ["a", None], "y_pred": ["a", "b"], "betta": 2}
-        found = []
+        problems = []
         for evaluate in (service.evaluate, rprime.evaluate):
             with pytest.raises(ProblemError) as caught:
                 evaluate(**wrong)
-            found.append({**caught.value.document, "request_id": None})
-        there, here = found
+            problems.append({**caught.value.document, "request_id": None})
+        there, here = problems
         assert here["errors"][0]["detail"] == f"'betta': {there['errors'][0]['detail']}"
         assert {**here, "errors": []} == {**there, "errors": []}
         assert here["errors"][1:] == there["errors"][1:]
@@ -221,11 +221,11 @@ class TestRetries:
             assert not client.ready()
 
     def test_a_server_without_tls_is_no_riddle(self) -> None:
-        said = r"does not speak TLS \(is its address http://"
+        message = r"does not speak TLS \(is its address http://"
         with (
             flaky(REPORT) as server,
             Client(server.url.replace("http:", "https:"), retries=0) as client,
-            pytest.raises(ServiceUnavailableError, match=said),
+            pytest.raises(ServiceUnavailableError, match=message),
         ):
             client.evaluate(**TABLE)
 
@@ -260,9 +260,9 @@ class TestRetries:
     def test_the_pauses_double_and_vary(self) -> None:
         patience = Patience(retries=3, backoff=0.5, longest=1.5)
         for retry, (low, high) in enumerate([(0.25, 0.5), (0.5, 1.0), (0.75, 1.5)]):
-            found = {patience.pause(retry, None) for _ in range(20)}
-            assert len(found) > 1
-            assert all(pause is not None and low <= pause <= high for pause in found)
+            pauses = {patience.pause(retry, None) for _ in range(20)}
+            assert len(pauses) > 1
+            assert all(pause is not None and low <= pause <= high for pause in pauses)
         assert patience.pause(0, 1.25) == 1.25
         assert patience.pause(0, 2) is None
         assert patience.pause(3, None) is None
@@ -276,9 +276,9 @@ class TestRetries:
     def test_retry_after_as_a_date(self) -> None:
         for minutes, low, high in ((1, 50, 61), (-1, 0, 0)):
             date = format_datetime(datetime.now(UTC) + timedelta(minutes=minutes), usegmt=True)
-            found = retry_after(httpx.Response(503, headers={"Retry-After": date}))
-            assert found is not None
-            assert low <= found <= high
+            pause = retry_after(httpx.Response(503, headers={"Retry-After": date}))
+            assert pause is not None
+            assert low <= pause <= high
 
 
 class TestConnections:

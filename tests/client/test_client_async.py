@@ -24,7 +24,7 @@ def test_every_method_answers_as_the_other_client(server: str) -> None:
             batch = await client.evaluate_batch([TABLE])
             return (
                 (await client.evaluate(**TABLE, gates=GATES)).content,
-                [getattr(found, "content", None) for found in batch],
+                [getattr(outcome, "content", None) for outcome in batch],
                 (await client.compare(TABLE, TABLE)).content,
                 (await client.lint(GATES, **TABLE, replicates=100)).content,
                 (await client.plan(GATES, **TABLE)).content,

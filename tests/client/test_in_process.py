@@ -274,15 +274,17 @@ class TestRepr:
 
     def test_a_comparison_says_what_it_is(self) -> None:
         gates = {"rules": [{"index": "accuracy", "max_drop": 0.9}]}
-        found = rprime.compare({"y_true": TRUE, "y_pred": PREDICTED}, {"y_pred": TRUE}, gates=gates)
-        assert repr(found) == f"<Comparison: same_items, paired, {found.verdict}>"
-        compared = found.comparison
+        answer = rprime.compare(
+            {"y_true": TRUE, "y_pred": PREDICTED}, {"y_pred": TRUE}, gates=gates
+        )
+        assert repr(answer) == f"<Comparison: same_items, paired, {answer.verdict}>"
+        compared = answer.comparison
         assert compared is not None
         assert repr(compared).startswith("<Differences: same_items, paired, ")
         assert repr(compared).endswith(f" overall differences, {len(compared.per_class)} classes>")
         assert compared.overall.accuracy is compared.overall["accuracy"]
         assert "None" not in repr(compared.overall).splitlines()[1]
-        assert compared.flips.moved == found.to_dict()["comparison"]["flips"]["moved"]
+        assert compared.flips.moved == answer.to_dict()["comparison"]["flips"]["moved"]
         with pytest.raises(KeyError, match="did you mean 'accuracy'"):
             compared.overall["acuracy"]
         with pytest.raises(KeyError, match="there is no class 'none' here"):
@@ -337,9 +339,9 @@ class TestRepr:
         assert "results=<20 of them>" in repr(report.gate)
         assert repr(report.gate.results[0]).startswith("<Result: ")
         table: Any = {"confusion_matrix": [[50, 3], [4, 60]]}
-        one = {"rules": [{"index": "accuracy", "max_drop": 0.1}]}
+        accuracy_gate = {"rules": [{"index": "accuracy", "max_drop": 0.1}]}
         shown = (report.gate, report.gate.results[0], report.comparison)
-        for answer in (*shown, rprime.lint(**table, gates=one, replicates=200)):
+        for answer in (*shown, rprime.lint(**table, gates=accuracy_gate, replicates=200)):
             assert len(repr(answer)) < 800
 
 
@@ -371,9 +373,9 @@ class TestFrames:
             "try: rprime.evaluate(['a', 'b'], ['a', 'b']).to_frame()\n"
             "except ImportError as error: print(error)"
         )
-        said = subprocess.check_output([sys.executable, "-c", code], text=True)
-        assert "pip install pandas" in said
-        assert "pip install polars" in said
+        output = subprocess.check_output([sys.executable, "-c", code], text=True)
+        assert "pip install pandas" in output
+        assert "pip install polars" in output
 
     def test_unknown_choices_are_refused(self) -> None:
         report = rprime.evaluate(TRUE, PREDICTED)
@@ -415,8 +417,8 @@ class TestDisplay:
         file = tmp_path / "items.csv"
         file.write_text("\n".join(map(",".join, [("y_true", "y_pred"), *rows])))
         (tmp_path / "gates.yaml").write_text(json.dumps(self.GATES))
-        given = ("--gates", str(tmp_path / "gates.yaml"), "--html", str(tmp_path / "a.html"))
-        assert run_here("evaluate", str(file), *given).returncode == 1
+        flags = ("--gates", str(tmp_path / "gates.yaml"), "--html", str(tmp_path / "a.html"))
+        assert run_here("evaluate", str(file), *flags).returncode == 1
         expected = (tmp_path / "a.html").read_text(encoding="utf-8")
         page = page_of(rprime.evaluate(TRUE, PREDICTED, gates=self.GATES)._repr_html_())
         assert page == expected
@@ -424,10 +426,10 @@ class TestDisplay:
             assert part in page, part
 
     def test_a_report_of_a_service_is_shown_with_its_table(self, server: str) -> None:
-        given: Any = {"y_true": TRUE * 9, "y_pred": PREDICTED * 9, "gates": self.GATES}
+        arguments: Any = {"y_true": TRUE * 9, "y_pred": PREDICTED * 9, "gates": self.GATES}
         with rprime.Client(server) as client:
-            whole, bare = client.evaluate(table=True, **given), client.evaluate(**given)
-        assert page_of(whole._repr_html_()) == page_of(rprime.evaluate(**given)._repr_html_())
+            whole, bare = client.evaluate(table=True, **arguments), client.evaluate(**arguments)
+        assert page_of(whole._repr_html_()) == page_of(rprime.evaluate(**arguments)._repr_html_())
         assert "table=True" in bare._repr_html_()
         console = Console(record=True, width=200, file=StringIO())
         console.print(bare)
@@ -486,38 +488,38 @@ class TestScores:
     def test_every_table_is_what_lists_are(self, kind: str) -> None:
         plain = rprime.evaluate(ITEMS, y_score=SCORES, labels=NAMES, curves=True)
         bare = rprime.evaluate(ITEMS, y_score=SCORES, curves=True)  # whose columns have no names
-        found = rprime.evaluate(ITEMS, y_score=TABLES[kind](), curves=True)
+        report = rprime.evaluate(ITEMS, y_score=TABLES[kind](), curves=True)
         named = kind in {"pandas", "polars"}
-        assert found.content == (plain if named else bare).content
+        assert report.content == (plain if named else bare).content
         assert plain.overall["log_loss"].value == pytest.approx(
             -np.log([0.75, 0.5, 0.25, 0.75]).mean()
         )
 
     def test_of_two_classes_one_column_is_enough(self) -> None:
         second = np.array([0.25, 0.5, 0.75])
-        found = rprime.evaluate([0, 1, 1], y_score=second)
-        assert found.content == rprime.evaluate([0, 1, 1], y_score=second.tolist()).content
+        report = rprime.evaluate([0, 1, 1], y_score=second)
+        assert report.content == rprime.evaluate([0, 1, 1], y_score=second.tolist()).content
         frame = library("pandas").DataFrame({0: 1 - second, 1: second})
-        assert found.overall == rprime.evaluate([0, 1, 1], y_score=frame).overall
+        assert report.overall == rprime.evaluate([0, 1, 1], y_score=frame).overall
 
     def test_a_service_gives_the_same_bytes(self, server: str) -> None:
         options: Any = {"reject": "sweep", "baseline": {"y_score": SCORES[::-1]}, "labels": NAMES}
         with rprime.Client(server) as client:
-            asked = client.evaluate(ITEMS, y_score=np.array(SCORES), **options)
-        assert asked.content == rprime.evaluate(ITEMS, y_score=SCORES, **options).content
-        assert asked.overall.brier_score.value is not None
+            report = client.evaluate(ITEMS, y_score=np.array(SCORES), **options)
+        assert report.content == rprime.evaluate(ITEMS, y_score=SCORES, **options).content
+        assert report.overall.brier_score.value is not None
 
     def test_a_baseline_names_its_columns_as_the_candidate_does(self) -> None:
         frame = library("pandas").DataFrame
         turned, names = [row[::-1] for row in SCORES], NAMES[::-1]
         same = rprime.evaluate(ITEMS, y_score=SCORES, labels=NAMES, baseline={"y_score": SCORES})
-        for given in (
+        for arguments in (
             {"y_score": frame(turned, columns=names), "baseline": {"y_score": TABLES["pandas"]()}},
             {"y_score": SCORES, "baseline": {"y_score": frame(turned, columns=names)}},
             {"y_score": frame(SCORES), "baseline": {"y_score": frame(SCORES)}},
         ):
-            found = rprime.evaluate(ITEMS, **given)
-            for report in (same, found):
+            reordered = rprime.evaluate(ITEMS, **arguments)
+            for report in (same, reordered):
                 assert report.comparison is not None
                 assert report.comparison.overall["log_loss"].value == 0
         bare: Any = {"y_score": turned}

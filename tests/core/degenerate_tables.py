@@ -86,6 +86,6 @@ def stacks(seed: int, number: int, sizes: tuple[int, ...] = (2, 3, 4, 9)) -> lis
 def omissions(seed: int, counts: Array) -> tuple[Array, Array]:
     """Draw unclassified and spurious items of each class, (n, k) each, none in most tables."""
     rng = np.random.default_rng(seed)
-    found = rng.choice([0, 0, 0, 1, 7, 40], (2, *counts.shape[:-1]))
-    found[rng.random((2, len(counts))) < 0.6] = 0
-    return found[0].astype(np.float64), found[1].astype(np.float64)
+    items = rng.choice([0, 0, 0, 1, 7, 40], (2, *counts.shape[:-1]))
+    items[rng.random((2, len(counts))) < 0.6] = 0
+    return items[0].astype(np.float64), items[1].astype(np.float64)

@@ -240,7 +240,7 @@ class ExactTable:
 
     def averages(self) -> dict[str, Number]:
         """The macro and weighted averages of the rational indices."""
-        found: dict[str, Number] = {}
+        averages: dict[str, Number] = {}
         support = self.support()
         for key, values in self.classes().items():
             if key in WITHOUT_AVERAGES:
@@ -257,11 +257,11 @@ class ExactTable:
                 continue
             inside = table.support()
             there = [p for p, m in zip(parts, inside, strict=True) if p is not None and m]
-            found[f"macro_{key}"] = ratio(sum(there), len(there))
+            averages[f"macro_{key}"] = ratio(sum(there), len(there))
             pairs = [(p, m) for p, m in zip(parts, support, strict=True) if m]
             sums = _sum(*(_product(p, m) for p, m in pairs))
-            found[f"weighted_{key}"] = None if sums is None else ratio(sums, sum(support))
-        return found
+            averages[f"weighted_{key}"] = None if sums is None else ratio(sums, sum(support))
+        return averages
 
     def micro(self) -> dict[str, Number]:
         """The same ratios on the pooled counts."""
@@ -346,8 +346,8 @@ class ExactTable:
             "gwet_ac1": None if both is None or k == 1 else (1 - both) / (k - 1),
         }
         for key, share in chance.items():
-            known = observed is not None and share is not None
-            agreement[key] = ratio(observed - share, 1 - share) if known else None
+            defined = observed is not None and share is not None
+            agreement[key] = ratio(observed - share, 1 - share) if defined else None
         alpha = None if both is None else ratio((2 * w - 1) * (1 - observed), 2 * w * (1 - both))
         agreement["krippendorff_alpha"] = None if alpha is None else 1 - alpha
         for key, power in (("linear_weighted_kappa", 1), ("quadratic_weighted_kappa", 2)):
@@ -379,7 +379,7 @@ class ExactTable:
         every = w * (w - 1)
         same = true == predicted == both
         chance = ratio(true * predicted, every)
-        found: dict[str, Any] = {
+        measures: dict[str, Any] = {
             "chi2": chi2,
             "phi": root(_quotient(chi2, w)),
             "cramers_v": root(_quotient(chi2, w * min(rows - 1, columns - 1))),
@@ -395,8 +395,8 @@ class ExactTable:
             "goodman_kruskal_tau_predicted": ratio(w * across[0] - across[1], w * w - across[1]),
         }
         if not w:
-            return found
-        return found | {
+            return measures
+        return measures | {
             "rand_index": Fraction(1) if same else 1 - (true + predicted - 2 * both) / every,
             "adjusted_rand_index": Fraction(1)
             if same

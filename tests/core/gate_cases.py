@@ -25,13 +25,13 @@ TODAY = date(2026, 11, 22)
 
 
 def drop(limit: float = 0.05, **fields: Any) -> Rule:
-    known: dict[str, Any] = {"index": "recall", "kind": "max_drop", "classes": "all"}
-    return Rule(limit=limit, **known | fields)
+    defaults: dict[str, Any] = {"index": "recall", "kind": "max_drop", "classes": "all"}
+    return Rule(limit=limit, **defaults | fields)
 
 
 def floor(limit: float, **fields: Any) -> Rule:
-    known: dict[str, Any] = {"index": "accuracy", "kind": "min_value"}
-    return Rule(limit=limit, **known | fields)
+    defaults: dict[str, Any] = {"index": "accuracy", "kind": "min_value"}
+    return Rule(limit=limit, **defaults | fields)
 
 
 def gate_of(*rules: Rule, **fields: Any) -> Gate:
@@ -39,8 +39,8 @@ def gate_of(*rules: Rule, **fields: Any) -> Gate:
 
 
 def waiver(**fields: Any) -> Waiver:
-    known: dict[str, Any] = {"rule": "recall.max_drop", "ceiling": 0.12, "expires": TODAY}
-    return Waiver(**known | {"reason": "relabelled", "by": "ana"} | fields)
+    defaults: dict[str, Any] = {"rule": "recall.max_drop", "ceiling": 0.12, "expires": TODAY}
+    return Waiver(**defaults | {"reason": "relabelled", "by": "ana"} | fields)
 
 
 def tabled(counts: ArrayLike, test_set: str | None = None, *, weighted: bool = False) -> Side:

@@ -18,8 +18,8 @@ CORE = Options(families=("core",))
 def values_of(table: ConfusionTable, **options: Any) -> Values:
     """Compute the catalog on a table, all families unless indices or families are named."""
     named = options.keys() & {"indices", "families"}
-    asked = Options(**options if named else options | {"families": ("all",)})
-    return compute(table, asked, select(asked))
+    settings = Options(**options if named else options | {"families": ("all",)})
+    return compute(table, settings, select(settings))
 
 
 def per_class(values: Values) -> dict[str, Any]:
@@ -37,13 +37,13 @@ def dense(counts: Any, *vectors: Any) -> ConfusionTable:
     return ConfusionTable.dense(np.array(counts, dtype=float), *(np.array(v) for v in vectors))
 
 
-def assert_near(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
+def assert_near(actual: dict[Any, Any], expected: dict[Any, Any]) -> None:
     """Check all expected values at once, and only if that fails one by one, by name."""
-    left, right = (np.hstack([part[name] for name in expected]) for part in (found, expected))
+    left, right = (np.hstack([part[name] for name in expected]) for part in (actual, expected))
     if np.allclose(left, right, rtol=1e-9, atol=1e-9, equal_nan=True):
         return
     for name, value in expected.items():
-        np.testing.assert_allclose(found[name], value, rtol=1e-9, atol=1e-9, err_msg=str(name))
+        np.testing.assert_allclose(actual[name], value, rtol=1e-9, atol=1e-9, err_msg=str(name))
     message = "as many values, but not of the same shapes"
     raise AssertionError(message)
 

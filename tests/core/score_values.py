@@ -37,6 +37,6 @@ def evaluated(scores: Scores, **options: Any) -> Evaluation:
 
 def values(evaluation: Evaluation) -> dict[tuple[str, str], Any]:
     """The values of indices that read scores, NaN where undefined."""
-    found = zip(evaluation.selection.per_class, evaluation.per_class, strict=True)
+    per_class = zip(evaluation.selection.per_class, evaluation.per_class, strict=True)
     whole = zip(evaluation.selection.overall, evaluation.overall, strict=True)
-    return {(e.scope, e.key): v for e, v in (*found, *whole) if e.scored}
+    return {(e.scope, e.key): v for e, v in (*per_class, *whole) if e.scored}

@@ -71,7 +71,7 @@ def report() -> rprime.Report:
 def values(report: rprime.Report, name: str) -> list[float | None]:
     """Return the values that a name stands for: of each class, or the overall one."""
     if canonical(name) in CLASS_INDICES and canonical(name) not in OVERALL_INDICES:
-        return [found[name].value for found in report.per_class.values()]
+        return [indices[name].value for indices in report.per_class.values()]
     return [report.overall[name].value]
 
 
@@ -79,8 +79,8 @@ def values(report: rprime.Report, name: str) -> list[float | None]:
 def test_an_alias_has_the_value_of_scikit_learn(report: rprime.Report, name: str) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     arguments = dict(SKLEARN[name])
-    given = SCORES if arguments.pop("of_scores", False) else PREDICTED
-    expected = getattr(metrics, name)(TRUE, given, **arguments)
+    predictions = SCORES if arguments.pop("of_scores", False) else PREDICTED
+    expected = getattr(metrics, name)(TRUE, predictions, **arguments)
     assert values(report, name) == pytest.approx(np.atleast_1d(expected).tolist(), rel=1e-12)
 
 
@@ -88,8 +88,8 @@ def test_an_alias_has_the_value_of_scikit_learn(report: rprime.Report, name: str
 def test_an_alias_has_the_value_of_a_scorer(report: rprime.Report, name: str) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     function, arguments = SCORERS[name]
-    given = SCORES if name.startswith("roc_auc") else PREDICTED
-    expected = getattr(metrics, function)(TRUE, given, **arguments)
+    predictions = SCORES if name.startswith("roc_auc") else PREDICTED
+    expected = getattr(metrics, function)(TRUE, predictions, **arguments)
     assert name in ALIASES
     assert values(report, name) == pytest.approx([expected], rel=1e-12)
 
@@ -120,8 +120,8 @@ def test_names_of_ferri_and_of_pycm(name: str, function: str, arguments: dict[st
         expected = stats.chi2_contingency(stats.crosstab(TRUE, PREDICTED)[1]).statistic
     else:
         expected = pytest.importorskip("sklearn.metrics").roc_auc_score(TRUE, SCORES, **arguments)
-    found = rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), y_score=SCORES, indices=[name])
-    assert values(found, name) == pytest.approx([expected], rel=1e-12)
+    evaluation = rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), y_score=SCORES, indices=[name])
+    assert values(evaluation, name) == pytest.approx([expected], rel=1e-12)
 
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -147,8 +147,8 @@ MEANT_OTHERWISE = {"ACC", "AUNP", "AUNU", "Cross Entropy"}
 
 def named_values(matrix: list[list[int]], name: str) -> Any:
     report = rprime.evaluate(confusion_matrix=matrix, indices=[name], beta=2, undefined="zero")
-    found = values(report, name)
-    return found if len(found) > 1 else found[0]
+    numbers = values(report, name)
+    return numbers if len(numbers) > 1 else numbers[0]
 
 
 def test_an_alias_has_the_value_of_pycm() -> None:
@@ -218,8 +218,8 @@ THIRTY = (
 @pytest.mark.parametrize("name", THIRTY)
 def test_a_name_of_another_library_is_answered_with_the_key(name: str) -> None:
     scores: Any = {"y_score": SCORES} if "auc" in name or name[0] == "a" or "top" in name else {}
-    found = rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), indices=[name], **scores)
-    keys = {*found.overall, *next(iter(found.per_class.values()))}
+    evaluation = rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), indices=[name], **scores)
+    keys = {*evaluation.overall, *next(iter(evaluation.per_class.values()))}
     assert keys == {canonical(name)}
 
 
@@ -228,10 +228,10 @@ def test_a_gate_takes_an_alias() -> None:
         {"index": "matthews_corrcoef", "min_value": 0.2},
         {"index": "sensitivity", "classes": "all", "min_value": 0.1},
     ]
-    found = rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), gates={"rules": rules})
-    assert found.gate is not None
-    assert {result.index for result in found.gate.results} == {"mcc", "recall"}
-    assert found.gate.results[0].rule == "mcc.min_value"
+    evaluation = rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), gates={"rules": rules})
+    assert evaluation.gate is not None
+    assert {result.index for result in evaluation.gate.results} == {"mcc", "recall"}
+    assert evaluation.gate.results[0].rule == "mcc.min_value"
 
 
 def test_no_alias_is_a_key_and_all_stand_for_keys() -> None:

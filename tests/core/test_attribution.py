@@ -32,8 +32,8 @@ UNSCALED = ("krippendorff_alpha", None)
 
 def value(table: ConfusionTable, target: Target, options: Options) -> float:
     key, label = target
-    wanted = replace(options, indices=(key,))
-    values = compute(table, wanted, select(wanted))
+    index_options = replace(options, indices=(key,))
+    values = compute(table, index_options, select(index_options))
     return float(
         values.lookup("class", key)[int(label)] if label else values.lookup("overall", key)
     )
@@ -48,23 +48,23 @@ def found(
 def attributed(
     old: ConfusionTable, new: ConfusionTable, targets: tuple[Target, ...], options: Options
 ) -> tuple[Attribution, ...]:
-    wanted = replace(options, indices=tuple({key for key, _ in targets}))
-    before, after = (compute(table, wanted, select(wanted)) for table in (old, new))
+    index_options = replace(options, indices=tuple({key for key, _ in targets}))
+    before, after = (compute(table, index_options, select(index_options)) for table in (old, new))
     return attribute(TablePath.between(old, new), (before, after), names(old.k), targets)
 
 
-def check(one: Attribution, old: ConfusionTable, new: ConfusionTable) -> None:
-    target = (one.key, one.label)
+def check(attribution: Attribution, old: ConfusionTable, new: ConfusionTable) -> None:
+    target = (attribution.key, attribution.label)
     change = value(new, target, EVERY_CELL) - value(old, target, EVERY_CELL)
-    total = np.add.reduce(one.contributions) + one.rest
+    total = np.add.reduce(attribution.contributions) + attribution.rest
     assert total == pytest.approx(change, rel=1e-6, abs=1e-6), target
-    assert abs(one.residual) <= 1e-9 * max(1, abs(change)), target
+    assert abs(attribution.residual) <= 1e-9 * max(1, abs(change)), target
 
 
 def test_every_smooth_index_adds_up() -> None:
     old, new = ConfusionTable.dense(OLD), ConfusionTable.dense(NEW)
-    for one in found(old, new, SMOOTH):
-        check(one, old, new)
+    for attribution in found(old, new, SMOOTH):
+        check(attribution, old, new)
 
 
 def test_contributions_are_those_of_small_steps_along_the_path() -> None:
@@ -80,29 +80,37 @@ def test_contributions_are_those_of_small_steps_along_the_path() -> None:
             target = ("mcc", None)
             slope = value(above, target, EVERY_CELL) - value(below, target, EVERY_CELL)
             slopes[cell] += weight * slope / 2e-4
-    (one,) = found(old, new, (("mcc", None),))
+    (attribution,) = found(old, new, (("mcc", None),))
     got = np.zeros((3, 3))
-    got[one.true, one.predicted] = one.contributions
+    got[attribution.true, attribution.predicted] = attribution.contributions
     assert got == pytest.approx((NEW - OLD) * (slopes - slopes.diagonal()[:, None]), abs=1e-8)
 
 
 @pytest.mark.parametrize("key", ["accuracy", "weighted_recall"])
 def test_an_error_contributes_its_own_items_to_accuracy(key: str) -> None:
     old, new = (dense(c) for c in ([[90, 10], [0, 100]], [[95, 5], [0, 100]]))
-    (one,) = attributed(old, new, ((key, None),), EVERY_CELL)
-    assert (one.true.tolist(), one.predicted.tolist()) == ([0], [1])
-    assert one.contributions == pytest.approx([5 / 200])
-    assert one.rest == pytest.approx(0)
+    (attribution,) = attributed(old, new, ((key, None),), EVERY_CELL)
+    assert (attribution.true.tolist(), attribution.predicted.tolist()) == ([0], [1])
+    assert attribution.contributions == pytest.approx([5 / 200])
+    assert attribution.rest == pytest.approx(0)
 
 
 def test_the_errors_of_the_paper_contribute_their_items() -> None:
     before, after = (paper_side(f"table7_mnist_{side}") for side in ("before", "after"))
-    (one,) = compare(after, before, Options(), attributed=(("accuracy", None),)).attributions
+    (attribution,) = compare(
+        after, before, Options(), attributed=(("accuracy", None),)
+    ).attributions
     old, new = (side.table.cells.counts for side in (before, after))
-    change = old[one.true, one.predicted] - new[one.true, one.predicted]
-    np.testing.assert_allclose(one.contributions, change / old.sum())
-    assert (one.true != one.predicted).all()
-    assert (one.true[0], one.predicted[0], one.contributions[0]) == (4, 9, pytest.approx(0.0173))
+    change = (
+        old[attribution.true, attribution.predicted] - new[attribution.true, attribution.predicted]
+    )
+    np.testing.assert_allclose(attribution.contributions, change / old.sum())
+    assert (attribution.true != attribution.predicted).all()
+    assert (attribution.true[0], attribution.predicted[0], attribution.contributions[0]) == (
+        4,
+        9,
+        pytest.approx(0.0173),
+    )
 
 
 def test_classes_that_grew_contribute_to_the_rest_alone() -> None:
@@ -111,17 +119,19 @@ def test_classes_that_grew_contribute_to_the_rest_alone() -> None:
     recall, accuracy = attributed(
         old, new, (("macro_recall", None), ("accuracy", None)), EVERY_CELL
     )
-    for one in (recall, accuracy):
-        assert (one.true != one.predicted).all()
-        total = np.add.reduce(one.contributions) + one.rest
-        assert total + one.residual == pytest.approx(0 if one is recall else 210 / 300 - 130 / 200)
+    for attribution in (recall, accuracy):
+        assert (attribution.true != attribution.predicted).all()
+        total = np.add.reduce(attribution.contributions) + attribution.rest
+        assert total + attribution.residual == pytest.approx(
+            0 if attribution is recall else 210 / 300 - 130 / 200
+        )
 
 
 def test_unclassified_items_and_unequal_totals_add_up_too() -> None:
     old = ConfusionTable.dense(OLD, np.array([3.0, 0, 1]))
     new = ConfusionTable.dense(2 * NEW + 1, np.array([0.0, 7, 2]))
-    for one in found(old, new, tuple(target for target in SMOOTH if target != UNSCALED)):
-        check(one, old, new)
+    for attribution in found(old, new, tuple(target for target in SMOOTH if target != UNSCALED)):
+        check(attribution, old, new)
     (alpha,) = found(old, new, (UNSCALED,))
     assert 0 < abs(alpha.residual) < 1e-3
 
@@ -134,8 +144,8 @@ def test_spurious_predictions_add_up_in_the_headline_indices() -> None:
         ("precision", "1"),
         ("r_prime", "1"),
     )
-    for one in found(old, new, targets):
-        check(one, old, new)
+    for attribution in found(old, new, targets):
+        check(attribution, old, new)
     (overall,) = found(old, new, (("r_prime", None),))
     assert 3 in overall.true
 
@@ -148,19 +158,19 @@ def test_spurious_predictions_add_up_in_the_headline_indices() -> None:
 def test_headline_indices_add_up_between_any_two_tables(
     first: list[int], second: list[int]
 ) -> None:
-    one, other = (
+    side, other = (
         table_side(ConfusionTable.dense(np.reshape(counts, (3, 3))), "t")
         for counts in (first, second)
     )
     every = tuple((key, None) for key in HEADLINES)
-    comparison = compare(one, other, EVERY_CELL, attributed=every)
-    known = {one.key: one for one in comparison.attributions}
+    comparison = compare(side, other, EVERY_CELL, attributed=every)
+    attributions = {attribution.key: attribution for attribution in comparison.attributions}
     for key in HEADLINES:
         difference = comparison.of_overall(key).value
         if np.isnan(difference):
-            assert key not in known
+            assert key not in attributions
         else:
-            total = np.add.reduce(known[key].contributions) + known[key].rest
+            total = np.add.reduce(attributions[key].contributions) + attributions[key].rest
             assert total == pytest.approx(float(difference), abs=1e-6), key
 
 
@@ -185,18 +195,20 @@ def test_only_the_largest_cells_are_named_and_the_rest_is_summed() -> None:
 
 def test_a_confusion_that_grew_costs_and_one_that_shrank_pays() -> None:
     old, new = (ConfusionTable.dense(counts) for counts in (OLD, NEW))
-    (one,) = found(old, new, (("macro_recall", None),))
-    for true, predicted, part in zip(one.true, one.predicted, one.contributions, strict=True):
+    (attribution,) = found(old, new, (("macro_recall", None),))
+    for true, predicted, part in zip(
+        attribution.true, attribution.predicted, attribution.contributions, strict=True
+    ):
         if true != predicted:
             assert part * (NEW - OLD)[true, predicted] < 0
 
 
 def test_identical_tables_have_nothing_to_attribute() -> None:
     table = ConfusionTable.dense(OLD)
-    for one in found(table, table, (("kappa", None), ("r_prime", "1"))):
-        assert one.contributions.size == 0
-        assert one.rest == 0
-        assert one.residual == 0
+    for attribution in found(table, table, (("kappa", None), ("r_prime", "1"))):
+        assert attribution.contributions.size == 0
+        assert attribution.rest == 0
+        assert attribution.residual == 0
 
 
 def test_a_sparse_path_gives_what_a_dense_one_does() -> None:
@@ -207,10 +219,10 @@ def test_a_sparse_path_gives_what_a_dense_one_does() -> None:
     few = joint[:60, :60, :60]
     for part in (joint, few):
         comparison = compare(*sides_of(part), Options(indices=("kappa", "macro_recall")))
-        for one in comparison.attributions:
-            assert abs(one.residual) < 1e-9
-            difference = comparison.of_overall(one.key).value
-            total = np.add.reduce(one.contributions) + one.rest
+        for attribution in comparison.attributions:
+            assert abs(attribution.residual) < 1e-9
+            difference = comparison.of_overall(attribution.key).value
+            total = np.add.reduce(attribution.contributions) + attribution.rest
             assert total == pytest.approx(float(difference), abs=1e-9)
 
 
@@ -229,22 +241,22 @@ def test_the_papers_confusions_are_named() -> None:
     comparison = compare(
         before, after, Options(), attributed=tuple(("r_prime", c) for c in ("4", "8"))
     )
-    for one in comparison.attributions:
-        digit = int(str(one.label))
-        assert digit in (one.true[0], one.predicted[0])
-        total = np.add.reduce(one.contributions) + one.rest
+    for attribution in comparison.attributions:
+        digit = int(str(attribution.label))
+        assert digit in (attribution.true[0], attribution.predicted[0])
+        total = np.add.reduce(attribution.contributions) + attribution.rest
         place = comparison.aligned.selection.place["r_prime"]
         assert total == pytest.approx(float(comparison.per_class.value[place, digit]), abs=1e-9)
-        assert one.contributions[0] < 0
+        assert attribution.contributions[0] < 0
 
 
 def test_changes_are_of_shares_where_the_totals_differ() -> None:
     old, new = ConfusionTable.dense(OLD), ConfusionTable.dense(NEW, np.array([0.0, 0, 50]))
-    found = TablePath.between(old, new).largest_changes(names(3), 100)
-    assert (found.true[0], found.predicted[0]) == (2, 3)
-    assert found.change[0] == 50 / 250
-    assert found.candidate[0] == 50
-    assert found.change.sum() == pytest.approx(0)
+    changes = TablePath.between(old, new).largest_changes(names(3), 100)
+    assert (changes.true[0], changes.predicted[0]) == (2, 3)
+    assert changes.change[0] == 50 / 250
+    assert changes.candidate[0] == 50
+    assert changes.change.sum() == pytest.approx(0)
     same = TablePath.between(old, ConfusionTable.dense(NEW)).largest_changes(names(3), 3)
     np.testing.assert_array_equal(same.change, same.candidate - same.baseline)
     assert (same.true[0], same.predicted[0], same.change[0]) == (0, 0, -10)

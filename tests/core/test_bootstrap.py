@@ -34,16 +34,16 @@ def found(table: ConfusionTable, items: Items | None = None, **options: Any) -> 
 
 
 def limits(evaluation: Evaluation, key: str) -> Any:
-    known, place = evaluation.intervals, evaluation.selection.overall_place[key]
-    assert known is not None
-    return np.array([known.overall_low[place], known.overall_high[place]])
+    intervals, place = evaluation.intervals, evaluation.selection.overall_place[key]
+    assert intervals is not None
+    return np.array([intervals.overall_low[place], intervals.overall_high[place]])
 
 
 def reasons(evaluation: Evaluation) -> set[str]:
     """Reasons of the indices of this file that have no interval."""
-    known, places = evaluation.intervals, evaluation.selection.overall_place
-    assert known is not None
-    return {REASONS[known.overall_reasons[places[key]]] for key in KEYS if key in places}
+    intervals, places = evaluation.intervals, evaluation.selection.overall_place
+    assert intervals is not None
+    return {REASONS[intervals.overall_reasons[places[key]]] for key in KEYS if key in places}
 
 
 def test_intervals_of_large_tables_are_those_of_the_delta_method() -> None:
@@ -139,10 +139,10 @@ def score_limits(scores: Scores, keys: tuple[str, ...] = SCORED) -> tuple[Any, A
 @pytest.mark.slow
 def test_indices_of_scores_cover_the_value_of_the_model() -> None:
     truth, _ = score_limits(probable(1, 300_000))
-    found = np.array([score_limits(probable(10 + seed, 100))[1] for seed in range(50)])
-    covered = np.mean((found[:, 0] <= truth) & (truth <= found[:, 1]), axis=0)
+    intervals = np.array([score_limits(probable(10 + seed, 100))[1] for seed in range(50)])
+    covered = np.mean((intervals[:, 0] <= truth) & (truth <= intervals[:, 1]), axis=0)
     assert covered.min() >= 0.88  # .91 less a standard error of 50 replicates
-    assert np.mean(found[:, 1] - found[:, 0], axis=0).max() < 0.4
+    assert np.mean(intervals[:, 1] - intervals[:, 0], axis=0).max() < 0.4
 
 
 def test_every_index_of_scores_has_limits_around_its_value() -> None:

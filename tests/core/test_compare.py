@@ -78,18 +78,18 @@ def guard_of(candidate: Side, baseline: Side, options: Options) -> tuple[Array, 
     for side in (candidate, baseline):
         values, k = compute(side.table, options, select(options)), side.table.k
         with np.errstate(all="ignore"):
-            own = class_gradient(values)
-            dense = at_every_cell(overall_gradient(values, own))
+            by_class = class_gradient(values)
+            dense = at_every_cell(overall_gradient(values, by_class))
         columns = k + (side.table.unclassified is not None)
         flip = np.abs(dense - np.diagonal(dense, axis1=1, axis2=2)[..., None])
         flip = np.where(side.table.support[:, None] > 0, flip, 0.0)[..., :columns]
         largest_overall = np.maximum(largest_overall, flip.max((1, 2)))
-        of_class = np.zeros(own.kinds.shape[1:])
+        of_class = np.zeros(by_class.kinds.shape[1:])
         for place, entry in enumerate(values.selection.computed):
             for i, r, j in np.ndindex(k, k, columns):
                 if i not in (r, j) and j < k:
                     continue
-                kinds = own.kinds[:, place, i]
+                kinds = by_class.kinds[:, place, i]
                 right = kinds[0] if r == i else kinds[3]
                 there = kinds[(1 if r == i else 3) if i != j else (0 if r == i else 2)]
                 if j == k and entry.universe == "classified":
@@ -106,15 +106,15 @@ def test_the_joint_table_gives_the_reference_differences_and_standard_errors() -
     paired, options = plain(candidate, baseline), CORE
     guard, _ = guard_of(candidate, baseline, options)
     for name, key in REFERENCE_KEYS.items():
-        expected, known = JOINT["indices"][name], paired.of_overall(key)
-        assert known.value == pytest.approx(expected["diff"], rel=1e-9)
+        expected, difference = JOINT["indices"][name], paired.of_overall(key)
+        assert difference.value == pytest.approx(expected["diff"], rel=1e-9)
         if key == "accuracy":
-            assert METHODS[int(known.methods)] == "tango"
+            assert METHODS[int(difference.methods)] == "tango"
             continue
         place = paired.aligned.selection.overall_place[key]
         average = paired.aligned.selection.overall[place].reads in {"macro", "weighted", "means"}
         # 74 items changed: an average has half of the guard.
-        squared = known.standard_error**2 - guard[place] * (0.5 if average else 1.0)
+        squared = difference.standard_error**2 - guard[place] * (0.5 if average else 1.0)
         assert np.sqrt(squared) == pytest.approx(expected["se_paired"], rel=1e-9)
 
 
@@ -151,14 +151,16 @@ def test_paired_variances_are_those_of_the_items_one_by_one(
     for sign, side, predicted in ((1, candidate, new), (-1, baseline, old)):
         values = compute(side.table, options, select(options))
         with np.errstate(all="ignore"):
-            own = class_gradient(values)
-            phi_overall = phi_overall + sign * overall_gradient(values, own).at(true, predicted)
+            by_class = class_gradient(values)
+            phi_overall = phi_overall + sign * overall_gradient(values, by_class).at(
+                true, predicted
+            )
         kind = np.where(
             true[:, None] == np.arange(k),
             np.where((predicted == true)[:, None], 0, 1),
             np.where(predicted[:, None] == np.arange(k), 2, 3),
         )
-        influence = np.stack([own.kinds[kind[:, c], :, c] for c in range(k)])
+        influence = np.stack([by_class.kinds[kind[:, c], :, c] for c in range(k)])
         classified = [e.universe == "classified" for e in values.selection.computed]
         influence[:, predicted == k] *= ~np.array(classified)
         phi_class = phi_class + sign * influence
@@ -187,9 +189,9 @@ def test_paired_variances_are_those_of_the_items_one_by_one(
     shares = np.where(averages, np.clip(5 / number, 0.5, 1), 1.0) if groups is None else 1.0
     sizes = np.bincount(groups, minlength=40) if groups is not None else np.zeros(40)
     expected = np.sqrt(guarded(phi_overall.T, guards[0] * shares, sizes[:, None]))
-    found = comparison.overall.standard_error
+    errors = comparison.overall.standard_error
     at = comparison.overall.methods == INFLUENCE
-    np.testing.assert_allclose(found[at], expected[at], rtol=1e-7)
+    np.testing.assert_allclose(errors[at], expected[at], rtol=1e-7)
     of_classes = np.moveaxis(phi_class, 1, 0)[..., : selection.reported]
     at = comparison.per_class.methods == INFLUENCE
     held = np.broadcast_to(sizes[:, None, None], (40, k, selection.reported)).copy()
@@ -213,10 +215,10 @@ def test_few_groups_show_little_of_a_difference() -> None:
         lower, upper = found(np.arange(600) // size).of_overall("accuracy").limits(0.025)
         widths.append(float(upper - lower))
     assert widths[0] < widths[1]
-    one = found(np.where(true == 2, 0, 1 + np.arange(600) // 10))
-    methods = [METHODS[method] for method in one.of_classes("recall").methods.tolist()]
+    comparison = found(np.where(true == 2, 0, 1 + np.arange(600) // 10))
+    methods = [METHODS[method] for method in comparison.of_classes("recall").methods.tolist()]
     assert methods == ["tango", "tango", ""]
-    assert METHODS[int(one.of_overall("accuracy").methods)] == "tango"
+    assert METHODS[int(comparison.of_overall("accuracy").methods)] == "tango"
     alone = found(np.zeros(600, dtype=int))
     assert not alone.overall.methods.any()
     assert not alone.per_class.methods.any()
@@ -225,16 +227,20 @@ def test_few_groups_show_little_of_a_difference() -> None:
 def test_proportions_and_their_equals_are_paired_by_their_flips() -> None:
     comparison = between(sides_of(JOINT["joint_truth_old_new"]))
     for key in ("accuracy", "r_prime", "micro_recall", "micro_f1", "weighted_recall"):
-        known = comparison.of_overall(key)
-        assert (int(known.gains), int(known.losses), int(known.trials)) == (30, 44, 1000)
+        difference = comparison.of_overall(key)
+        assert (int(difference.gains), int(difference.losses), int(difference.trials)) == (
+            30,
+            44,
+            1000,
+        )
     for key in ("error_rate", "weighted_false_negative_rate", "micro_false_discovery_rate"):
-        known = comparison.of_overall(key)
-        assert (int(known.gains), int(known.losses)) == (44, 30)
+        difference = comparison.of_overall(key)
+        assert (int(difference.gains), int(difference.losses)) == (44, 30)
     for key in ("recall", "false_negative_rate", "specificity", "predicted_prevalence"):
-        known = comparison.of_classes(key)
-        assert (known.methods == TANGO).all()
+        difference = comparison.of_classes(key)
+        assert (difference.methods == TANGO).all()
         np.testing.assert_allclose(
-            (known.gains - known.losses) / known.trials, known.value, atol=1e-12
+            (difference.gains - difference.losses) / difference.trials, difference.value, atol=1e-12
         )
 
 
@@ -256,12 +262,15 @@ def test_groups_of_copies_count_once() -> None:
         side_of(true[copies], old[copies], 3, copies),
         SMALL,
     )
-    for one, other in ((single.overall, five.overall), (single.per_class, five.per_class)):
-        at = one.methods == TANGO
+    for difference, other in ((single.overall, five.overall), (single.per_class, five.per_class)):
+        at = difference.methods == TANGO
         # Groups have Student's quantile, of fewer degrees of freedom where few items changed.
-        changed = (one.gains + one.losses)[at]
+        changed = (difference.gains + difference.losses)[at]
         least = stats.norm.ppf(0.975) ** 2 / stats.t.ppf(0.975, changed - 1) ** 2
-        for exact, counted in ((one.trials, other.trials), (one.losses, other.losses)):
+        for exact, counted in (
+            (difference.trials, other.trials),
+            (difference.losses, other.losses),
+        ):
             assert (counted[at] <= exact[at]).all()
             assert (counted[at] >= 0.98 * least * exact[at]).all()
     kappa = single.of_overall("kappa").standard_error
@@ -273,11 +282,11 @@ def test_grouped_flips_have_no_tests_of_independent_items() -> None:
     wrong = np.where(np.arange(100) < 20, 1 - true, true)  # two groups of ten got worse
     for groups, reason in ((None, None), (np.arange(100) // 10, "grouped")):
         candidate, baseline = side_of(true, wrong, 2, groups), side_of(true, true, 2, groups)
-        found = plain(candidate, baseline, SMALL).flips
-        assert found is not None
-        assert found.right_to_wrong.tolist() == [20, 0, 20]
-        assert found.reason == reason
-        assert np.isnan(found.mid_p).all() == np.isnan(found.p_worse).all() == (reason is not None)
+        flips = plain(candidate, baseline, SMALL).flips
+        assert flips is not None
+        assert flips.right_to_wrong.tolist() == [20, 0, 20]
+        assert flips.reason == reason
+        assert np.isnan(flips.mid_p).all() == np.isnan(flips.p_worse).all() == (reason is not None)
 
 
 def test_groups_widen_an_unpaired_comparison_too() -> None:
@@ -289,12 +298,12 @@ def test_groups_widen_an_unpaired_comparison_too() -> None:
     )
     assert five.comparability == "unknown"
     scale_free = [key != "krippendorff_alpha" for key in single.aligned.selection.overall_place]
-    for one, other in (
+    for difference, other in (
         (single.overall[scale_free], five.overall[scale_free]),
         (single.per_class, five.per_class),
     ):
         # Student's quantile and half a group more widen; additions to an item are fewer.
-        ratio = other.standard_error / one.standard_error
+        ratio = other.standard_error / difference.standard_error
         ratio = ratio[np.isfinite(ratio)]
         assert ((ratio > 0.97) & (ratio < 1.15)).all()
 
@@ -352,10 +361,10 @@ def test_different_test_sets_are_not_compared() -> None:
     assert comparison.flips is None
     assert comparison.changes is None
     assert comparison.attributions == ()
-    for known in (comparison.overall, comparison.per_class):
-        assert np.isnan(known.value).all()
-        assert not known.methods.any()
-        assert set(reason(known)) == {"different_test_sets"}
+    for difference in (comparison.overall, comparison.per_class):
+        assert np.isnan(difference.value).all()
+        assert not difference.methods.any()
+        assert set(reason(difference)) == {"different_test_sets"}
 
 
 def test_classes_are_aligned_by_name() -> None:
@@ -363,14 +372,17 @@ def test_classes_are_aligned_by_name() -> None:
     candidate = side_of(true, new, 3, labels=("a", "b", "c"))
     turned = np.array([2, 0, 1, 3])
     baseline = side_of(turned[true], turned[old], 3, labels=("b", "c", "a"))
-    found = plain(candidate, baseline)
+    comparison = plain(candidate, baseline)
     expected = plain(candidate, side_of(true, old, 3, labels=("a", "b", "c")))
-    assert found.comparability == "same_items"
-    assert found.classes == ("a", "b", "c")
-    for one, other in ((found.overall, expected.overall), (found.per_class, expected.per_class)):
-        np.testing.assert_allclose(one.value, other.value, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(one.gains, other.gains)
-        np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=1e-9)
+    assert comparison.comparability == "same_items"
+    assert comparison.classes == ("a", "b", "c")
+    for difference, other in (
+        (comparison.overall, expected.overall),
+        (comparison.per_class, expected.per_class),
+    ):
+        np.testing.assert_allclose(difference.value, other.value, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(difference.gains, other.gains)
+        np.testing.assert_allclose(difference.standard_error, other.standard_error, rtol=1e-9)
 
 
 def test_a_class_on_one_side_only_is_reported_and_not_compared() -> None:
@@ -393,11 +405,11 @@ def test_an_index_that_depends_on_the_declared_classes_is_not_compared_across_th
     true, old, _ = random_items(2, 3, 200, missing=False)
     comparison = plain(side_of(true, old, 5), side_of(true, old.copy(), 3))
     for key in ("maxwell_re", "gwet_ac1"):
-        known = comparison.of_overall(key)
-        assert known.candidate != known.baseline
-        assert np.isnan(known.value)
-        assert known.undefined
-        assert reason(known) == ["classes_differ"]
+        difference = comparison.of_overall(key)
+        assert difference.candidate != difference.baseline
+        assert np.isnan(difference.value)
+        assert difference.undefined
+        assert reason(difference) == ["classes_differ"]
     assert comparison.of_overall("kappa").value == 0
     assert comparison.of_overall("macro_recall").value == 0
 
@@ -408,10 +420,10 @@ def test_matrices_are_in_the_order_of_the_candidate() -> None:
     options = Options(indices=("expected_cost", "weighted_kappa"), cost=cost, kappa_weights=cost)
     candidate = side_of(true, new, 3, labels=("a", "b", "c"))
     turned = np.array([2, 0, 1])
-    one = plain(candidate, side_of(true, old, 3, labels=("a", "b", "c")), options)
+    comparison = plain(candidate, side_of(true, old, 3, labels=("a", "b", "c")), options)
     other = plain(candidate, side_of(turned[true], turned[old], 3, labels=("b", "c", "a")), options)
-    np.testing.assert_allclose(one.overall.value, other.overall.value)
-    assert one.overall.methods.all()
+    np.testing.assert_allclose(comparison.overall.value, other.overall.value)
+    assert comparison.overall.methods.all()
     wider = plain(candidate, side_of(true, old, 4, labels=("a", "b", "c", "d")), options)
     assert reason(wider.overall) == ["classes_differ"] * 2
     assert np.isnan(wider.overall.value).all()
@@ -486,13 +498,13 @@ def weighted_sides(
     true: Array, predictions: tuple[Array, Array], weights: tuple[Array, Array], *, paired: bool
 ) -> list[Side]:
     sides = []
-    for predicted, own in zip(predictions, weights, strict=True):
+    for predicted, item_weights in zip(predictions, weights, strict=True):
         counts = np.zeros((3, 3))
-        np.add.at(counts, (true, predicted), own)
-        items = Items(true if paired else true.copy(), predicted, weights=own)
+        np.add.at(counts, (true, predicted), item_weights)
+        items = Items(true if paired else true.copy(), predicted, weights=item_weights)
         table = ConfusionTable.dense(counts, weighted=True)
-        known = "f" if paired else None
-        sides.append(Side(labels=names(3), table=table, items=items, fingerprint=known))
+        fingerprint = "f" if paired else None
+        sides.append(Side(labels=names(3), table=table, items=items, fingerprint=fingerprint))
     return sides
 
 
@@ -501,13 +513,13 @@ def test_weighted_items_have_the_larger_of_two_variances() -> None:
     weights = np.linspace(0.5, 2, 100)
     comparison = between(weighted_sides(true, (new, old), (weights, weights), paired=True), SMALL)
     assert comparison.pairing == "paired"
-    found = comparison.of_overall("accuracy")
+    difference = comparison.of_overall("accuracy")
     change, total = (new == true) - 1.0 * (old == true), weights.sum()
     centred = change - (weights @ change) / total
-    one = (weights @ weights) / total  # the weight of an effective item (Kish)
-    linearised, kish = np.sum((weights * centred) ** 2), one * np.sum(weights * centred**2)
-    expected = np.sqrt(max(linearised, kish) + 2 * one**2) / total
-    assert float(found.influence_error) == pytest.approx(expected, rel=1e-12)
+    item_weight = (weights @ weights) / total  # the weight of an effective item (Kish)
+    linearised, kish = np.sum((weights * centred) ** 2), item_weight * np.sum(weights * centred**2)
+    expected = np.sqrt(max(linearised, kish) + 2 * item_weight**2) / total
+    assert float(difference.influence_error) == pytest.approx(expected, rel=1e-12)
     assert comparison.flips is not None
     assert np.isnan(comparison.flips.mid_p).all()
     assert comparison.flips.reason == "weighted"
@@ -539,10 +551,12 @@ def test_limits_of_weighted_items_cover_no_change(*, paired: bool) -> None:
         )
         weights = np.exp(rng.normal(0, 0.8, 200))
         sides = weighted_sides(true, (ours, theirs), (weights, weights), paired=paired)
-        found = between(sides, Options(indices=tuple(covered)))
+        comparison = between(sides, Options(indices=tuple(covered)))
         for key, hits in covered.items():
-            one = found.of_classes(key) if key == "recall" else found.of_overall(key)
-            low, high = one.limits(0.025)
+            difference = (
+                comparison.of_classes(key) if key == "recall" else comparison.of_overall(key)
+            )
+            low, high = difference.limits(0.025)
             hits.append(np.atleast_1d((low <= 0) & (high >= 0)))
     for hits in covered.values():
         assert np.mean(hits, axis=0).min() >= 0.92
@@ -583,8 +597,8 @@ def test_flips_and_moves_count_the_items() -> None:
     predictions = joint.sum(0)
     assert comparison.shift is not None
     assert comparison.shift.bowker.statistic == pytest.approx(bowker(predictions).statistic)
-    found = comparison.shift.stuart_maxwell
-    assert found.p_value == pytest.approx(stuart_maxwell(predictions).p_value)
+    homogeneity = comparison.shift.stuart_maxwell
+    assert homogeneity.p_value == pytest.approx(stuart_maxwell(predictions).p_value)
 
 
 def test_a_move_to_no_prediction_has_no_name() -> None:
@@ -634,12 +648,14 @@ def test_a_sparse_table_is_compared_as_a_dense_one() -> None:
         pairs = [
             sides if kept else [replace(s, items=None) for s in sides] for sides in (dense, sparse)
         ]
-        one, other = (between(pair) for pair in pairs)
-        np.testing.assert_allclose(one.overall.value, other.overall.value, rtol=1e-9, atol=1e-12)
+        comparison, other = (between(pair) for pair in pairs)
         np.testing.assert_allclose(
-            one.overall.standard_error, other.overall.standard_error, rtol=1e-9
+            comparison.overall.value, other.overall.value, rtol=1e-9, atol=1e-12
         )
-        np.testing.assert_allclose(one.per_class.value, other.per_class.value, rtol=1e-9)
+        np.testing.assert_allclose(
+            comparison.overall.standard_error, other.overall.standard_error, rtol=1e-9
+        )
+        np.testing.assert_allclose(comparison.per_class.value, other.per_class.value, rtol=1e-9)
 
 
 @settings(max_examples=60)
@@ -683,19 +699,19 @@ def test_paired_variances_are_the_sums_over_items_that_define_them(*, grouped: b
     phi = after - before
     centred = phi - phi.mean(-1, keepdims=True)
     expected = [(np.bincount(groups, row) ** 2).sum() for row in centred]
-    found = pairs.overall_variance(*overall)
-    np.testing.assert_allclose(found.grouped, expected, rtol=1e-9, atol=1e-15)
+    variance = pairs.overall_variance(*overall)
+    np.testing.assert_allclose(variance.grouped, expected, rtol=1e-9, atol=1e-15)
 
 
 def test_grouped_items_have_no_p_values_of_a_shift() -> None:
     true, old, new = unrolled(JOINT["joint_truth_old_new"])
     groups = np.arange(len(true)) // 5
     candidate, baseline = side_of(true, new, 3, groups), side_of(true, old, 3, groups)
-    found = compare(candidate, baseline, Options(indices=("accuracy",))).shift
-    assert found is not None
-    assert found.reason == "grouped"
-    assert np.isnan((found.bowker.p_value, found.stuart_maxwell.p_value)).all()
-    assert found.bowker.statistic > 0
+    shift = compare(candidate, baseline, Options(indices=("accuracy",))).shift
+    assert shift is not None
+    assert shift.reason == "grouped"
+    assert np.isnan((shift.bowker.p_value, shift.stuart_maxwell.p_value)).all()
+    assert shift.bowker.statistic > 0
 
 
 def test_sparse_tables_are_compared_in_class_indices_alone() -> None:
@@ -707,5 +723,5 @@ def test_sparse_tables_are_compared_in_class_indices_alone() -> None:
         Side(labels=labels, table=ConfusionTable.sparse(places, places, np.full(k, items), k))
         for items in (50.0, 51.0)
     )
-    found = compare(ours, theirs, Options(indices=("recall", "f1")))
-    assert found.of_classes("recall").value.tolist() == [0.0] * k
+    comparison = compare(ours, theirs, Options(indices=("recall", "f1")))
+    assert comparison.of_classes("recall").value.tolist() == [0.0] * k

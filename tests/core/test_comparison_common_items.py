@@ -37,17 +37,17 @@ def test_shared_items_are_paired_and_the_others_counted() -> None:
     labelled[500:510] = (true[500:510] + 1) % 3
     ids = np.arange(1000)
     here, there = np.arange(40, 1000)[::-1], np.arange(0, 970)
-    found = compare(
+    comparison = compare(
         identified(true[here], new[here], ids[here], "new"),
         identified(labelled[there], old[there], ids[there], "old"),
         OPTIONS,
     )
-    assert found.comparability == "common_items"
-    assert found.pairing == "paired"
-    assert found.common_items is not None
-    counts = found.common_items
+    assert comparison.comparability == "common_items"
+    assert comparison.pairing == "paired"
+    assert comparison.common_items is not None
+    counts = comparison.common_items
     assert (counts.shared, counts.added, counts.removed, counts.relabelled) == (930, 30, 40, 10)
-    (warning,) = found.warnings
+    (warning,) = comparison.warnings
     assert (warning.code, warning.pointer) == ("items_differ", "/comparison/items")
     by_class = np.bincount(labelled[[*range(40), *range(500, 510)]], minlength=3)
     in_class = np.bincount(labelled[there], minlength=3)
@@ -64,31 +64,34 @@ def test_shared_items_are_paired_and_the_others_counted() -> None:
     expected = compare(
         side_of(true[both], new[both], 3), side_of(true[both], old[both], 3), OPTIONS
     )
-    for one, other in ((found.overall, expected.overall), (found.per_class, expected.per_class)):
-        np.testing.assert_allclose(one.value, other.value)
-        np.testing.assert_allclose(one.p(-0.02)[0], other.p(-0.02)[0])
+    for difference, other in (
+        (comparison.overall, expected.overall),
+        (comparison.per_class, expected.per_class),
+    ):
+        np.testing.assert_allclose(difference.value, other.value)
+        np.testing.assert_allclose(difference.p(-0.02)[0], other.p(-0.02)[0])
 
 
 @pytest.mark.parametrize(("kept", "paired"), [(900, True), (899, False)])
 def test_nine_tenths_of_the_baseline_are_needed(kept: int, *, paired: bool) -> None:
     true, old, new = drawn()
     ids = np.arange(1000)
-    found = compare(
+    comparison = compare(
         identified(true[:kept], new[:kept], ids[:kept], "new"),
         identified(true, old, ids, "old"),
         OPTIONS,
     )
-    assert found.comparability == ("common_items" if paired else "different")
+    assert comparison.comparability == ("common_items" if paired else "different")
 
 
 def test_new_items_are_counted_however_many_there_are() -> None:
     true, old, new = drawn()
     ids = np.arange(1000)
     candidate = identified(true, new, ids, "new")
-    found = compare(candidate, identified(true[:400], old[:400], ids[:400], "old"), OPTIONS)
-    assert found.comparability == "common_items"
-    assert found.common_items is not None
-    assert found.common_items.added == 600
+    comparison = compare(candidate, identified(true[:400], old[:400], ids[:400], "old"), OPTIONS)
+    assert comparison.comparability == "common_items"
+    assert comparison.common_items is not None
+    assert comparison.common_items.added == 600
 
 
 @pytest.mark.parametrize(
@@ -100,12 +103,14 @@ def test_relabelled_items_are_not_shared(kept: int, relabelled: int, *, paired: 
     ids, labelled = np.arange(1000), true.copy()
     labelled[:relabelled] = (true[:relabelled] + 1) % 3
     candidate = identified(true, new, ids, "new")
-    found = compare(candidate, identified(labelled[:kept], old[:kept], ids[:kept], "old"), OPTIONS)
-    assert found.comparability == ("common_items" if paired else "different")
-    assert (found.sets_differ is None) == paired
-    if found.sets_differ is not None:
-        said = f"they share {kept} items by their ids, {relabelled} with another true class"
-        assert said in found.sets_differ.replace(",000", "000")
+    comparison = compare(
+        candidate, identified(labelled[:kept], old[:kept], ids[:kept], "old"), OPTIONS
+    )
+    assert comparison.comparability == ("common_items" if paired else "different")
+    assert (comparison.sets_differ is None) == paired
+    if comparison.sets_differ is not None:
+        sentence = f"they share {kept} items by their ids, {relabelled} with another true class"
+        assert sentence in comparison.sets_differ.replace(",000", "000")
 
 
 def test_identical_predictions_are_said() -> None:
@@ -140,15 +145,15 @@ def test_what_keeps_equal_numbers_of_items_apart_is_named() -> None:
 def test_test_sets_that_differ_are_described() -> None:
     true, old, new = drawn()
     ids = np.arange(1000)
-    found = compare(
+    comparison = compare(
         identified(true[:500], new[:500], ids[:500], "new"),
         identified(true, old, ids, "old"),
         OPTIONS,
     )
-    assert found.sets_differ is not None
-    assert "the candidate has 500 items and the baseline 1,000" in found.sets_differ
-    assert "they share 500 items by their ids" in found.sets_differ
-    assert [w.detail for w in found.warnings] == [found.sets_differ]
+    assert comparison.sets_differ is not None
+    assert "the candidate has 500 items and the baseline 1,000" in comparison.sets_differ
+    assert "they share 500 items by their ids" in comparison.sets_differ
+    assert [w.detail for w in comparison.warnings] == [comparison.sets_differ]
     tables = (replace(table_side(side_of(true, new, 3).table), fingerprint=name) for name in "ab")
     apart = compare(next(tables), next(tables), OPTIONS).sets_differ
     assert apart is not None
@@ -159,13 +164,13 @@ def test_other_shares_of_the_classes_are_named_with_the_population_that_would_he
     here, there = (
         table_side(ConfusionTable.dense(np.diag(n))) for n in ([900.0, 100], [500.0, 500])
     )
-    found = compare(here, there, OPTIONS)
-    assert found.comparability == "different"
-    assert found.sets_differ == (
+    comparison = compare(here, there, OPTIONS)
+    assert comparison.comparability == "different"
+    assert comparison.sets_differ == (
         "The test sets differ: both have 1,000 items; class `0` has 90 % of them instead of 50 %. "
         "Compare with a baseline that was evaluated on this test set, or send as `population` the "
         "shares of the classes in use: at these the sides are comparable."
     )
     population = Population("true", np.array([0.5, 0.5]))
-    known = compare(here, there, replace(OPTIONS, population=population))
-    assert known.comparability == "unknown"
+    on_population = compare(here, there, replace(OPTIONS, population=population))
+    assert on_population.comparability == "unknown"

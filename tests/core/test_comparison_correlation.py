@@ -50,22 +50,22 @@ def test_correlations_are_those_of_simulated_differences(*, paired: bool) -> Non
         ours, theirs = (table_side(side.table) for side in sides)
         return compare(ours, theirs, OPTIONS, attributed=())
 
-    found = [drawn() for _ in range(600)]
-    values = [[value_of(one, *target) for target in TARGETS] for one in found]
+    comparisons = [drawn() for _ in range(600)]
+    values = [[value_of(comparison, *target) for target in TARGETS] for comparison in comparisons]
     expected = np.corrcoef(np.array(values).T)
-    np.testing.assert_allclose(found[0].aligned.correlation(TARGETS), expected, atol=0.15)
+    np.testing.assert_allclose(comparisons[0].aligned.correlation(TARGETS), expected, atol=0.15)
 
 
 def test_nearly_one_test_is_nearly_one() -> None:
     true, old, new = models(np.random.default_rng(3), 2000)
-    found = compare(side_of(true, new, 3), side_of(true, old, 3), OPTIONS).aligned.correlation(
-        TARGETS
-    )
-    assert found[0, 1] > 0.8
-    assert abs(found[0, 3]) < 0.1
-    np.testing.assert_allclose(np.diag(found), 1)
-    np.testing.assert_allclose(found, found.T)
-    assert np.linalg.eigvalsh(found)[0] > -1e-9
+    correlation = compare(
+        side_of(true, new, 3), side_of(true, old, 3), OPTIONS
+    ).aligned.correlation(TARGETS)
+    assert correlation[0, 1] > 0.8
+    assert abs(correlation[0, 3]) < 0.1
+    np.testing.assert_allclose(np.diag(correlation), 1)
+    np.testing.assert_allclose(correlation, correlation.T)
+    assert np.linalg.eigvalsh(correlation)[0] > -1e-9
 
 
 def test_groups_are_summed_first() -> None:
@@ -84,11 +84,11 @@ def test_what_has_no_influences_has_no_correlation() -> None:
     true = np.repeat([0, 1, 2], 50)
     old = np.where(np.arange(150) % 7 == 0, 0, true)
     options = Options(indices=("recall", "cramers_v", "accuracy"))
-    found = compare(side_of(true, old, 3), side_of(true, old.copy(), 3), options)
+    comparison = compare(side_of(true, old, 3), side_of(true, old.copy(), 3), options)
     targets: Targets = [
         ("class", "recall", "0"),
         ("overall", "cramers_v", None),
         ("overall", "accuracy", None),
     ]
     expected = np.array([[1.0, np.nan, 0.0], [np.nan] * 3, [0.0, np.nan, 1.0]])
-    np.testing.assert_array_equal(found.aligned.correlation(targets), expected)
+    np.testing.assert_array_equal(comparison.aligned.correlation(targets), expected)

@@ -29,12 +29,12 @@ def paired(true: ArrayLike, old: ArrayLike, new: ArrayLike, k: int) -> Compariso
 def test_a_class_that_is_given_up_fails(test_set: str | None) -> None:
     old, new = [[95, 5], [0, 50]], [[95, 5], [50, 0]]
     for index in ("recall", "precision", "f1", "r_prime"):
-        found = judged(drop(index=index), tabled(new, test_set), tabled(old, test_set))
-        assert found.verdict == "fail", index
+        gate_result = judged(drop(index=index), tabled(new, test_set), tabled(old, test_set))
+        assert gate_result.verdict == "fail", index
     for index in ("accuracy", "kappa", "macro_f1", "balanced_accuracy", "macro_precision"):
         rule = drop(index=index, classes=None)
-        found = judged(rule, tabled(new, test_set), tabled(old, test_set))
-        assert found.verdict == "fail", index
+        gate_result = judged(rule, tabled(new, test_set), tabled(old, test_set))
+        assert gate_result.verdict == "fail", index
 
 
 def test_other_shares_of_the_classes_are_another_test_set() -> None:
@@ -61,8 +61,8 @@ def test_one_item_does_not_fail_a_gate() -> None:
     ]
     for test_set in (None, "t"):
         for rule in rules:
-            found = judged(drop(**rule), tabled(new, test_set), tabled(old, test_set))
-            assert found.verdict != "fail", rule
+            gate_result = judged(drop(**rule), tabled(new, test_set), tabled(old, test_set))
+            assert gate_result.verdict != "fail", rule
 
 
 def test_a_class_of_the_list_without_items_fails_nothing() -> None:
@@ -72,21 +72,23 @@ def test_a_class_of_the_list_without_items_fails_nothing() -> None:
     for before, after in ((old, new), (new, old)):
         sides = side_of(true, after, 3), side_of(true, before, 3)
         for index in ("macro_f1", "macro_precision", "csi", "f1_of_macro_averages"):
-            found = judged(drop(0.1, index=index, classes=None), *sides)
-            assert found.verdict == "pass", index
-        found = judged(gate_of(drop(0.2, index="f1"), drop(0.2)), *sides)
-        assert [r.verdict for r in found.results] == ["pass"] * 6  # an average behind two classes
+            gate_result = judged(drop(0.1, index=index, classes=None), *sides)
+            assert gate_result.verdict == "pass", index
+        gate_result = judged(gate_of(drop(0.2, index="f1"), drop(0.2)), *sides)
+        assert [r.verdict for r in gate_result.results] == [
+            "pass"
+        ] * 6  # an average behind two classes
 
 
 def test_averages_of_other_test_sets_are_compared_over_common_classes() -> None:
     old = ConfusionTable.dense(np.array([[40.0, 5, 5], [5, 40, 5], [0, 0, 0]]))
     new = ConfusionTable.dense(np.array([[45.0, 5, 0], [5, 45, 0], [9, 0, 1]]))
-    found = compare(table_side(new), table_side(old), CORE)
-    assert found.without_items == ("2",)
-    assert found.of_overall("macro_recall").value == pytest.approx(0.1)
-    assert found.of_overall("weighted_recall").value == pytest.approx(0.1)
-    assert found.of_overall("accuracy").candidate == pytest.approx(91 / 110)
-    assert found.of_overall("macro_f1").methods
+    comparison = compare(table_side(new), table_side(old), CORE)
+    assert comparison.without_items == ("2",)
+    assert comparison.of_overall("macro_recall").value == pytest.approx(0.1)
+    assert comparison.of_overall("weighted_recall").value == pytest.approx(0.1)
+    assert comparison.of_overall("accuracy").candidate == pytest.approx(91 / 110)
+    assert comparison.of_overall("macro_f1").methods
 
 
 OVERALL = [
@@ -108,9 +110,9 @@ def test_identical_predictions_pass(recall: float) -> None:
     bounded = [key for key, reach in selection if reach <= 2]
     assert set(OVERALL) <= set(bounded)
     for key in bounded:
-        known = comparison.of_overall(key)
-        if known.methods:
-            assert known.p(-0.02)[1] < 0.05, key
+        difference = comparison.of_overall(key)
+        if difference.methods:
+            assert difference.p(-0.02)[1] < 0.05, key
     assert all(comparison.of_overall(key).methods for key in OVERALL)
 
 
@@ -126,8 +128,8 @@ def test_a_paired_class_that_is_given_up_fails() -> None:
     old = np.repeat([0, 1, 0, 1], [9500, 100, 10, 990])
     comparison = paired(true, old, np.zeros_like(true), 2)
     for key in ("recall", "precision", "f1", "icsi", "kulczynski"):
-        known = comparison.of_classes(key, ("1",))[0]
-        assert known.p(-0.05)[0] < 1e-6, key
+        difference = comparison.of_classes(key, ("1",))[0]
+        assert difference.p(-0.05)[0] < 1e-6, key
     for key in ("macro_recall", "macro_precision", "macro_f1", "macro_r_prime", "csi"):
         assert comparison.of_overall(key).p(-0.05)[0] < 1e-6, key
 
@@ -140,10 +142,10 @@ def test_limits_stay_within_the_possible() -> None:
         table_side(ConfusionTable.dense(np.diag([10.0, 10]))),
         CORE,
     )
-    for known in (comparison.overall, comparison.per_class, tables.overall, tables.per_class):
-        lower, upper = known.limits(0.05)
-        assert (np.isnan(lower) | (lower >= -known.reach)).all()
-        assert (np.isnan(upper) | (upper <= known.reach)).all()
+    for difference in (comparison.overall, comparison.per_class, tables.overall, tables.per_class):
+        lower, upper = difference.limits(0.05)
+        assert (np.isnan(lower) | (lower >= -difference.reach)).all()
+        assert (np.isnan(upper) | (upper <= difference.reach)).all()
 
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "groups", "tables"])
@@ -165,8 +167,8 @@ def test_rounding_is_no_evidence(kind: str) -> None:
     candidate, baseline = sides
     for key in ("kappa", "macro_r_prime", "quadratic_weighted_kappa"):
         rule = drop(index=key, classes=None)
-        (result,) = (found := judged(gate_of(rule), candidate, baseline)).results
-        assert found.verdict == "inconclusive", key
+        (result,) = (gate_result := judged(gate_of(rule), candidate, baseline)).results
+        assert gate_result.verdict == "inconclusive", key
         assert (result.lower_limit, result.p_value) == (None, None), key
     rule = drop(index="r_prime", classes=("0",))
     (result,) = judged(gate_of(rule), candidate, baseline).results

@@ -42,11 +42,13 @@ def gains(true: int, predicted: int | None, *unclassified: Any) -> tuple[Any, An
 def test_a_confusion_costs_what_is_gained_by_putting_it_right(
     unclassified: tuple[Any, ...], true: int, predicted: int
 ) -> None:
-    known = found(*unclassified)
+    cell_costs = found(*unclassified)
     overall, per_class = gains(true, predicted, *unclassified)
-    np.testing.assert_allclose(known.right[:, true] - known.wrong[:, predicted], overall, atol=1e-8)
-    np.testing.assert_allclose(known.missed[:, true], per_class[:, true], atol=1e-8)
-    np.testing.assert_allclose(known.taken[:, predicted], per_class[:, predicted], atol=1e-8)
+    np.testing.assert_allclose(
+        cell_costs.right[:, true] - cell_costs.wrong[:, predicted], overall, atol=1e-8
+    )
+    np.testing.assert_allclose(cell_costs.missed[:, true], per_class[:, true], atol=1e-8)
+    np.testing.assert_allclose(cell_costs.taken[:, predicted], per_class[:, predicted], atol=1e-8)
 
 
 @pytest.mark.parametrize("true", [0, 2])
@@ -56,21 +58,21 @@ def test_an_unclassified_item_costs_what_is_gained_by_putting_it_right(true: int
 
 
 def test_accuracy_loses_the_same_by_every_confusion() -> None:
-    known = found()
-    place = [entry.key for entry in known.overall].index("accuracy")
-    confusions = known.right[place][:, None] - known.wrong[place]
+    cell_costs = found()
+    place = [entry.key for entry in cell_costs.overall].index("accuracy")
+    confusions = cell_costs.right[place][:, None] - cell_costs.wrong[place]
     np.testing.assert_allclose(confusions, 1 / COUNTS.sum())
 
 
 def test_the_costs_have_the_indices_that_were_asked_for() -> None:
-    known = found()
-    assert {entry.key for entry in (*known.overall, *known.per_class)} == set(KEYS)
-    assert known.right.shape == (len(known.overall), 3)
-    assert known.missed.shape == known.taken.shape == (len(known.per_class), 3)
+    cell_costs = found()
+    assert {entry.key for entry in (*cell_costs.overall, *cell_costs.per_class)} == set(KEYS)
+    assert cell_costs.right.shape == (len(cell_costs.overall), 3)
+    assert cell_costs.missed.shape == cell_costs.taken.shape == (len(cell_costs.per_class), 3)
 
 
 def test_costs_at_a_corner_of_an_index_are_undefined_without_a_word() -> None:
-    known = costs(dense([[5, 0], [3, 0]]), KEYS)
-    place = [entry.key for entry in known.overall].index("mcc")
-    assert np.isnan(known.right[place]).all()
-    assert np.isfinite(known.right[0]).all()
+    cell_costs = costs(dense([[5, 0], [3, 0]]), KEYS)
+    place = [entry.key for entry in cell_costs.overall].index("mcc")
+    assert np.isnan(cell_costs.right[place]).all()
+    assert np.isfinite(cell_costs.right[0]).all()

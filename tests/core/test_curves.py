@@ -32,11 +32,11 @@ def rounded(scores: Scores, digits: int) -> Scores:
 @pytest.mark.parametrize("digits", [2, 12])
 def test_short_curves_are_those_of_scikit_learn(digits: int) -> None:
     scores = rounded(drawn(RNG, 150, 3), digits)
-    found = Detections.of(scores, 1)
+    detections = Detections.of(scores, 1)
     fpr, tpr, thresholds = metrics.roc_curve(
         scores.true == 1, scores.values[:, 1], drop_intermediate=False
     )
-    roc = found.roc()
+    roc = detections.roc()
     np.testing.assert_allclose(roc["false_positive_rate"], fpr, atol=1e-12)
     np.testing.assert_allclose(roc["recall"], tpr, atol=1e-12)
     np.testing.assert_array_equal(roc["threshold"][1:], thresholds[1:])
@@ -44,7 +44,7 @@ def test_short_curves_are_those_of_scikit_learn(digits: int) -> None:
     precision, recall, thresholds = metrics.precision_recall_curve(
         scores.true == 1, scores.values[:, 1]
     )
-    curve = found.precision_recall()
+    curve = detections.precision_recall()
     np.testing.assert_allclose(curve["precision"][1:], precision[-2::-1], atol=1e-12)
     np.testing.assert_allclose(curve["recall"][1:], recall[-2::-1], atol=1e-12)
     np.testing.assert_array_equal(curve["threshold"][1:], thresholds[::-1])
@@ -57,14 +57,16 @@ def corners(x: Any, y: Any) -> set[tuple[float, float]]:
 
 def test_thinned_curves_keep_their_hull() -> None:
     scores = drawn(RNG, 30_000, 3)
-    found = Detections.of(scores, 0)
-    assert len(found.tp) > 10 * MOST_POINTS
-    kept = thinned(found.fp, found.tp)
+    detections = Detections.of(scores, 0)
+    assert len(detections.tp) > 10 * MOST_POINTS
+    kept = thinned(detections.fp, detections.tp)
     assert len(kept) <= MOST_POINTS
     assert kept[0] == 0
-    assert kept[-1] == len(found.tp) - 1
-    assert corners(found.fp, found.tp) == corners(found.fp[kept], found.tp[kept])
-    for curve in (found.roc(), found.precision_recall(), risk_coverage(*errors(scores))):
+    assert kept[-1] == len(detections.tp) - 1
+    assert corners(detections.fp, detections.tp) == corners(
+        detections.fp[kept], detections.tp[kept]
+    )
+    for curve in (detections.roc(), detections.precision_recall(), risk_coverage(*errors(scores))):
         sizes = {len(column) for column in curve.values()}
         assert len(sizes) == 1
         assert max(sizes) <= MOST_POINTS
@@ -86,11 +88,11 @@ def test_the_hull_of_any_curve_is_kept(y: Any, step: int) -> None:
 
 def test_between_the_corners_a_thinned_curve_stays_close() -> None:
     scores = drawn(RNG, 30_000, 2)
-    found = Detections.of(scores, 1)
-    roc = found.roc()
-    at = np.interp(found.fp / found.fp[-1], roc["false_positive_rate"], roc["recall"])
+    detections = Detections.of(scores, 1)
+    roc = detections.roc()
+    at = np.interp(detections.fp / detections.fp[-1], roc["false_positive_rate"], roc["recall"])
     # Where the curve is upright, it has many heights, and these are compared with the highest.
-    assert np.abs(at - found.tp / found.tp[-1]).max() < 0.02
+    assert np.abs(at - detections.tp / detections.tp[-1]).max() < 0.02
 
 
 def test_every_point_is_the_table_at_its_threshold() -> None:
@@ -98,9 +100,9 @@ def test_every_point_is_the_table_at_its_threshold() -> None:
     roc = Detections.of(scores, 2).roc()
     thresholds = roc["threshold"][1:]
     tables = tables_at(scores, np.full(len(thresholds), 2), thresholds)
-    found = values_at(tables)
-    np.testing.assert_allclose(found["recall"], roc["recall"][1:])
-    np.testing.assert_allclose(1 - found["specificity"], roc["false_positive_rate"][1:])
+    values = values_at(tables)
+    np.testing.assert_allclose(values["recall"], roc["recall"][1:])
+    np.testing.assert_allclose(1 - values["specificity"], roc["false_positive_rate"][1:])
     assert (tables.total == 200).all()
 
 

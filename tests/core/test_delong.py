@@ -36,14 +36,14 @@ def test_influences_give_the_covariances_of_delong(digits: int | None) -> None:
     true = (RNG.random(80) < 0.4).astype(np.uint8)
     columns = RNG.standard_normal((2, 80)) + true
     columns = columns if digits is None else np.round(columns, digits)
-    found = [components(column, true == 1) for column in columns]
+    parts = [components(column, true == 1) for column in columns]
     influences = [
         ClassRanking.of(column, true, 1).of_area(float(part[0].mean()))
-        for column, part in zip(columns, found, strict=True)
+        for column, part in zip(columns, parts, strict=True)
     ]
     for i in range(2):
         for j in range(2):
-            expected = covariance(found[i], found[j])
+            expected = covariance(parts[i], parts[j])
             assert influences[i] @ influences[j] == pytest.approx(expected, rel=1e-10)
 
 
@@ -77,48 +77,48 @@ def span(parts: tuple[Any, Any]) -> float:
 
 def test_a_paired_area_has_the_error_of_delong() -> None:
     new, old = both()
-    found = comparison(scored_side(new), scored_side(old)).of_classes("roc_auc")
-    assert (found.methods == INFLUENCE).all()
-    for own in range(3):
-        parts = [components(side.values[:, own], side.true == own) for side in (new, old)]
+    difference = comparison(scored_side(new), scored_side(old)).of_classes("roc_auc")
+    assert (difference.methods == INFLUENCE).all()
+    for code in range(3):
+        parts = [components(side.values[:, code], side.true == code) for side in (new, old)]
         variance = covariance(parts[0], parts[0]) + covariance(parts[1], parts[1])
         variance -= 2 * covariance(parts[0], parts[1])
         variance += max(span(part) for part in parts) ** 2
-        assert found.standard_error[own] == pytest.approx(np.sqrt(variance), rel=1e-9)
+        assert difference.standard_error[code] == pytest.approx(np.sqrt(variance), rel=1e-9)
 
 
 def test_a_paired_loss_has_the_error_of_its_differences() -> None:
     new, old = both()
     result = comparison(scored_side(new), scored_side(old))
-    found = result.of_overall("log_loss")
+    difference = result.of_overall("log_loss")
     steps = old.log_likelihoods - new.log_likelihoods
-    assert found.value == pytest.approx(steps.mean())
+    assert difference.value == pytest.approx(steps.mean())
     # Half an item more, at which one side errs as at its largest confidence and the other does not.
     surest = [np.sort(side.values[np.argmax(side.confidence)])[-2] for side in (new, old)]
     error, n = -np.log(min(surest)), 400.5
     most = -error if steps.mean() > 0 else error
     items, weights = np.append(steps, most), np.append(np.ones(400), 0.5)
     variance = (items - (items @ weights) / n) ** 2 @ weights / (n * (n - 1))
-    assert found.standard_error == pytest.approx(np.sqrt(variance))
-    assert METHODS[int(found.methods)] == "influence"
+    assert difference.standard_error == pytest.approx(np.sqrt(variance))
+    assert METHODS[int(difference.methods)] == "influence"
     error_of_limits = stats.norm.isf(0.05) * np.sqrt(variance)
     below, above = (0.5 / n * (error + sign * steps.mean()) for sign in (1, -1))
-    lower, upper = found.limits(0.05)
+    lower, upper = difference.limits(0.05)
     assert lower == pytest.approx(steps.mean() - below - error_of_limits)
     assert upper == pytest.approx(steps.mean() + above + error_of_limits)
-    assert found.p(float(upper))[0] == pytest.approx(0.05)
-    assert found.p(float(lower))[1] == pytest.approx(0.05)
+    assert difference.p(float(upper))[0] == pytest.approx(0.05)
+    assert difference.p(float(lower))[1] == pytest.approx(0.05)
 
 
 def test_without_pairs_the_variances_add_up() -> None:
     new, old = both()
     apart = [scored_side(side) for side in (new, old)]
     apart = [Side(labels=s.labels, table=s.table, scores=s.scores) for s in apart]
-    found = comparison(apart[0], apart[1]).of_overall("brier_score")
+    difference = comparison(apart[0], apart[1]).of_overall("brier_score")
     squares = [side.brier_scores.var(ddof=1) / 400 for side in (new, old)]
     # Half the width of asymmetric limits.
-    assert found.standard_error == pytest.approx(np.sqrt(sum(squares)), rel=0.05)
-    assert int(found.methods) == MOVER
+    assert difference.standard_error == pytest.approx(np.sqrt(sum(squares)), rel=0.05)
+    assert int(difference.methods) == MOVER
 
 
 def test_the_order_of_the_classes_does_not_change_a_comparison() -> None:
@@ -142,9 +142,9 @@ def test_the_order_of_the_classes_does_not_change_a_comparison() -> None:
 def test_a_side_without_scores_has_no_values_of_them() -> None:
     new, old = both()
     result = comparison(scored_side(new), side_of(old.true, old.top, 3))
-    found = result.of_overall("log_loss")
-    assert np.isnan(found.value)
-    assert REASONS[int(found.reasons)] == "no_scores"
+    difference = result.of_overall("log_loss")
+    assert np.isnan(difference.value)
+    assert REASONS[int(difference.reasons)] == "no_scores"
     assert np.isfinite(result.of_overall("accuracy").value)
 
 

@@ -89,18 +89,18 @@ def difference(
 def test_every_gradient_is_the_difference_of_the_whole_index(
     options: dict[str, Any], table: ConfusionTable
 ) -> None:
-    asked = {"beta": 2.0} | options
-    values = values_of(table, **asked)
-    own = class_gradient(values)
-    whole = at_every_cell(overall_gradient(values, own))
+    arguments = {"beta": 2.0} | options
+    values = values_of(table, **arguments)
+    by_class = class_gradient(values)
+    whole = at_every_cell(overall_gradient(values, by_class))
     columns = table.k + (table.unclassified is not None)
     for row, column in np.ndindex(table.k, columns):
-        per_class, overall = difference(table, row, column, asked)
+        per_class, overall = difference(table, row, column, arguments)
         for i, entry in smooth(values.selection.overall):
             expected = pytest.approx(overall[i], rel=1e-6, abs=1e-9)
             assert whole[i, row, column] == expected, (entry.key, row, column)
         for i, entry in smooth(values.selection.computed):
-            influence = [of_class(own.kinds[:, i, c], entry, c, row, column) for c in range(4)]
+            influence = [of_class(by_class.kinds[:, i, c], entry, c, row, column) for c in range(4)]
             assert influence == pytest.approx(per_class[i], rel=1e-6, abs=1e-9), entry.key
 
 
@@ -114,12 +114,12 @@ def of_class(kinds: Any, entry: Index, c: int, row: int, column: int) -> float:
 
 def test_exactly_the_entries_with_an_interval_have_a_gradient() -> None:
     values = values_of(OMITTED, **OPTIONS)
-    own = class_gradient(values)
-    overall = at_every_cell(overall_gradient(values, own))
+    by_class = class_gradient(values)
+    overall = at_every_cell(overall_gradient(values, by_class))
     for i, entry in enumerate(values.selection.overall):
         assert np.isfinite(overall[i]).all() == (entry.interval is not None), entry.key
     for i, entry in enumerate(values.selection.computed):
-        assert np.isfinite(own.margins[:, i]).all() == (entry.interval is not None), entry.key
+        assert np.isfinite(by_class.margins[:, i]).all() == (entry.interval is not None), entry.key
     named = {e.key for e in (*values.selection.computed, *values.selection.overall)}
     assert named == {entry.key for entry in INDICES if not entry.scored}
 
@@ -144,8 +144,8 @@ def test_variances_are_the_sums_over_cells_that_define_them(
     options: dict[str, Any], table: ConfusionTable, sampling: Sampling
 ) -> None:
     values = values_of(table, **options)
-    own = class_gradient(values)
-    gradient = overall_gradient(values, own)
+    by_class = class_gradient(values)
+    gradient = overall_gradient(values, by_class)
     counts = cells_of(table)
     expected = definition(at_every_cell(gradient), counts, sampling)
     np.testing.assert_allclose(
@@ -153,15 +153,18 @@ def test_variances_are_the_sums_over_cells_that_define_them(
     )
     per_class = np.array(
         [
-            [of_class(own.kinds[:, i, c], entry, c, row, column) for row, column in cells(table)]
+            [
+                of_class(by_class.kinds[:, i, c], entry, c, row, column)
+                for row, column in cells(table)
+            ]
             for i, entry in smooth(values.selection.computed)
             for c in range(table.k)
         ]
     )
     expected = definition(per_class.reshape(-1, *counts.shape), counts, sampling)
     places = [i for i, _ in smooth(values.selection.computed)]
-    found = class_variances(values, own, sampling)[places]
-    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-9, atol=1e-15)
+    variance = class_variances(values, by_class, sampling)[places]
+    np.testing.assert_allclose(variance.ravel(), expected, rtol=1e-9, atol=1e-15)
 
 
 def cells(table: ConfusionTable) -> Iterator[tuple[int, ...]]:
@@ -173,13 +176,13 @@ def test_reference_values_and_variances_are_reproduced(name: str) -> None:
     case = REFERENCE[name]
     values = values_of(dense(case["matrix"]))
     gradient = overall_gradient(values)
-    found = {sampling: variances(gradient, values.table, sampling) for sampling in SAMPLINGS}
+    by_sampling = {sampling: variances(gradient, values.table, sampling) for sampling in SAMPLINGS}
     for short, reference in case["scalar"].items():
         place = overall_place(values, KEYS[short])
         assert values.overall[place] == pytest.approx(reference["value"], rel=1e-9)
         for sampling, key in zip(SAMPLINGS, ("var_full", "var_fixed"), strict=True):
             expected = pytest.approx(reference[key], rel=1e-9, abs=1e-15)
-            assert found[sampling][place] == expected, (short, key)
+            assert by_sampling[sampling][place] == expected, (short, key)
 
 
 @pytest.mark.parametrize("name", [n for n in REFERENCE if REFERENCE[n]["statsmodels_kappa"]])
@@ -187,30 +190,30 @@ def test_the_standard_error_of_kappa_is_that_of_fleiss_cohen_and_everitt(name: s
     case = REFERENCE[name]
     values = values_of(dense(case["matrix"]))
     place = overall_place(values, "kappa")
-    found = variances(overall_gradient(values), values.table, "random")[place]
+    variance = variances(overall_gradient(values), values.table, "random")[place]
     expected = case["statsmodels_kappa"]["var_kappa"]
-    assert np.sqrt(found) == pytest.approx(np.sqrt(expected), rel=1e-12, abs=1e-12)
+    assert np.sqrt(variance) == pytest.approx(np.sqrt(expected), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", REFERENCE)
 def test_the_variance_of_r_prime_of_a_class_is_the_closed_form(name: str) -> None:
     case = REFERENCE[name]
     values = values_of(dense(case["matrix"]))
-    own, place = class_gradient(values), values.selection.place["r_prime"]
+    by_class, place = class_gradient(values), values.selection.place["r_prime"]
     for c, reference in enumerate(case["per_class"]):
         keys = ("var_full_closed_form", "var_fixed_closed_form")
         for sampling, key in zip(SAMPLINGS, keys, strict=True):
-            found = class_variances(values, own, sampling)[place, c]
+            variance = class_variances(values, by_class, sampling)[place, c]
             expected = pytest.approx(reference["rprime"][key], rel=1e-9, abs=1e-15)
-            assert found == expected, (c, key)
+            assert variance == expected, (c, key)
 
 
 def test_the_variance_of_the_overall_r_prime_is_that_of_the_share_of_wrong_predictions() -> None:
     values = values_of(OMITTED)
-    found = variances(overall_gradient(values), OMITTED, "random")
+    variance = variances(overall_gradient(values), OMITTED, "random")
     wrong = (COUNTS.sum() - np.trace(COUNTS)) / OMITTED.total
     expected = wrong * (1 - wrong) / OMITTED.total
-    assert found[overall_place(values, "r_prime")] == pytest.approx(expected, rel=1e-12)
+    assert variance[overall_place(values, "r_prime")] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -224,11 +227,11 @@ def test_sparse_cells_give_what_dense_cells_give(sampling: Sampling) -> None:
         unclassified=UNCLASSIFIED,
         spurious=SPURIOUS,
     )
-    found = [values_of(table, **OPTIONS) for table in (ALL_KINDS, sparse)]
-    one, other = (variances(overall_gradient(v), v.table, sampling) for v in found)
-    np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-18)
-    one, other = (class_variances(v, class_gradient(v), sampling) for v in found)
-    np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-18)
+    values = [values_of(table, **OPTIONS) for table in (ALL_KINDS, sparse)]
+    variance, other = (variances(overall_gradient(v), v.table, sampling) for v in values)
+    np.testing.assert_allclose(variance, other, rtol=1e-10, atol=1e-18)
+    variance, other = (class_variances(v, class_gradient(v), sampling) for v in values)
+    np.testing.assert_allclose(variance, other, rtol=1e-10, atol=1e-18)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
@@ -237,20 +240,23 @@ def test_a_sparse_stack_gives_what_its_members_give(sampling: Sampling) -> None:
     rows, columns = (grid.ravel() for grid in np.indices((4, 4)))
     sparse = ConfusionTable(SparseCells(rows, columns, members.reshape(3, -1), 4))
     stack = values_of(sparse, **OPTIONS)
-    found = variances(overall_gradient(stack), sparse, sampling)
+    variance = variances(overall_gradient(stack), sparse, sampling)
     for i, member in enumerate(members):
         values = values_of(dense(member), **OPTIONS)
         expected = variances(overall_gradient(values), values.table, sampling)
-        np.testing.assert_allclose(found[:, i], expected, rtol=1e-9, atol=1e-18)
+        np.testing.assert_allclose(variance[:, i], expected, rtol=1e-9, atol=1e-18)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_a_stack_gives_what_its_members_give(sampling: Sampling) -> None:
     members = [ALL_KINDS, dense(COUNTS.T, SPURIOUS, SPURIOUS), dense(COUNTS + 1, UNCLASSIFIED)]
     stack = values_of(ConfusionTable.stack(members), **OPTIONS)
-    own = class_gradient(stack)
-    whole = overall_gradient(stack, own)
-    found = variances(whole, stack.table, sampling), class_variances(stack, own, sampling)
+    by_class = class_gradient(stack)
+    whole = overall_gradient(stack, by_class)
+    stack_variances = (
+        variances(whole, stack.table, sampling),
+        class_variances(stack, by_class, sampling),
+    )
     for i, member in enumerate(members):
         values = values_of(member, **OPTIONS)
         single = overall_gradient(values)
@@ -258,9 +264,9 @@ def test_a_stack_gives_what_its_members_give(sampling: Sampling) -> None:
             at_every_cell(whole)[:, i], at_every_cell(single), rtol=1e-9, atol=1e-15
         )
         expected = variances(single, member, sampling)
-        np.testing.assert_allclose(found[0][:, i], expected, rtol=1e-9, atol=1e-18)
+        np.testing.assert_allclose(stack_variances[0][:, i], expected, rtol=1e-9, atol=1e-18)
         per_class = class_variances(values, class_gradient(values), sampling)
-        np.testing.assert_allclose(found[1][:, i], per_class, rtol=1e-9, atol=1e-18)
+        np.testing.assert_allclose(stack_variances[1][:, i], per_class, rtol=1e-9, atol=1e-18)
 
 
 def test_one_index_can_be_taken_out() -> None:
@@ -275,13 +281,13 @@ def test_one_index_can_be_taken_out() -> None:
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_what_cannot_vary_has_a_variance_of_exactly_zero(k: int, sampling: Sampling) -> None:
     right = values_of(dense(np.diag(np.arange(1.0, k + 1))), cost=1 - np.eye(k))
-    found = variances(overall_gradient(right), right.table, sampling)
+    variance = variances(overall_gradient(right), right.table, sampling)
     for key in ("accuracy", "kappa", "mcc", "weighted_f1", "expected_cost", "krippendorff_alpha"):
-        assert found[overall_place(right, key)] == 0.0, key
+        assert variance[overall_place(right, key)] == 0.0, key
     wrong = values_of(dense((1 - np.eye(k)) * 7))
-    found = variances(overall_gradient(wrong), wrong.table, sampling)
+    variance = variances(overall_gradient(wrong), wrong.table, sampling)
     for key in ("accuracy", "maxwell_re", "micro_recall"):
-        assert found[overall_place(wrong, key)] == 0.0, key
+        assert variance[overall_place(wrong, key)] == 0.0, key
 
 
 def test_a_root_of_zero_has_no_gradient() -> None:

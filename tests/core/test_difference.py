@@ -20,10 +20,10 @@ KEYS = ("accuracy", "recall", "precision", "kappa", "macro_recall")
 
 def difference(**given_values: float) -> Difference:
     """Make one element; what is not given is unknown."""
-    found = Difference.unknown(1)
+    element = Difference.unknown(1)
     for name, value in ({"reach": 1.0} | given_values).items():
-        getattr(found, name)[...] = value
-    return found
+        getattr(element, name)[...] = value
+    return element
 
 
 def unpaired(baseline: float, candidate: float, trials: float) -> Difference:
@@ -51,41 +51,41 @@ def tango(gains: float, losses: float, trials: float) -> Difference:
 @pytest.mark.parametrize("name", [name for name, case in PAIRED.items() if "tango_ci95" in case])
 def test_tango_limits_and_p_values_are_those_of_the_reference(name: str) -> None:
     case = PAIRED[name]
-    known = tango(case["gain"], case["loss"], case["n"])
+    change = tango(case["gain"], case["loss"], case["n"])
     for level, interval in ((0.025, case["tango_ci95"]), (0.05, case["tango_ci90"])):
-        np.testing.assert_allclose(np.ravel(known.limits(level)), interval, atol=1e-9)
+        np.testing.assert_allclose(np.ravel(change.limits(level)), interval, atol=1e-9)
     for margin, expected in case["ni"].items():
         delta = float(margin)
-        assert known.p(-delta)[1][0] == pytest.approx(expected["p_pass"], rel=1e-9)
-        assert known.p(-delta)[0][0] == pytest.approx(expected["p_fail"], rel=1e-9)
+        assert change.p(-delta)[1][0] == pytest.approx(expected["p_pass"], rel=1e-9)
+        assert change.p(-delta)[0][0] == pytest.approx(expected["p_fail"], rel=1e-9)
 
 
 @given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 300), st.floats(-0.9, 0.9))
 def test_a_limit_passes_a_threshold_at_the_level_of_the_p_value(
     gains: int, losses: int, more: int, threshold: float
 ) -> None:
-    for known in (
+    for change in (
         tango(gains, losses, gains + losses + more),
         difference(value=0.1, influence_error=0.2, methods=INFLUENCE),
         unpaired(50 - gains, 50 - losses, 100),
     ):
-        below, above = known.p(threshold)
+        below, above = change.p(threshold)
         for p, end, sign in ((above, 0, 1), (below, 1, -1)):
             level = float(p[0])
             if 1e-6 < level < 0.49:
-                np.testing.assert_allclose(known.limits(level)[end], threshold, atol=1e-6)
-                assert sign * (known.limits(level * 1.1)[end][0] - threshold) > 0
+                np.testing.assert_allclose(change.limits(level)[end], threshold, atol=1e-6)
+                assert sign * (change.limits(level * 1.1)[end][0] - threshold) > 0
 
 
 def test_without_items_nothing_is_shown() -> None:
-    for known in (
+    for change in (
         difference(methods=TANGO, gains=0.0, losses=0.0, trials=0.0),
         difference(value=0.0),
         difference(candidate=0.4),
     ):
-        assert np.isnan(known.p(-0.05)[0]).all()
-        assert np.isnan(known.p(-0.05)[1]).all()
-        assert np.isnan(known.limits(0.05)).all()
+        assert np.isnan(change.p(-0.05)[0]).all()
+        assert np.isnan(change.p(-0.05)[1]).all()
+        assert np.isnan(change.limits(0.05)).all()
 
 
 def test_a_value_that_the_candidate_alone_lost_is_undefined() -> None:
@@ -98,22 +98,22 @@ def test_a_value_that_the_candidate_alone_lost_is_undefined() -> None:
 
 def test_the_bracket_holds_whatever_pairing_lies_behind_two_tables() -> None:
     a, b, n = 90.0, 84.0, 100.0
-    known = unpaired(a, b, n)
+    change = unpaired(a, b, n)
     low, high = bracket(a, b, n, partial(p_fail, margin=0.05))
     low_above, high_above = bracket(a, b, n, partial(p_pass, margin=0.05))
     for gains in range(int(n - a) + 1):
         pair = gains, gains + a - b, n
         assert low - 1e-12 <= p_fail(*pair, 0.05) <= high + 1e-12
         assert low_above - 1e-12 <= p_pass(*pair, 0.05) <= high_above + 1e-12
-    assert low <= known.p(-0.05)[0][0] <= high
+    assert low <= change.p(-0.05)[0][0] <= high
 
 
 def test_all_correct_on_both_sides_of_one_test_set_is_evidence() -> None:
-    known = unpaired(80.0, 80.0, 80.0)
-    lower, upper = known.limits(0.05)
+    change = unpaired(80.0, 80.0, 80.0)
+    lower, upper = change.limits(0.05)
     expected = tango_interval(0, 0, 80, 1.6448536269514722)
     np.testing.assert_allclose((lower[0], upper[0]), expected, rtol=1e-9)
-    assert known.p(-0.05)[1][0] == pytest.approx(float(p_pass(0, 0, 80, 0.05)))
+    assert change.p(-0.05)[1][0] == pytest.approx(float(p_pass(0, 0, 80, 0.05)))
 
 
 def test_selecting_takes_from_every_array() -> None:
@@ -139,14 +139,14 @@ def test_swapping_the_sides_mirrors_everything(cells: list[int]) -> None:
     candidate, baseline = sides_of(joint)
     there = compare(candidate, baseline, CORE, attributed=())
     back = compare(baseline, candidate, CORE, attributed=())
-    for one, other in ((there.overall, back.overall), (there.per_class, back.per_class)):
-        np.testing.assert_allclose(one.value, -other.value, rtol=1e-9, atol=1e-12)
-        np.testing.assert_array_equal(one.methods, other.methods)
-        lower, upper = one.limits(0.05)
+    for change, other in ((there.overall, back.overall), (there.per_class, back.per_class)):
+        np.testing.assert_allclose(change.value, -other.value, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(change.methods, other.methods)
+        lower, upper = change.limits(0.05)
         mirrored = other.limits(0.05)
         np.testing.assert_allclose(lower, -mirrored[1], rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(upper, -mirrored[0], rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(one.p(-0.03)[0], other.p(0.03)[1], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(change.p(-0.03)[0], other.p(0.03)[1], rtol=1e-6, atol=1e-9)
 
 
 @settings(max_examples=40)
@@ -158,10 +158,10 @@ def test_identical_sides_are_never_different(cells: list[int]) -> None:
         joint[:, j, j] = counts[:, j]
     candidate, baseline = sides_of(joint)
     new, old = (table_side(side.table, "t") for side in (candidate, baseline))
-    for one, other in ((candidate, baseline), (new, old)):
-        comparison = compare(one, other, CORE, attributed=())
-        for known in (comparison.overall, comparison.per_class):
-            assert (np.isnan(known.value) | (known.value == 0)).all()
-            for p in (known.p(0.0)[0], known.p(0.0)[1]):
+    for predictions, other in ((candidate, baseline), (new, old)):
+        comparison = compare(predictions, other, CORE, attributed=())
+        for change in (comparison.overall, comparison.per_class):
+            assert (np.isnan(change.value) | (change.value == 0)).all()
+            for p in (change.p(0.0)[0], change.p(0.0)[1]):
                 assert (np.isnan(p) | (p >= 0.49)).all()
         assert comparison.flips is None or comparison.flips.mid_p.tolist() == [0.5] * 4

@@ -34,16 +34,16 @@ def exact(counts: Any, omitted: Any = None, beta: Fraction = Fraction(1)) -> Exa
     return ExactTable(whole[0], whole[1], whole[2], beta)
 
 
-def far(found: Any, expected: Any) -> bool:
+def far(value: Any, expected: Any) -> bool:
     if expected is None:
-        return bool(np.isfinite(found))
-    return not abs(found - float(expected)) <= 1e-9 * max(1.0, abs(float(expected)))
+        return bool(np.isfinite(value))
+    return not abs(value - float(expected)) <= 1e-9 * max(1.0, abs(float(expected)))
 
 
 def test_every_index_has_an_exact_value_or_a_reason_for_none() -> None:
     table = exact(np.array([[5, 1, 2], [0, 7, 1], [3, 0, 4]]))
-    known = {("class", key) for key in table.classes()}
-    known |= {("overall", key) for key in table.overall()}
+    keys = {("class", key) for key in table.classes()}
+    keys |= {("overall", key) for key in table.overall()}
     without = {
         (entry.scope, entry.key)
         for entry in INDICES
@@ -51,7 +51,7 @@ def test_every_index_has_an_exact_value_or_a_reason_for_none() -> None:
         and entry.key not in IRRATIONAL
         and not IRRATIONAL.union(ROOTS) & set(entry.of if entry.reads in AVERAGES else ())
     }
-    assert without <= known
+    assert without <= keys
 
 
 AVERAGES = {"macro", "weighted"}
@@ -63,25 +63,25 @@ def test_values_are_those_of_exact_fractions(omitted: bool) -> None:
         away = omissions(6, counts) if omitted else None
         values = values_of(dense(counts, *(away or ())))
         of_classes, whole = per_class(values), overall(values)
-        for t, one in enumerate(counts):
-            table = exact(one, away and tuple(part[t] for part in away))
+        for t, cells in enumerate(counts):
+            table = exact(cells, away and tuple(part[t] for part in away))
             pairs = [
-                (key, found, expected)
+                (key, value, expected)
                 for key, row in table.classes().items()
-                for found, expected in zip(of_classes[key][t], row, strict=True)
+                for value, expected in zip(of_classes[key][t], row, strict=True)
             ]
             pairs += [(key, whole[key][t], expected) for key, expected in table.overall().items()]
-            assert [pair for pair in pairs if far(*pair[1:])] == [], one.tolist()
+            assert [pair for pair in pairs if far(*pair[1:])] == [], cells.tolist()
 
 
 @pytest.mark.parametrize("beta", [Fraction(0), Fraction(1, 2), Fraction(3)])
 def test_any_beta_from_0_on_gives_the_exact_f_beta(beta: Fraction) -> None:
     for counts in stacks(7, 90, (2, 3)):
         values = values_of(dense(counts), beta=float(beta), indices=("f_beta", "micro_f_beta"))
-        for t, one in enumerate(counts):
-            expected = exact(one, beta=beta).classes()["f_beta"]
-            found = per_class(values)["f_beta"][t]
-            assert not any(map(far, found, expected)), one.tolist()
+        for t, cells in enumerate(counts):
+            expected = exact(cells, beta=beta).classes()["f_beta"]
+            f_beta = per_class(values)["f_beta"][t]
+            assert not any(map(far, f_beta, expected)), cells.tolist()
 
 
 def test_beta_0_is_precision_and_a_large_beta_is_recall() -> None:
@@ -92,8 +92,8 @@ def test_beta_0_is_precision_and_a_large_beta_is_recall() -> None:
         ]
         values = values_of(dense(counts), beta=beta, indices=tuple(keys))
         np.testing.assert_array_equal(per_class(values)["f_beta"], per_class(values)[of])
-        known = overall(values)
-        assert all(known[key] == known[key.replace("f_beta", of)] for key in keys)
+        indices = overall(values)
+        assert all(indices[key] == indices[key.replace("f_beta", of)] for key in keys)
     zero = values_of(dense(counts), beta=0.0, indices=("f_beta",))
     assert zero.class_reasons is not None
     assert REASONS[zero.class_reasons[0, 2]] == "no_predictions"
@@ -129,24 +129,24 @@ def test_no_reason_is_false(omitted: bool) -> None:
     for counts in stacks(8, 120, (2, 3)):
         away = omissions(8, counts) if omitted else None
         values = values_of(dense(counts, *(away or ())))
-        for t, one in enumerate(counts):
-            table = exact(one, away and tuple(part[t] for part in away))
+        for t, cells in enumerate(counts):
+            table = exact(cells, away and tuple(part[t] for part in away))
             for place, entry in enumerate(values.selection.computed):
-                known = table.classified if entry.universe == "classified" else table
+                universe = table.classified if entry.universe == "classified" else table
                 for i in range(table.k):
                     code = 0 if values.class_reasons is None else values.class_reasons[place, t, i]
                     disproof = REFUTED.get(REASONS[code])
-                    assert disproof is None or not disproof(known, i), (entry.key, one, i)
+                    assert disproof is None or not disproof(universe, i), (entry.key, cells, i)
                     infinite = np.isinf(values.per_class[place, t, i])
-                    assert infinite or REASONS[code] != "infinite", (entry.key, one, i)
+                    assert infinite or REASONS[code] != "infinite", (entry.key, cells, i)
             for place, entry in enumerate(values.selection.overall):
                 if entry.reads not in ("ratio", "moments", "association", "table", "means"):
                     continue
                 inside = entry.universe == "classified" or entry.key == "accuracy_on_answered"
-                known = table.classified if inside else table
+                universe = table.classified if inside else table
                 code = 0 if values.overall_reasons is None else values.overall_reasons[place, t]
                 disproof = REFUTED_OVERALL.get(REASONS[code])
-                assert disproof is None or not disproof(known), (entry.key, one)
+                assert disproof is None or not disproof(universe), (entry.key, cells)
                 if REASONS[code] == "no_class_defined":
                     assert not values.defined[
                         [values.selection.place[k] for k in entry.of], t
@@ -156,14 +156,14 @@ def test_no_reason_is_false(omitted: bool) -> None:
 def test_constant_predictors_have_no_association_to_measure() -> None:
     # Chi-square of these was 3e-31, which divided by 0 degrees of freedom gave 1.
     for counts in ([[47, 0], [23, 0]], [[0, 464], [0, 877]]):
-        known = overall(values_of(dense(counts)))
-        assert np.isnan([known["cramers_v"], known["tschuprows_t"]]).all()
-        assert known["chi2"] == known["phi"] == known["contingency_coefficient"] == 0
+        indices = overall(values_of(dense(counts)))
+        assert np.isnan([indices["cramers_v"], indices["tschuprows_t"]]).all()
+        assert indices["chi2"] == indices["phi"] == indices["contingency_coefficient"] == 0
 
 
 def test_a_model_that_is_wrong_on_every_item_has_the_worst_value() -> None:
-    known = overall(values_of(dense([[0, 300, 0], [0, 0, 300], [400, 0, 0]])))
-    assert known["f1_of_macro_averages"] == known["macro_f1"] == 0
+    indices = overall(values_of(dense([[0, 300, 0], [0, 0, 300], [400, 0, 0]])))
+    assert indices["f1_of_macro_averages"] == indices["macro_f1"] == 0
     assert overall(values_of(dense([[0, 30], [0, 0]])))["bangdiwala_b"] == 0
 
 

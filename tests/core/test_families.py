@@ -108,9 +108,9 @@ def test_a_request_names_families() -> None:
 
 def test_a_gate_may_name_an_index_of_any_family() -> None:
     rules = [{"index": "bangdiwala_b", "min_value": 0.9, "test": "none"}]
-    found = rprime.evaluate(TRUE, PREDICTED, gates={"rules": rules})
-    assert found.gate is not None
-    assert found.gate.verdict == "fail"
+    report = rprime.evaluate(TRUE, PREDICTED, gates={"rules": rules})
+    assert report.gate is not None
+    assert report.gate.verdict == "fail"
 
 
 def test_families_are_stored_with_the_options() -> None:

@@ -268,8 +268,8 @@ def test_p_is_the_smallest_level_at_which_a_floor_fails(
 def test_bounds_of_classes_take_the_larger_of_limit_and_binomial_tail() -> None:
     counts = np.array([[45, 6, 4], [5, 36, 9], [8, 7, 50]])
     rule = Rule(index="recall", classes="all", kind="min_value", limit=0.9)
-    for own, result in enumerate(judged(rule, tabled(counts)).results):
-        right, items = counts[own, own], counts[own].sum()
+    for code, result in enumerate(judged(rule, tabled(counts)).results):
+        right, items = counts[code, code], counts[code].sum()
         score = (right / items - 0.9) / np.sqrt(0.9 * 0.1 / items)
         tail = stats.binom.cdf(right, items, 0.9)
         assert result.p_value == pytest.approx(max(stats.norm.cdf(score), tail), rel=1e-4)
@@ -595,8 +595,8 @@ def confused(before: int, after: int, items: int = 500) -> tuple[Side, Side]:
 
 
 def cell(limit: float, **fields: Any) -> Rule:
-    known: dict[str, Any] = {"confusion": ("0", "1"), "kind": "max_gain"}
-    return Rule(limit=limit, **known | fields)
+    defaults: dict[str, Any] = {"confusion": ("0", "1"), "kind": "max_gain"}
+    return Rule(limit=limit, **defaults | fields)
 
 
 @pytest.mark.parametrize(("after", "verdict"), [(10, "pass"), (18, "undecided"), (60, "fail")])
@@ -636,8 +636,8 @@ def test_a_cell_has_a_ceiling_of_its_own() -> None:
     assert items is not None
     grouped = replace(items, groups=np.arange(1500) // 30)
     wide, narrow = (
-        limits(one(judged(cell(0.1, kind="max_value"), replace(candidate, items=known))))
-        for known in (grouped, items)
+        limits(one(judged(cell(0.1, kind="max_value"), replace(candidate, items=sample))))
+        for sample in (grouped, items)
     )
     assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
 
@@ -1026,8 +1026,8 @@ def test_a_rule_that_no_class_is_shown_to_keep_does_not_pass() -> None:
     before = np.array([[15, 0], [0, 15]])
     for lost in (4, 8, 12):
         after = np.array([[15, 0], [lost, 15 - lost]])
-        found = judged(drop(0.1, classes="all"), tabled(after, "t"), tabled(before, "t"))
-        assert found.verdict != "pass", lost
+        gate_result = judged(drop(0.1, classes="all"), tabled(after, "t"), tabled(before, "t"))
+        assert gate_result.verdict != "pass", lost
     sides = paired(1, 2, 35, 3)
     assert judged(drop(classes=("0",)), *sides).verdict == "inconclusive"
     rules = (drop(classes=("0",), id="a", severity="warn"), drop(classes=("1",), id="b"))

@@ -106,10 +106,10 @@ def test_no_other_module_asks_for_a_kind_by_its_name() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Compare):
                 names = {
-                    one.value
+                    leaf.value
                     for part in (node.left, *node.comparators)
-                    for one in ast.walk(part)
-                    if isinstance(one, ast.Constant) and isinstance(one.value, str)
+                    for leaf in ast.walk(part)
+                    if isinstance(leaf, ast.Constant) and isinstance(leaf.value, str)
                 }
                 if names & NAMES:
                     places.append(f"{path.relative_to(SOURCE)}:{node.lineno}")

@@ -64,24 +64,24 @@ def linted(
 
 def test_two_points_on_any_class_fail_most_unchanged_models() -> None:
     loose = drop(0.02, test="none")
-    found = linted(loose, even(0.94), "unpaired")
-    assert 0.75 < found.false_fail_rate < 0.92
-    assert found.inconclusive_rate == 0
-    assert any("compares point values" in sentence for sentence in found.advice)
+    report = linted(loose, even(0.94), "unpaired")
+    assert 0.75 < report.false_fail_rate < 0.92
+    assert report.inconclusive_rate == 0
+    assert any("compares point values" in sentence for sentence in report.advice)
 
 
 @pytest.mark.parametrize("pairing", ["paired", "unpaired"])
 @pytest.mark.parametrize("index", ["recall", "r_prime", "precision", "f1", "class_mcc"])
 def test_tested_rules_hardly_ever_fail_an_unchanged_model(pairing: Pairing, index: str) -> None:
-    found = linted(drop(0.02, index=index), even(0.94), pairing)
-    assert found.false_fail_rate < 0.01
+    report = linted(drop(0.02, index=index), even(0.94), pairing)
+    assert report.false_fail_rate < 0.01
 
 
 def test_proof_in_every_class_is_almost_never_attained() -> None:
     rule = drop(0.05, policy="each")
-    found = linted(rule, even(0.7, items=1000), discordance=0.4)
-    assert found.inconclusive_rate > 0.85
-    assert any("must pass" in sentence for sentence in found.advice)
+    report = linted(rule, even(0.7, items=1000), discordance=0.4)
+    assert report.inconclusive_rate > 0.85
+    assert any("must pass" in sentence for sentence in report.advice)
     average = linted(replace(rule, policy=None), even(0.7, items=1000), discordance=0.4)
     assert (average.false_fail_rate, average.inconclusive_rate < 0.4) == (0.0, True)
 
@@ -99,8 +99,8 @@ def test_the_same_seed_gives_the_same_answer() -> None:
 
 def test_every_result_has_its_line_in_order() -> None:
     gate = gate_of(drop(classes=("2", "0")), floor(0.9))
-    found = linted(gate, even(0.9, k=3))
-    assert [(r.id, r.class_) for r in found.rules] == [
+    report = linted(gate, even(0.9, k=3))
+    assert [(r.id, r.class_) for r in report.rules] == [
         ("recall.max_drop", "2"),
         ("recall.max_drop", "0"),
         ("recall.max_drop", None),
@@ -112,9 +112,9 @@ def test_chunks_of_replicates_do_not_change_what_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("rprime.core.gates.simulation.CHUNK", 100 * 7)
-    found = linted(drop(0.02, test="none"), even(0.94), "unpaired", replicates=500)
-    assert 0.7 < found.false_fail_rate < 0.95
-    assert found.false_fail_rate * 500 == pytest.approx(round(found.false_fail_rate * 500))
+    report = linted(drop(0.02, test="none"), even(0.94), "unpaired", replicates=500)
+    assert 0.7 < report.false_fail_rate < 0.95
+    assert report.false_fail_rate * 500 == pytest.approx(round(report.false_fail_rate * 500))
 
 
 @pytest.mark.parametrize(
@@ -133,23 +133,23 @@ def test_advice_fits_the_kind_of_rule(rule: Rule, said: str) -> None:
 
 
 def test_a_gate_without_rules_is_said_never_to_pass() -> None:
-    found = linted(Gate(), even(0.9))
-    assert (found.rules, found.false_fail_rate) == ((), 0.0)
-    assert found.advice == ("The gate has no rules: it never passes.",)
+    report = linted(Gate(), even(0.9))
+    assert (report.rules, report.false_fail_rate) == ((), 0.0)
+    assert report.advice == ("The gate has no rules: it never passes.",)
 
 
 def test_a_class_that_is_not_there_fails_always() -> None:
-    found = linted(drop(classes=("x",)), even(0.9, k=3))
-    assert found.false_fail_rate == 1.0
-    assert found.rules[0].detectable_drop is None
+    report = linted(drop(classes=("x",)), even(0.9, k=3))
+    assert report.false_fail_rate == 1.0
+    assert report.rules[0].detectable_drop is None
 
 
 def test_a_class_without_items_takes_no_part() -> None:
     counts = np.diag([300.0, 300.0, 0.0])
     counts[0, 1] = counts[1, 0] = 20
-    found = linted(drop(0.2), counts)
-    assert (found.false_fail_rate, found.inconclusive_rate) == (0.0, 0.0)
-    assert [rule.class_ for rule in found.rules] == ["0", "1", None]
+    report = linted(drop(0.2), counts)
+    assert (report.false_fail_rate, report.inconclusive_rate) == (0.0, 0.0)
+    assert [rule.class_ for rule in report.rules] == ["0", "1", None]
 
 
 @pytest.mark.parametrize(
@@ -181,15 +181,15 @@ def test_smaller_classes_see_larger_drops_and_the_smallest_none() -> None:
     counts = np.zeros((3, 3))
     for i, items in enumerate((2000, 60, 3)):
         counts[i, i], counts[i, (i + 1) % 3] = items - items // 10, items // 10
-    found = linted(drop(), counts)
-    large, middle, tiny = (r.detectable_drop for r in found.rules if r.class_ is not None)
+    report = linted(drop(), counts)
+    large, middle, tiny = (r.detectable_drop for r in report.rules if r.class_ is not None)
     assert large is not None
     assert middle is not None
     assert 0.05 < large < middle < 1
     assert tiny is None
-    assert "Class `2` has 3 items: rule recall.max_drop finds no drop" in "".join(found.advice)
+    assert "Class `2` has 3 items: rule recall.max_drop finds no drop" in "".join(report.advice)
     seen = f"rule recall.max_drop finds a drop of {number(middle)} in 80 % of runs, and smaller "
-    assert f"Class `1` has 60 items: {seen}" in "".join(found.advice)
+    assert f"Class `1` has 60 items: {seen}" in "".join(report.advice)
 
 
 def test_undecided_classes_are_explained() -> None:
@@ -226,11 +226,11 @@ def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: in
     draws.new[:, 0, 1] += kept + both + alone
     aligned = compared(draws, (rule.index,), paired=paired)
     rows = Rows(names(len(counts)), np.arange(len(counts)))
-    known = aligned.of_classes(rule.index)
-    draft = evidence_of(rule, rows, known, known.items, against="baseline")
+    difference = aligned.of_classes(rule.index)
+    draft = evidence_of(rule, rows, difference, difference.items, against="baseline")
     tests = RuleTests([draft], Plan(gate_of(rule), [draft]))
-    found = decide(tests, 0.05 / family * len(counts))
-    return float((found.verdicts[:, 0] == VerdictCode.fail).mean())
+    decisions = decide(tests, 0.05 / family * len(counts))
+    return float((decisions.verdicts[:, 0] == VerdictCode.fail).mean())
 
 
 @pytest.mark.parametrize("pairing", ["paired", "unpaired"])
@@ -264,8 +264,8 @@ def test_floors_below_the_model_are_hardly_ever_missed() -> None:
         floor(0.7, index="recall", classes="all"),
         floor(0.85, index="f1", classes="all"),
     )
-    found = linted(gate, even(0.93))
-    assert found.false_fail_rate < 0.01
+    report = linted(gate, even(0.93))
+    assert report.false_fail_rate < 0.01
 
 
 def cell(true: str, predicted: str, limit: float) -> Rule:
@@ -337,16 +337,16 @@ def test_simulations_and_comparisons_have_the_same_evidence(*, paired: bool, kno
         same(simulation.of_classes(key)[0], comparison.of_classes(key), 1e-9)
     for key in OVERALL:
         expected = comparison.of_overall(key)[np.newaxis]
-        found = simulation.of_overall(key)
+        difference = simulation.of_overall(key)
         exact = known or not paired or expected.methods[0] == TANGO
-        same(found, expected, 1e-9 if exact else 0.05)
+        same(difference, expected, 1e-9 if exact else 0.05)
 
 
-def same(found: Difference, expected: Difference, tolerance: float) -> None:
-    assert found.value == pytest.approx(expected.value, abs=1e-12)
-    assert np.array_equal(found.methods, expected.methods)
+def same(difference: Difference, expected: Difference, tolerance: float) -> None:
+    assert difference.value == pytest.approx(expected.value, abs=1e-12)
+    assert np.array_equal(difference.methods, expected.methods)
     for threshold in (-0.05, 0.01):
-        assert found.p(threshold)[0] == pytest.approx(
+        assert difference.p(threshold)[0] == pytest.approx(
             expected.p(threshold)[0], rel=tolerance, abs=tolerance
         )
 
@@ -384,10 +384,10 @@ def test_few_items_of_a_class_do_not_hide_that_models_differ() -> None:
 
 def test_the_discordance_is_that_which_the_classes_allow() -> None:
     gate = gate_of(drop(0.05, index="accuracy", classes=None))
-    for asked, reached in ((0.06, 0.06), (0.15, 0.15), (0.5, 0.18)):
-        found = linted(gate, even(0.9), discordance=asked, replicates=100)
-        assert found.discordance == pytest.approx(reached)
-        assert any(f"on {100 * reached:g} % of the items" in text for text in found.advice)
+    for discordance, reached in ((0.06, 0.06), (0.15, 0.15), (0.5, 0.18)):
+        report = linted(gate, even(0.9), discordance=discordance, replicates=100)
+        assert report.discordance == pytest.approx(reached)
+        assert any(f"on {100 * reached:g} % of the items" in text for text in report.advice)
     assert linted(gate, even(0.9), "unpaired", replicates=100).discordance is None
 
 
@@ -404,23 +404,23 @@ def test_the_answers_say_how_much_rests_on_the_table() -> None:
         linted(drop(), even(0.9, items, k=4), "unpaired", replicates=300) for items in (60, 6000)
     )
     widths = []
-    for found in (small, large):
-        low, high = found.rules[0].detectable_interval
-        seen = found.rules[0].detectable_drop
+    for report in (small, large):
+        low, high = report.rules[0].detectable_interval
+        seen = report.rules[0].detectable_drop
         assert low is not None
         assert high is not None
         assert seen is not None
         assert low < seen < high
         widths.append((high - low) / seen)
-        assert found.inconclusive_interval[0] <= found.inconclusive_rate
-        assert found.inconclusive_rate <= found.inconclusive_interval[1]
+        assert report.inconclusive_interval[0] <= report.inconclusive_rate
+        assert report.inconclusive_rate <= report.inconclusive_interval[1]
     assert widths[0] > 3 * widths[1]
     assert "are a sample: on other test sets of this size" in small.advice[2]
 
 
 def test_a_perfect_table_is_not_taken_to_be_perfect() -> None:
-    found = linted(drop(), np.diag([40.0, 40.0, 40.0]), "unpaired")
-    low, high = found.rules[0].detectable_interval
+    report = linted(drop(), np.diag([40.0, 40.0, 40.0]), "unpaired")
+    low, high = report.rules[0].detectable_interval
     assert low is not None
     assert high is None or high > low
 
@@ -431,12 +431,12 @@ def test_the_interval_contains_the_own_value_of_a_perfect_table(
     index: str, pairing: Pairing
 ) -> None:
     rule = drop(index=index, classes=None)
-    found = linted(rule, np.diag([100.0] * 10), pairing, replicates=20).rules[0]
-    low, high = found.detectable_interval
+    line = linted(rule, np.diag([100.0] * 10), pairing, replicates=20).rules[0]
+    low, high = line.detectable_interval
     assert low is not None
-    assert found.detectable_drop is not None
-    assert low <= found.detectable_drop
-    assert high is None or found.detectable_drop <= high
+    assert line.detectable_drop is not None
+    assert low <= line.detectable_drop
+    assert high is None or line.detectable_drop <= high
 
 
 def test_the_intervals_are_those_of_new_test_sets() -> None:
@@ -446,7 +446,7 @@ def test_the_intervals_are_those_of_new_test_sets() -> None:
     shares = truth / truth.sum(-1, keepdims=True)
     tables = [random.multinomial(200, shares).astype(np.float64) for _ in range(60)]
     every = [linted(drop(), t, "unpaired", replicates=100).rules[0] for t in (*tables, truth)]
-    seen = [found.detectable_drop for found in every[:-1]]
+    seen = [line.detectable_drop for line in every[:-1]]
     low, high = every[-1].detectable_interval
     assert low is not None
     assert high is not None
@@ -458,21 +458,21 @@ def test_the_intervals_are_those_of_new_test_sets() -> None:
 
 
 def test_lint_says_how_often_worse_models_pass() -> None:
-    found = linted(drop(0.1), even(0.9, 30, k=10), replicates=4000)
-    assert [(c.classes, c.times_limit) for c in found.losing] == [
+    report = linted(drop(0.1), even(0.9, 30, k=10), replicates=4000)
+    assert [(c.classes, c.times_limit) for c in report.losing] == [
         ("all", 1.0),
         ("all", 1.5),
         ("smallest", 2.0),
         ("median", 2.0),
         ("largest", 2.0),
     ]
-    assert [c.lost for c in found.losing] == pytest.approx([0.1, 0.15, 0.2, 0.2, 0.2], abs=1e-5)
+    assert [c.lost for c in report.losing] == pytest.approx([0.1, 0.15, 0.2, 0.2, 0.2], abs=1e-5)
     # The rates of real gates on real predictions: tests/simulation/test_gate_averages.py.
-    every, more, *single = (c.pass_rate for c in found.losing)
+    every, more, *single = (c.pass_rate for c in report.losing)
     assert 0.02 <= every <= 0.08
     assert more <= 0.01
     assert all(0.45 <= rate <= 0.65 for rate in single)
-    assert found.advice[1].startswith("It passes in ")
+    assert report.advice[1].startswith("It passes in ")
 
 
 def test_the_loss_of_an_index_is_that_which_moves_it_by_the_limit() -> None:

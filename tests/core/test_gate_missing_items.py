@@ -154,11 +154,11 @@ def test_floors_count_missing_items_as_wrong(rule: Rule) -> None:
     assert (tight.results[0].verdict, tight.results[0].missing_items) == ("undecided", 179)
 
 
-def sliced(one: Side, regions: Codes) -> Side:
-    assert one.items is not None
+def sliced(plain: Side, regions: Codes) -> Side:
+    assert plain.items is not None
     column = SliceColumn(("EU", "US"), regions)
-    cells = one.items.true * 3 + one.items.predicted
-    return replace(one, slices=Slices.of_items({"region": column}, (), cells, 2))
+    cells = plain.items.true * 3 + plain.items.predicted
+    return replace(plain, slices=Slices.of_items({"region": column}, (), cells, 2))
 
 
 def test_a_slice_that_loses_its_wrong_items_is_not_comparable() -> None:

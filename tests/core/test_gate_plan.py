@@ -16,22 +16,22 @@ from tests.core.gate_cases import drop, floor, gate_of, tabled
 from tests.core.test_gate_lint import even
 
 
-def planned(gate: Gate, counts: Array, found: float | None = None) -> ItemPlan:
+def planned(gate: Gate, counts: Array, loss: float | None = None) -> ItemPlan:
     table = ConfusionTable.dense(counts)
     side = Side(labels=names(table.k), table=table)
-    return plan_items(gate, side, drop=found, replicates=300)
+    return plan_items(gate, side, drop=loss, replicates=300)
 
 
 def test_the_planned_items_suffice_and_half_of_them_do_not() -> None:
     gate = gate_of(drop(0.02, index="accuracy", classes=None))
-    found = planned(gate, even(0.9, 100, k=4))
-    assert found.items == 400
-    assert found.for_passing is not None
-    before = int(np.ceil(found.for_passing / 2**0.25 - 1e-9))
-    sizes = f"{before:,} and {found.for_passing:,} items"
-    assert found.advice[0].startswith(f"From between {sizes} like these on, an unchanged model")
+    item_plan = planned(gate, even(0.9, 100, k=4))
+    assert item_plan.items == 400
+    assert item_plan.for_passing is not None
+    before = int(np.ceil(item_plan.for_passing / 2**0.25 - 1e-9))
+    sizes = f"{before:,} and {item_plan.for_passing:,} items"
+    assert item_plan.advice[0].startswith(f"From between {sizes} like these on, an unchanged model")
     for share, enough in ((1.2, True), (0.5, False)):
-        items = round(found.for_passing * share / 4)
+        items = round(item_plan.for_passing * share / 4)
         counts = even(0.9, items, k=4)
         rates = lint(gate, tabled(counts), replicates=600)
         passed = 1 - rates.false_fail_rate - rates.inconclusive_rate
@@ -40,24 +40,24 @@ def test_the_planned_items_suffice_and_half_of_them_do_not() -> None:
 
 def test_the_drop_is_found_with_the_planned_items() -> None:
     gate = gate_of(drop(0.05, classes=("0",)))
-    found = planned(gate, even(0.9, 100, k=3), 0.1)
-    needed = {plan.class_: plan.needed for plan in found.classes}
+    item_plan = planned(gate, even(0.9, 100, k=3), 0.1)
+    needed = {plan.class_: plan.needed for plan in item_plan.classes}
     assert needed["1"] is needed["2"] is None
     assert needed["0"] is not None
     for share, seen in ((1.2, True), (0.6, False)):
         counts = even(0.9, round(needed["0"] * share), k=3)
-        known = lint(gate, tabled(counts), replicates=100).rules[0]
-        assert known.detectable_drop is not None
-        assert (known.detectable_drop <= 0.1) == seen
+        line = lint(gate, tabled(counts), replicates=100).rules[0]
+        assert line.detectable_drop is not None
+        assert (line.detectable_drop <= 0.1) == seen
 
 
 def test_smaller_classes_are_named() -> None:
     counts = np.diag([900.0, 90.0, 20.0])
     counts[:, 0] += [0, 10, 3]
     counts[0, 1] += 90
-    found = planned(gate_of(drop(0.05)), counts, 0.1)
-    assert [plan.items for plan in found.classes] == [990, 100, 23]
-    assert any("Class `2` has 23 items and needs" in text for text in found.advice)
+    item_plan = planned(gate_of(drop(0.05)), counts, 0.1)
+    assert [plan.items for plan in item_plan.classes] == [990, 100, 23]
+    assert any("Class `2` has 23 items and needs" in text for text in item_plan.advice)
 
 
 @pytest.mark.parametrize("found", [0.05, 0.1])
@@ -76,9 +76,9 @@ def test_a_bound_on_a_value_has_no_drop_of_its_own() -> None:
     assert beside.for_finding == planned(gate_of(drop(0.05)), even(0.9, 100, k=3)).for_finding
     assert "every other rule finds its drop" in beside.advice[1]
     # The model is .1 above the bound: it sees a drop of .15, and .05 is none.
-    given = {found: planned(gate_of(bound), even(0.9, 100, k=3), found) for found in (0.15, 0.05)}
-    assert given[0.15].for_finding is not None
-    assert "take stricter limits or a larger `drop`" in given[0.05].advice[1]
+    plans = {loss: planned(gate_of(bound), even(0.9, 100, k=3), loss) for loss in (0.15, 0.05)}
+    assert plans[0.15].for_finding is not None
+    assert "take stricter limits or a larger `drop`" in plans[0.05].advice[1]
 
 
 @pytest.mark.parametrize(
@@ -90,38 +90,41 @@ def test_a_bound_on_a_value_has_no_drop_of_its_own() -> None:
     ],
 )
 def test_rules_that_an_unchanged_model_never_passes_are_named(rule: Rule, said: str) -> None:
-    found = planned(gate_of(rule), even(0.9, 100, k=3))
-    assert found.for_passing is None
-    assert any(f"Rule {rule.name} {said}" in text for text in found.advice)
-    assert not any("take " in text for text in found.advice)
+    item_plan = planned(gate_of(rule), even(0.9, 100, k=3))
+    assert item_plan.for_passing is None
+    assert any(f"Rule {rule.name} {said}" in text for text in item_plan.advice)
+    assert not any("take " in text for text in item_plan.advice)
 
 
 def test_the_fewest_items_that_are_tried_are_not_taken_for_the_need() -> None:
-    found = planned(gate_of(drop(0.05, index="accuracy", classes=None)), even(0.9, 9000, k=2))
-    assert found.for_passing == 18_000 / 16
-    assert "With 1,125 items or fewer" in found.advice[0]
+    item_plan = planned(gate_of(drop(0.05, index="accuracy", classes=None)), even(0.9, 9000, k=2))
+    assert item_plan.for_passing == 18_000 / 16
+    assert "With 1,125 items or fewer" in item_plan.advice[0]
 
 
 def test_classes_that_a_rule_leaves_out_need_no_items() -> None:
     counts = np.diag([950.0, 940.0, 180.0])
     counts[:, 0] += [0, 60, 21]
     counts[0, 1] += 50
-    found = planned(gate_of(drop(0.05, min_items=300)), counts)
-    needed = {part.class_: part.needed for part in found.classes}
+    item_plan = planned(gate_of(drop(0.05, min_items=300)), counts)
+    needed = {part.class_: part.needed for part in item_plan.classes}
     assert needed["2"] is None
     assert needed["0"] is not None
-    assert found.for_finding == planned(gate_of(drop(0.05, classes=("0", "1"))), counts).for_finding
+    assert (
+        item_plan.for_finding
+        == planned(gate_of(drop(0.05, classes=("0", "1"))), counts).for_finding
+    )
 
 
 def test_items_of_other_classes_count_where_an_index_reads_them() -> None:
     rule = drop(0.05, index="precision", classes=("0",))
     side = tabled(np.array([[180.0, 20], [10, 190]]))
     rare = Population("true", np.array([0.01, 0.99]))
-    found = plan_items(gate_of(rule), side, population=rare, replicates=200)
-    assert any("items of the other classes count, too" in text for text in found.advice)
-    own = plan_items(gate_of(drop(0.02, classes=("0",))), side, replicates=200)
-    assert any(text.startswith("Class `0` has 200 items and needs") for text in own.advice)
-    assert not any("other classes" in text for text in own.advice)
+    item_plan = plan_items(gate_of(rule), side, population=rare, replicates=200)
+    assert any("items of the other classes count, too" in text for text in item_plan.advice)
+    class_plan = plan_items(gate_of(drop(0.02, classes=("0",))), side, replicates=200)
+    assert any(text.startswith("Class `0` has 200 items and needs") for text in class_plan.advice)
+    assert not any("other classes" in text for text in class_plan.advice)
 
 
 @pytest.mark.parametrize(("k", "items"), [(2, 500), (50, 20), (100, 10)])
@@ -129,15 +132,15 @@ def test_as_many_items_are_needed_in_many_small_classes_as_in_few_large_ones(
     k: int, items: int
 ) -> None:
     # Simulated: 149 items pass in .54 of runs, 354 in .9.
-    found = planned(gate_of(drop(0.04, index="accuracy", classes=None)), even(0.9, items, k=k))
-    assert found.for_passing is not None
-    assert 300 < found.for_passing < 500
+    item_plan = planned(gate_of(drop(0.04, index="accuracy", classes=None)), even(0.9, items, k=k))
+    assert item_plan.for_passing is not None
+    assert 300 < item_plan.for_passing < 500
 
 
 def test_a_gate_without_rules_never_passes() -> None:
-    found = planned(Gate(), even(0.9, 50, k=3))
-    assert found.for_passing is found.for_finding is None
-    assert found.advice == ("The gate has no rules: it never passes.",)
+    item_plan = planned(Gate(), even(0.9, 50, k=3))
+    assert item_plan.for_passing is item_plan.for_finding is None
+    assert item_plan.advice == ("The gate has no rules: it never passes.",)
 
 
 def test_a_table_of_too_many_classes_cannot_be_planned() -> None:

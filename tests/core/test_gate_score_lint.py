@@ -28,6 +28,6 @@ def test_other_rules_are_simulated_and_the_advice_names_the_rest(
 ) -> None:
     plain = gate_of(drop(0.05))
     gate = gate_of(drop(0.05, index="macro_roc_auc", classes=None), drop(0.05))
-    answer, alone = (simulate(one, SIDE, replicates=60) for one in (gate, plain))
+    answer, alone = (simulate(variant, SIDE, replicates=60) for variant in (gate, plain))
     assert answer.advice[0] == ("Not simulated, because they read scores: macro_roc_auc.max_drop.")
     assert answer.advice[1:] == alone.advice

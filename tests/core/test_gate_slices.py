@@ -52,9 +52,9 @@ def tables(side: Side) -> Side:
     return replace(side, items=None, fingerprint=None, test_set="t", slices=slices)
 
 
-def single(found: GateResult) -> list[Result]:
+def single(gate_result: GateResult) -> list[Result]:
     """The results of single slices and classes, without averages."""
-    return [result for result in found.results if result.average_of is None]
+    return [result for result in gate_result.results if result.average_of is None]
 
 
 def only(side: Side, inside: Array) -> Side:
@@ -65,12 +65,12 @@ def only(side: Side, inside: Array) -> Side:
 def test_each_slice_is_judged_as_its_items_alone() -> None:
     candidate, baseline = side_of(TRUE, WORSE, K), side_of(TRUE, OLD, K)
     rule = drop(0.05, index="accuracy", classes=None, slices="region")
-    found = judged(gate_of(rule), sliced(candidate), sliced(baseline))
-    assert [result.slice for result in single(found)] == [{"region": "EU"}, {"region": "US"}]
-    assert [result.verdict for result in single(found)] == ["pass", "fail"]
-    assert found.verdict == "fail"
-    assert "accuracy.max_drop.region on slice region=US" in found.message
-    for code, result in enumerate(single(found)):
+    gate_result = judged(gate_of(rule), sliced(candidate), sliced(baseline))
+    assert [result.slice for result in single(gate_result)] == [{"region": "EU"}, {"region": "US"}]
+    assert [result.verdict for result in single(gate_result)] == ["pass", "fail"]
+    assert gate_result.verdict == "fail"
+    assert "accuracy.max_drop.region on slice region=US" in gate_result.message
+    for code, result in enumerate(single(gate_result)):
         ours, theirs = (only(side, np.equal(REGION, code)) for side in (candidate, baseline))
         (alone,) = judged(gate_of(replace(rule, slices=None)), ours, theirs).results
         for member in ("observed", "baseline", "delta", "lower_limit", "upper_limit", "p_value"):
@@ -80,12 +80,12 @@ def test_each_slice_is_judged_as_its_items_alone() -> None:
 
 def test_slices_and_classes_are_one_family() -> None:
     ours, theirs = (sliced(side_of(TRUE, codes, K)) for codes in (WORSE, OLD))
-    found = judged(gate_of(drop(0.05, slices="all"), floor(0.5)), ours, theirs)
-    assert [(r.class_, r.slice) for r in single(found)[:-1]] == [
+    gate_result = judged(gate_of(drop(0.05, slices="all"), floor(0.5)), ours, theirs)
+    assert [(r.class_, r.slice) for r in single(gate_result)[:-1]] == [
         (label, {"region": region}) for region in REGIONS for label in names(K)
     ]
-    p = [result.p_value for result in single(found)]
-    assert [r.p_adjusted for r in single(found)] == pytest.approx(holm(np.array(p, float)))
+    p = [result.p_value for result in single(gate_result)]
+    assert [r.p_adjusted for r in single(gate_result)] == pytest.approx(holm(np.array(p, float)))
 
 
 def test_a_slice_that_the_candidate_lacks_is_never_passed() -> None:
@@ -95,20 +95,20 @@ def test_a_slice_that_the_candidate_lacks_is_never_passed() -> None:
         (*sides, "slice_missing"),
         (*sides[::-1], "slice_missing_in_baseline"),
     ):
-        one, other = (replace(tables(side), test_set=None) for side in (ours, theirs))
-        found = judged(gate_of(drop(slices=("region",))), one, other)
-        lost = [result for result in found.results if result.slice == {"region": "US"}]
+        candidate, other = (replace(tables(side), test_set=None) for side in (ours, theirs))
+        gate_result = judged(gate_of(drop(slices=("region",))), candidate, other)
+        lost = [result for result in gate_result.results if result.slice == {"region": "US"}]
         assert [(r.verdict, r.reason) for r in lost] == [("not_comparable", reason)]
-        assert found.verdict == "fail"
+        assert gate_result.verdict == "fail"
         assert "on slice region=US cannot be compared" in lost[0].message
 
 
 @pytest.mark.parametrize("rule", [drop(slices="device"), floor(0.5, slices=("device", "region"))])
 def test_a_column_that_is_not_there_is_not_comparable(rule: Rule) -> None:
     side = sliced(side_of(TRUE, OLD, K))
-    found = judged(rule, side, side)
-    assert [r.reason for r in found.results if r.slice is None] == ["slice_missing"]
-    assert found.verdict == "fail"
+    gate_result = judged(rule, side, side)
+    assert [r.reason for r in gate_result.results if r.slice is None] == ["slice_missing"]
+    assert gate_result.verdict == "fail"
     plain = replace(side, slices=None)
     bare = judged(gate_of(drop(slices="all")), plain, plain)
     assert [r.reason for r in bare.results] == ["slice_missing"]
@@ -124,13 +124,13 @@ def test_a_missing_column_names_the_nearest_one() -> None:
 
 def test_a_baseline_without_slices_is_never_passed() -> None:
     baseline = replace(side_of(TRUE, OLD, K), items=None, fingerprint=None)
-    found = judged(gate_of(drop(slices="all")), sliced(side_of(TRUE, OLD, K)), baseline)
-    assert {(r.verdict, r.reason) for r in found.results} == {
+    gate_result = judged(gate_of(drop(slices="all")), sliced(side_of(TRUE, OLD, K)), baseline)
+    assert {(r.verdict, r.reason) for r in gate_result.results} == {
         ("not_comparable", "slices_missing_in_baseline")
     }
-    assert found.verdict == "fail"
-    assert not found.judged
-    assert "the store does not keep" in found.results[0].message
+    assert gate_result.verdict == "fail"
+    assert not gate_result.judged
+    assert "the store does not keep" in gate_result.results[0].message
 
 
 def test_a_class_without_items_in_a_slice_is_left_out_there() -> None:
@@ -150,19 +150,21 @@ def test_a_class_without_items_in_a_slice_is_left_out_there() -> None:
 
 def test_slices_known_as_tables_are_compared_unpaired() -> None:
     ours, theirs = (tables(sliced(side_of(TRUE, codes, K))) for codes in (WORSE, OLD))
-    found = judged(gate_of(drop(slices="region", index="accuracy", classes=None)), ours, theirs)
-    assert [r.verdict for r in single(found)] == ["pass", "fail"]
-    assert {r.pairing for r in found.results} == {"unpaired"}
+    gate_result = judged(
+        gate_of(drop(slices="region", index="accuracy", classes=None)), ours, theirs
+    )
+    assert [r.verdict for r in single(gate_result)] == ["pass", "fail"]
+    assert {r.pairing for r in gate_result.results} == {"unpaired"}
 
 
 def test_a_bound_on_the_value_holds_in_each_slice() -> None:
     side = sliced(side_of(TRUE, WORSE, K))
-    found = judged(gate_of(floor(0.9, slices="all")), side, None)
-    assert [r.verdict for r in single(found)] == ["pass", "fail"]
-    assert found.results[1].observed == pytest.approx(
+    gate_result = judged(gate_of(floor(0.9, slices="all")), side, None)
+    assert [r.verdict for r in single(gate_result)] == ["pass", "fail"]
+    assert gate_result.results[1].observed == pytest.approx(
         np.mean(WORSE[REGION == 1] == TRUE[REGION == 1])
     )
-    assert found.results[1].message.startswith("accuracy on slice region=US is ")
+    assert gate_result.results[1].message.startswith("accuracy on slice region=US is ")
 
 
 def test_items_that_both_sides_share_keep_their_slices() -> None:
@@ -174,9 +176,9 @@ def test_items_that_both_sides_share_keep_their_slices() -> None:
         side = replace(side, items=replace(side.items, ids=ids[kept]), fingerprint=str(kept))
         sides.append(sliced(side, REGION[kept]))
     rule = drop(index="accuracy", classes=None, slices="region")
-    found = judged(gate_of(rule), sides[0], sides[1])
-    assert [r.n for r in single(found)] == [N // 2 - 60] * 2
-    assert [r.verdict for r in single(found)] == ["pass", "fail"]
+    gate_result = judged(gate_of(rule), sides[0], sides[1])
+    assert [r.n for r in single(gate_result)] == [N // 2 - 60] * 2
+    assert [r.verdict for r in single(gate_result)] == ["pass", "fail"]
 
 
 # Lint and plan
@@ -184,12 +186,16 @@ def test_items_that_both_sides_share_keep_their_slices() -> None:
 
 def even(slices: int, items: int, k: int = 3, accuracy: float = 0.9) -> Side:
     """Return a model with as many items in each class of each slice, and its errors spread."""
-    own = items // k
-    wrong = round(own * (1 - accuracy))
-    one = np.diag(np.full(k, own - wrong)) + np.roll(np.diag(np.full(k, wrong)), 1, axis=1)
-    counts = np.repeat(one[None].astype(np.float64), slices, axis=0)
-    known = Slices(tuple({"region": str(i)} for i in range(slices)), ConfusionTable.dense(counts))
-    return Side(labels=names(k), table=ConfusionTable.dense(counts.sum(0)), slices=known)
+    class_items = items // k
+    wrong = round(class_items * (1 - accuracy))
+    table = np.diag(np.full(k, class_items - wrong)) + np.roll(
+        np.diag(np.full(k, wrong)), 1, axis=1
+    )
+    counts = np.repeat(table[None].astype(np.float64), slices, axis=0)
+    slice_tables = Slices(
+        tuple({"region": str(i)} for i in range(slices)), ConfusionTable.dense(counts)
+    )
+    return Side(labels=names(k), table=ConfusionTable.dense(counts.sum(0)), slices=slice_tables)
 
 
 def linted(rule: Rule, side: Side, **fields: Any) -> GateLint:
@@ -215,12 +221,18 @@ def test_lint_and_plan_name_the_slices_that_are_too_small() -> None:
     part = replace(small, tables=ConfusionTable.dense(counts))
     side = replace(side, slices=part, table=ConfusionTable.dense(counts.sum(0)))
     rule = drop(0.05, index="accuracy", classes=None, slices="all")
-    found = linted(rule, side)
-    assert [r.items for r in found.rules if r.average_of is None] == [600, 600, 60]
-    assert any(text.startswith("Slice `region=2` has 60 items: ") for text in found.advice)
+    report = linted(rule, side)
+    assert [r.items for r in report.rules if r.average_of is None] == [600, 600, 60]
+    assert any(text.startswith("Slice `region=2` has 60 items: ") for text in report.advice)
     plan = plan_items(gate_of(rule), side)
-    assert [one.slice for one in plan.slices] == [{"region": str(i)} for i in range(3)]
-    lacking = [one.slice["region"] for one in plan.slices if (one.needed or 0) > one.items]
+    assert [slice_plan.slice for slice_plan in plan.slices] == [
+        {"region": str(i)} for i in range(3)
+    ]
+    lacking = [
+        slice_plan.slice["region"]
+        for slice_plan in plan.slices
+        if (slice_plan.needed or 0) > slice_plan.items
+    ]
     assert lacking == ["2"]
     assert any(text.startswith("Slice `region=2` has 60 items and needs") for text in plan.advice)
 
@@ -256,8 +268,8 @@ RULES = (
 def test_the_planned_items_of_slices_suffice(rule: Rule, slices: int, rounds: int) -> None:
     k, d = 3, {"max_drop": 0.1, "max_gap": 0.3, "min_value": 0.2}[rule.kind]
     plan = plan_items(gate_of(rule), even(slices, 600), drop=d)
-    n = max(one.needed or 0 for one in plan.slices)
-    random, passed, found = np.random.default_rng(2), 0, 0
+    n = max(slice_plan.needed or 0 for slice_plan in plan.slices)
+    random, passed, detected = np.random.default_rng(2), 0, 0
     regions = np.repeat(np.arange(slices), n)
     for lost in [False, True] * rounds:
         true = random.integers(k, size=n * slices)
@@ -271,23 +283,23 @@ def test_the_planned_items_of_slices_suffice(rule: Rule, slices: int, rounds: in
         ours, theirs = (sliced(side_of(true, part, k), regions, values) for part in (new, old))
         verdict = judged(gate_of(rule), ours, theirs).verdict
         passed += not lost and verdict == "pass"
-        found += lost and verdict == "fail"
+        detected += lost and verdict == "fail"
     assert at_least(passed, rounds, 0.9)
-    assert at_least(found, rounds, 0.8)
+    assert at_least(detected, rounds, 0.8)
 
 
 # The largest difference between slices
 
 
 def gap(limit: float, **fields: Any) -> Rule:
-    known = {"index": "accuracy", "kind": "max_gap", "slices": "region", "classes": None}
-    return drop(limit, **known | fields)
+    defaults = {"index": "accuracy", "kind": "max_gap", "slices": "region", "classes": None}
+    return drop(limit, **defaults | fields)
 
 
 def test_the_gap_of_two_slices_is_newcombes_interval_of_their_difference() -> None:
     side = sliced(side_of(TRUE, WORSE, K))
-    found = judged(gate_of(gap(0.05), gap(0.4, id="wide")), side)
-    (narrow, wide) = found.results
+    gate_result = judged(gate_of(gap(0.05), gap(0.4, id="wide")), side)
+    (narrow, wide) = gate_result.results
     right = [int((WORSE == TRUE)[code == REGION].sum()) for code in (0, 1)]
     n, z = N // 2, 1.959963984540054  # the lower limit at .05 / 2, for two ordered pairs
     shares = np.array(right) / n
@@ -298,7 +310,7 @@ def test_the_gap_of_two_slices_is_newcombes_interval_of_their_difference() -> No
     expected = difference - np.hypot(shares[0] - low[0], high[1] - shares[1])
     assert narrow.observed == pytest.approx(difference)
     assert narrow.lower_limit == pytest.approx(expected)
-    assert (narrow.verdict, wide.verdict, found.verdict) == ("fail", "pass", "fail")
+    assert (narrow.verdict, wide.verdict, gate_result.verdict) == ("fail", "pass", "fail")
     assert narrow.message.startswith(
         "the largest difference of accuracy between the slices of region is "
     )
@@ -331,10 +343,10 @@ def test_gaps_of_equal_slices_are_hardly_ever_found() -> None:
 
 
 def test_a_gap_of_classes_has_a_result_for_each() -> None:
-    found = judged(
+    gate_result = judged(
         gate_of(gap(0.05, index="recall", classes="all")), sliced(side_of(TRUE, WORSE, K))
     )
-    assert [(r.class_, r.verdict) for r in found.results] == [(c, "fail") for c in names(K)]
+    assert [(r.class_, r.verdict) for r in gate_result.results] == [(c, "fail") for c in names(K)]
 
 
 def test_a_gap_needs_two_slices_and_one_column() -> None:
@@ -355,11 +367,11 @@ def test_the_gap_of_an_average_is_over_the_classes_that_all_slices_have(key: str
     wrong = (np.arange(N) % 20 == 0) | ((TRUE == 2) & (np.arange(N) % 2 == 0))
     side = sliced(side_of(TRUE, predictions(wrong), K), region)
     rule = gap(0.05, index=key)
-    found = judged(gate_of(rule), side)
-    (result,) = found.results
+    gate_result = judged(gate_of(rule), side)
+    (result,) = gate_result.results
     assert result.observed == pytest.approx(0.0, abs=0.02)
     assert result.verdict == "pass"
-    (warning,) = (w for w in found.warnings if w.code == "classes_left_out")
+    (warning,) = (w for w in gate_result.warnings if w.code == "classes_left_out")
     assert warning.detail.endswith("which do not have items in every slice: class `2`.")
     assert side.slices is not None
     simulated = lint(gate_of(rule), side, replicates=100)

@@ -49,13 +49,13 @@ class Found:
 
     def of_class(self, key: str) -> Any:
         """Limits, shape (2, ..., k)."""
-        place, found = self.place[key], self.intervals
-        return np.stack((found.per_class_low[place], found.per_class_high[place]))
+        place, bounds = self.place[key], self.intervals
+        return np.stack((bounds.per_class_low[place], bounds.per_class_high[place]))
 
     def overall(self, key: str) -> Any:
         """Limits, shape (2, ...)."""
-        place, found = self.overall_place[key], self.intervals
-        return np.stack((found.overall_low[place], found.overall_high[place]))
+        place, bounds = self.overall_place[key], self.intervals
+        return np.stack((bounds.overall_low[place], bounds.overall_high[place]))
 
     def class_reason(self, key: str, c: int) -> str:
         return REASONS[self.intervals.per_class_reasons[self.place[key], c]]
@@ -79,41 +79,41 @@ def ends(limits: list[float | None]) -> Any:
 
 @pytest.mark.parametrize("name", SECOND)
 def test_every_interval_of_the_second_edition_is_reproduced(name: str) -> None:
-    found = Found(table_of(SECOND[name]["matrix"]))
+    estimates = Found(table_of(SECOND[name]["matrix"]))
     for key, expected in SECOND[name]["overall"].items():
-        value = found.values.overall[found.overall_place[key]]
+        value = estimates.values.overall[estimates.overall_place[key]]
         assert value == pytest.approx(expected["value"], rel=1e-12, abs=1e-15), key
-        assert found.overall(key) == pytest.approx(ends(expected["interval"]), rel=1e-9), key
+        assert estimates.overall(key) == pytest.approx(ends(expected["interval"]), rel=1e-9), key
     for c, keys in enumerate(SECOND[name]["per_class"]):
         for key, limits in keys.items():
-            assert found.of_class(key)[:, c] == pytest.approx(ends(limits), rel=1e-9), (key, c)
+            assert estimates.of_class(key)[:, c] == pytest.approx(ends(limits), rel=1e-9), (key, c)
 
 
 @pytest.mark.parametrize("name", REFERENCE)
 def test_wilson_and_exact_limits_of_the_reference_are_reproduced(name: str) -> None:
     case = REFERENCE[name]
-    found, exact = (Found(dense(case["matrix"]), exact=exact) for exact in (False, True))
+    estimates, exact = (Found(dense(case["matrix"]), exact=exact) for exact in (False, True))
     for short, key in (("acc", "accuracy"), ("rover", "r_prime")):
         limits = case["scalar"][short]["ci"]
-        for side, method in ((found, "wilson"), (exact, "clopper_pearson")):
+        for side, method in ((estimates, "wilson"), (exact, "clopper_pearson")):
             assert side.overall(key) == pytest.approx(np.array(limits[method]), abs=1e-9), key
     for c, reference in enumerate(case["per_class"]):
         for key in ("recall", "precision"):
             if reference[key] is None:
-                assert found.class_reason(key, c) == ""
+                assert estimates.class_reason(key, c) == ""
                 continue
-            for side, method in ((found, "wilson"), (exact, "clopper_pearson")):
+            for side, method in ((estimates, "wilson"), (exact, "clopper_pearson")):
                 limits = np.array(reference[key][method])
                 assert side.of_class(key)[:, c] == pytest.approx(limits, abs=1e-9)
         for key in ("f1", "f_beta"):
             limits = np.array(reference["f1"]["ci95_wilson"])
-            assert found.of_class(key)[:, c] == pytest.approx(limits, abs=1e-9), key
+            assert estimates.of_class(key)[:, c] == pytest.approx(limits, abs=1e-9), key
 
 
 def test_every_entry_names_its_method() -> None:
-    found = Found(dense(GOOD), beta=2.0, kappa_weights="linear", cost=1 - np.eye(3))
-    per_class = dict(zip(found.place, found.intervals.per_class_methods, strict=True))
-    overall = dict(zip(found.overall_place, found.intervals.overall_methods, strict=True))
+    estimates = Found(dense(GOOD), beta=2.0, kappa_weights="linear", cost=1 - np.eye(3))
+    per_class = dict(zip(estimates.place, estimates.intervals.per_class_methods, strict=True))
+    overall = dict(zip(estimates.overall_place, estimates.intervals.overall_methods, strict=True))
     for key in ("accuracy", "r_prime", "micro_recall", "weighted_recall", "micro_f1", "maxwell_re"):
         assert overall[key] == "wilson", key
     assert per_class["recall"] == "wilson"
@@ -156,9 +156,9 @@ AFFINE = [
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("matrix", [GOOD, np.diag([50, 20, 5]), [[5, 1, 0], [1, 3, 1], [0, 1, 4]]])
 def test_equal_indices_and_affine_maps_share_one_interval(matrix: Any, *, exact: bool) -> None:
-    found = Found(dense(matrix), cost=1 - np.eye(3), exact=exact)
+    estimates = Found(dense(matrix), cost=1 - np.eye(3), exact=exact)
     for scope, key, other, slope, offset in AFFINE:
-        of = found.of_class if scope == "class" else found.overall
+        of = estimates.of_class if scope == "class" else estimates.overall
         if exact and key == "expected_cost":
             continue  # a cost is no proportion, although this one equals the error rate
         expected = slope * of(other) + offset
@@ -167,9 +167,11 @@ def test_equal_indices_and_affine_maps_share_one_interval(matrix: Any, *, exact:
 
 
 def test_adjusted_balanced_accuracy_counts_the_classes_with_items() -> None:
-    found = Found(dense([[30, 2, 1], [4, 12, 0], [0, 0, 0]]))
-    expected = 2 * found.overall("balanced_accuracy") - 1
-    np.testing.assert_allclose(found.overall("adjusted_balanced_accuracy"), expected, rtol=1e-12)
+    estimates = Found(dense([[30, 2, 1], [4, 12, 0], [0, 0, 0]]))
+    expected = 2 * estimates.overall("balanced_accuracy") - 1
+    np.testing.assert_allclose(
+        estimates.overall("adjusted_balanced_accuracy"), expected, rtol=1e-12
+    )
 
 
 def score_by_definition(
@@ -213,7 +215,7 @@ def score_by_definition(
 def test_score_intervals_follow_their_definition(sampling: str) -> None:
     fixed = sampling == "fixed_rows"
     matrix = [[30, 2, 1], [4, 12, 0], [1, 3, 5]]
-    found = Found(dense(matrix), sampling=sampling)
+    estimates = Found(dense(matrix), sampling=sampling)
     keys = {"scott_pi": -1.0, "gwet_ac1": -1.0, "krippendorff_alpha": -1.0, "micro_jaccard": 0.0}
     keys |= {
         "bangdiwala_b": 0.0,
@@ -226,13 +228,13 @@ def test_score_intervals_follow_their_definition(sampling: str) -> None:
         keys.pop("coverage")
     for key, low in keys.items():
         expected = score_by_definition(matrix, key, low=low, fixed_rows=fixed)
-        assert found.overall(key) == pytest.approx(expected, rel=1e-6), key
+        assert estimates.overall(key) == pytest.approx(expected, rel=1e-6), key
     of_class = {"fowlkes_mallows": 0.0, "conditional_kappa_true": -1.0}
     if fixed:
         of_class |= {"precision": 0.0, "specificity": 0.0, "f1": 0.0}
     for key, low in of_class.items():
         expected = score_by_definition(matrix, key, scope="class", low=low, fixed_rows=fixed)
-        assert found.of_class(key) == pytest.approx(expected, rel=1e-6), key
+        assert estimates.of_class(key) == pytest.approx(expected, rel=1e-6), key
 
 
 def test_fixed_class_sizes_have_no_prevalence_to_estimate() -> None:
@@ -248,10 +250,10 @@ def test_fixed_class_sizes_have_no_prevalence_to_estimate() -> None:
 
 def test_the_odds_ratio_is_symmetric_on_the_logarithm() -> None:
     matrix = np.array([[90, 10], [20, 80]])
-    found = Found(dense(matrix)).of_class("diagnostic_odds_ratio")[:, 0]
+    limits = Found(dense(matrix)).of_class("diagnostic_odds_ratio")[:, 0]
     # One item more in each row, half of it right and half of it wrong.
     error = np.sqrt((1 / (matrix + 0.5)).sum())
-    assert found == pytest.approx(36 * np.exp([-Z * error, Z * error]), rel=1e-9)
+    assert limits == pytest.approx(36 * np.exp([-Z * error, Z * error]), rel=1e-9)
     faultless = Found(dense([[90, 10], [0, 80]])).of_class("diagnostic_odds_ratio")[:, 0]
     cells = np.array([90.5, 10.5, 0.5, 80.5])
     lower = 90.5 * 80.5 / (10.5 * 0.5) * np.exp(-Z * np.sqrt((1 / cells).sum()))
@@ -269,10 +271,10 @@ def test_the_lift_is_symmetric_on_the_logarithm() -> None:
 
 
 def test_agreement_below_minus_one_has_no_interval() -> None:
-    found = Found(dense([[0, 90], [5, 5]]))
-    assert found.values.overall[found.overall_place["scott_pi_true_margin"]] < -1
-    assert found.reason("scott_pi_true_margin") == "no_interval"
-    assert np.isfinite(found.overall("kappa")).all()
+    estimates = Found(dense([[0, 90], [5, 5]]))
+    assert estimates.values.overall[estimates.overall_place["scott_pi_true_margin"]] < -1
+    assert estimates.reason("scott_pi_true_margin") == "no_interval"
+    assert np.isfinite(estimates.overall("kappa")).all()
 
 
 def test_biased_and_unbounded_averages_have_no_interval() -> None:
@@ -286,16 +288,18 @@ GIVEN_UP = [[50, 5, 0], [10, 60, 0], [12, 13, 0]]
 
 
 def test_precision_of_a_class_given_up_varies_inside_averages_alone() -> None:
-    found = Found(dense(GIVEN_UP))
-    assert np.isnan(found.of_class("precision")[:, 2]).all()
-    prepared = prepare(found.values).class_limits(Z)
+    estimates = Found(dense(GIVEN_UP))
+    assert np.isnan(estimates.of_class("precision")[:, 2]).all()
+    prepared = prepare(estimates.values).class_limits(Z)
     upper = wilson(0, 25, Z)[1]
-    assert prepared[:, found.place["precision"], 2] == pytest.approx([0, float(upper)], rel=1e-12)
-    discovery = prepared[:, found.place["false_discovery_rate"], 2]
+    assert prepared[:, estimates.place["precision"], 2] == pytest.approx(
+        [0, float(upper)], rel=1e-12
+    )
+    discovery = prepared[:, estimates.place["false_discovery_rate"], 2]
     assert discovery == pytest.approx([1 - float(upper), 1], rel=1e-12)
     assert (
-        found.overall("macro_precision")[1]
-        > found.values.overall[found.overall_place["macro_precision"]]
+        estimates.overall("macro_precision")[1]
+        > estimates.values.overall[estimates.overall_place["macro_precision"]]
     )
 
 
@@ -317,17 +321,17 @@ def test_counts_that_are_no_items_have_no_interval() -> None:
     assert fractional.class_reason("f1", 1) == "non_integer_counts"
     by_cell = Found(dense(GOOD), cell_weights=np.full((3, 3), 100.0))
     assert by_cell.reason("accuracy") == "weighted"
-    for found in (weighted, fractional, by_cell):
-        assert np.isnan(found.intervals.overall_low).all()
-        assert np.isnan(found.intervals.per_class_high).all()
+    for estimates in (weighted, fractional, by_cell):
+        assert np.isnan(estimates.intervals.overall_low).all()
+        assert np.isnan(estimates.intervals.per_class_high).all()
 
 
 def test_spurious_predictions_are_no_items() -> None:
-    found = Found(dense(GOOD, [0, 0, 0], [3, 0, 4]))
-    assert found.class_reason("predicted_prevalence", 0) == "no_interval"
-    assert found.of_class("precision")[:, 0] == pytest.approx(np.array(wilson(90, 106, Z)))
+    estimates = Found(dense(GOOD, [0, 0, 0], [3, 0, 4]))
+    assert estimates.class_reason("predicted_prevalence", 0) == "no_interval"
+    assert estimates.of_class("precision")[:, 0] == pytest.approx(np.array(wilson(90, 106, Z)))
     for key in ("r_prime", "macro_r_prime", "weighted_r_prime", "macro_informedness", "accuracy"):
-        assert np.isfinite(found.overall(key)).all(), key
+        assert np.isfinite(estimates.overall(key)).all(), key
     flooded = Found(dense(GOOD, [0, 0, 0], [3, 900, 4]))
     assert flooded.reason("r_prime") == flooded.class_reason("r_prime", 1) == "no_interval"
     assert np.isfinite(flooded.of_class("r_prime")[:, 0]).all()
@@ -335,41 +339,41 @@ def test_spurious_predictions_are_no_items() -> None:
 
 
 def test_unclassified_items_count_where_the_universe_is_all() -> None:
-    found = Found(dense(GOOD, [10, 0, 5]))
-    assert found.overall("coverage") == pytest.approx(np.array(wilson(300, 315, Z)))
-    assert found.overall("accuracy_on_answered") == pytest.approx(np.array(wilson(260, 300, Z)))
-    assert found.of_class("recall")[:, 0] == pytest.approx(np.array(wilson(90, 110, Z)))
+    estimates = Found(dense(GOOD, [10, 0, 5]))
+    assert estimates.overall("coverage") == pytest.approx(np.array(wilson(300, 315, Z)))
+    assert estimates.overall("accuracy_on_answered") == pytest.approx(np.array(wilson(260, 300, Z)))
+    assert estimates.of_class("recall")[:, 0] == pytest.approx(np.array(wilson(90, 110, Z)))
     whole = Found(dense(GOOD))
-    assert found.overall("kappa") == pytest.approx(whole.overall("kappa"), rel=1e-12)
-    mixed = found.of_class("class_mcc")
+    assert estimates.overall("kappa") == pytest.approx(whole.overall("kappa"), rel=1e-12)
+    mixed = estimates.of_class("class_mcc")
     assert mixed == pytest.approx(whole.of_class("class_mcc"), rel=1e-12)
 
 
 def test_what_is_faultless_has_intervals_with_its_value_at_an_end() -> None:
-    found = Found(dense(np.diag([50, 20, 5, 2])))
+    estimates = Found(dense(np.diag([50, 20, 5, 2])))
     for key in ("accuracy", "kappa", "mcc", "weighted_f1", "micro_recall", "csi", "macro_f1"):
-        low, high = found.overall(key)
+        low, high = estimates.overall(key)
         assert 0 < low < high == pytest.approx(1, abs=1e-15), key
-    assert found.of_class("class_mcc")[1] == pytest.approx(np.ones(4))
-    assert found.of_class("r_prime")[1] == pytest.approx(np.ones(4))
-    one = Found(dense([[7, 3], [0, 0]]))
+    assert estimates.of_class("class_mcc")[1] == pytest.approx(np.ones(4))
+    assert estimates.of_class("r_prime")[1] == pytest.approx(np.ones(4))
+    single = Found(dense([[7, 3], [0, 0]]))
     for key in ("kappa", "mcc", "peirce_skill_score"):
-        assert np.isnan(one.overall(key)).all(), key
+        assert np.isnan(single.overall(key)).all(), key
 
 
 def test_intervals_that_rest_on_few_items_are_marked() -> None:
-    found = Found(dense([[90, 6, 1], [8, 85, 0], [1, 2, 4]]))
-    low, place = found.intervals.per_class_low_reliability, found.place
+    estimates = Found(dense([[90, 6, 1], [8, 85, 0], [1, 2, 4]]))
+    low, place = estimates.intervals.per_class_low_reliability, estimates.place
     assert low[place["recall"]].tolist() == [False, False, True]
     assert low[place["precision"]].tolist() == [False, False, True]
     assert low[place["r_prime"]].tolist() == [False, False, True]
     assert low[place["jaccard"]].tolist() == [False, False, True]
     # One of the others' items is predicted as the third class, none more.
     assert low[place["specificity"]].tolist() == [False, False, True]
-    overall = found.intervals.overall_low_reliability
-    assert overall[found.overall_place["macro_recall"]]
-    assert not overall[found.overall_place["accuracy"]]
-    assert not overall[found.overall_place["macro_specificity"]]
+    overall = estimates.intervals.overall_low_reliability
+    assert overall[estimates.overall_place["macro_recall"]]
+    assert not overall[estimates.overall_place["accuracy"]]
+    assert not overall[estimates.overall_place["macro_specificity"]]
     faultless = Found(dense(np.diag([500, 500]))).intervals
     assert faultless.overall_low_reliability[faultless.overall_methods.index("wilson")]
     assert faultless.per_class_low_reliability.any()
@@ -379,11 +383,11 @@ def test_intervals_that_rest_on_few_items_are_marked() -> None:
 
 
 def test_few_classified_items_are_few_items() -> None:
-    found = Found(dense([[4, 1], [1, 3]], [50, 60]))
-    low = found.intervals.per_class_few_items
-    assert low[found.place["class_mcc"]].all()
-    assert not low[found.place["recall"]].any()
-    assert found.intervals.overall_low_reliability[found.overall_place["kappa"]]
+    estimates = Found(dense([[4, 1], [1, 3]], [50, 60]))
+    low = estimates.intervals.per_class_few_items
+    assert low[estimates.place["class_mcc"]].all()
+    assert not low[estimates.place["recall"]].any()
+    assert estimates.intervals.overall_low_reliability[estimates.overall_place["kappa"]]
 
 
 @st.composite
@@ -396,37 +400,37 @@ def tables(draw: st.DrawFn) -> ConfusionTable:
     return dense(counts, beside[0], beside[1])
 
 
-def check(found: Found) -> None:
+def check(estimates: Found) -> None:
     """What holds for all intervals: about the value, with a width, in range, or a reason."""
-    values, known = found.values, found.intervals
-    for entries, own, low, high, reasons, few, names in (
+    values, bounds = estimates.values, estimates.intervals
+    for entries, points, low, high, reasons, few, names in (
         (
             values.selection.computed,
             values.per_class,
-            known.per_class_low,
-            known.per_class_high,
-            known.per_class_reasons,
-            known.per_class_low_reliability,
-            known.per_class_methods,
+            bounds.per_class_low,
+            bounds.per_class_high,
+            bounds.per_class_reasons,
+            bounds.per_class_low_reliability,
+            bounds.per_class_methods,
         ),
         (
             values.selection.overall,
             values.overall,
-            known.overall_low,
-            known.overall_high,
-            known.overall_reasons,
-            known.overall_low_reliability,
-            known.overall_methods,
+            bounds.overall_low,
+            bounds.overall_high,
+            bounds.overall_reasons,
+            bounds.overall_low_reliability,
+            bounds.overall_methods,
         ),
     ):
         exists = np.isfinite(low)
         assert (exists == ~np.isnan(high)).all()
-        assert not (exists & ~np.isfinite(own) & ~(own == np.inf)).any()
-        assert ((reasons == 0) == (exists | ~np.isfinite(own))).all()
+        assert not (exists & ~np.isfinite(points) & ~(points == np.inf)).any()
+        assert ((reasons == 0) == (exists | ~np.isfinite(points))).all()
         assert not (few & ~exists).any()
         ends = np.array([entry.range for entry in entries]).T
         lowest, highest = ends.reshape(2, -1, *(1,) * (low.ndim - 1))
-        bounded = np.where(exists, own, np.nan)
+        bounded = np.where(exists, points, np.nan)
         bounded = np.where(bounded == np.inf, high, bounded)
         # A difference of shares is rounded to 1e-16, however small it is; with 10^9 items of one
         # class and 3 of another, 1 less a sum of squares keeps 8 digits.
@@ -434,7 +438,7 @@ def check(found: Found) -> None:
         right = (low < high) & (low <= bounded + slack) & (bounded - slack <= high)
         right &= (low >= lowest - 1e-12) & (high <= highest + 1e-12)
         of_entries = (flags.reshape(len(entries), -1) for flags in (exists, right | ~exists))
-        rows = zip(entries, names, *of_entries, own, low, high, strict=True)
+        rows = zip(entries, names, *of_entries, points, low, high, strict=True)
         for entry, name, there, fine, *drawn in rows:
             assert fine.all(), (entry.key, *drawn, values.table)
             assert name or not there.any(), entry.key
@@ -454,9 +458,9 @@ ASKED = st.fixed_dictionaries(
 
 @given(tables(), ASKED)
 def test_intervals_enclose_their_value_or_say_why_there_is_none(
-    table: ConfusionTable, asked: dict[str, Any]
+    table: ConfusionTable, options: dict[str, Any]
 ) -> None:
-    check(Found(table, cost=np.ones((table.k, table.k + 1)), **asked))
+    check(Found(table, cost=np.ones((table.k, table.k + 1)), **options))
 
 
 @pytest.mark.parametrize(
@@ -492,9 +496,9 @@ def test_an_index_asked_for_alone_has_the_interval_it_has_among_all(key: str) ->
         np.testing.assert_allclose(alone.of_class(entry.key), expected, rtol=1e-9)
 
 
-def assert_same(one: Intervals, other: Intervals, place: Any = ...) -> None:
-    for field in fields(one):
-        left, right = getattr(one, field.name), getattr(other, field.name)
+def assert_same(bounds: Intervals, other: Intervals, place: Any = ...) -> None:
+    for field in fields(bounds):
+        left, right = getattr(bounds, field.name), getattr(other, field.name)
         if left is not None and not isinstance(left, tuple):
             right = right if place is ... else right[:, place]
             np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-12, err_msg=field.name)
@@ -575,7 +579,7 @@ def student(groups: float) -> float:
 def test_the_design_effect_is_the_ratio_of_grouped_to_ungrouped_variance() -> None:
     true, predicted = items_of(OMITTING)
     groups = RNG.integers(0, 40, len(true))
-    found = grouped(groups)
+    estimates = grouped(groups)
 
     def about(right: Any, held: Any) -> tuple[float, float, float, Any]:
         """Return effective successes and trials, Student's quantile and half a group more."""
@@ -595,17 +599,17 @@ def test_the_design_effect_is_the_ratio_of_grouped_to_ungrouped_variance() -> No
     every = np.ones(len(true), dtype=bool)
     hits, n, t, more = about(true == predicted, every)
     expected = np.array(wilson(hits, n, t)) + more
-    assert found.overall("accuracy") == pytest.approx(expected, rel=1e-9)
+    assert estimates.overall("accuracy") == pytest.approx(expected, rel=1e-9)
     hits, n, t, more = about(predicted == 0, true == 0)
     expected = np.array(wilson(hits, n, t)) + more
-    assert found.of_class("recall")[:, 0] == pytest.approx(expected, rel=1e-9)
+    assert estimates.of_class("recall")[:, 0] == pytest.approx(expected, rel=1e-9)
     level = 1 - 2 * float(stats.norm.sf(t))
     exact = grouped(groups, exact=True).of_class("recall")[:, 0]
     expected = np.array(clopper_pearson(hits, n, level)) + more
     assert exact == pytest.approx(expected, rel=1e-9)
     hits, n, t, more = about(true == 0, predicted == 0)
     expected = np.array(wilson(hits, n, t)) + more
-    assert found.of_class("precision")[:, 0] == pytest.approx(expected, rel=1e-9)
+    assert estimates.of_class("precision")[:, 0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_r_prime_and_informedness_have_the_design_effect_of_their_own() -> None:
@@ -614,8 +618,11 @@ def test_r_prime_and_informedness_have_the_design_effect_of_their_own() -> None:
     group = np.arange(400) // 20
     good = group % 2 == 0
     predicted = np.where(good | (np.arange(400) % 7 > 2), true, 1 - true)
-    found = Found(ConfusionTable.dense(joint(true, predicted)), Items(true, predicted, group))
-    balanced, informed = found.of_class("class_balanced_accuracy"), found.of_class("informedness")
+    estimates = Found(ConfusionTable.dense(joint(true, predicted)), Items(true, predicted, group))
+    balanced, informed = (
+        estimates.of_class("class_balanced_accuracy"),
+        estimates.of_class("informedness"),
+    )
     np.testing.assert_allclose(balanced, (1 + informed) / 2, rtol=1e-12)
     influence = (
         np.where(true == 0, predicted == 0, 0) / 200 - np.where(true == 1, predicted == 0, 0) / 200
@@ -633,21 +640,24 @@ def joint(true: Any, predicted: Any) -> Any:
 
 
 def test_one_group_says_nothing_about_groups() -> None:
-    found = grouped(np.zeros(int(OMITTING.sum()), dtype=int))
+    estimates = grouped(np.zeros(int(OMITTING.sum()), dtype=int))
     for key in ("accuracy", "kappa", "macro_recall", "weighted_f1"):
-        assert found.reason(key) == "no_interval", key
+        assert estimates.reason(key) == "no_interval", key
     for key in ("r_prime", "f1", "positive_likelihood_ratio", "negative_likelihood_ratio"):
-        assert found.class_reason(key, 0) == "no_interval", key
+        assert estimates.class_reason(key, 0) == "no_interval", key
 
 
 def test_a_class_of_one_group_counts_as_one_item_in_averages() -> None:
     true = np.repeat([0, 1, 2], [100, 60, 5])
     items = Items(true, true, np.where(true == 2, 1000, np.arange(165) // 5))
-    found, alone = Found(dense(np.diag([100, 60, 5])), items), Found(dense(np.diag([100, 60, 5])))
-    assert found.class_reason("recall", 2) == "no_interval"
+    estimates, alone = (
+        Found(dense(np.diag([100, 60, 5])), items),
+        Found(dense(np.diag([100, 60, 5]))),
+    )
+    assert estimates.class_reason("recall", 2) == "no_interval"
     for key in ("macro_recall", "macro_precision", "geometric_mean_recall", "macro_informedness"):
         # Perhaps the other groups of this class are all predicted wrongly.
-        assert found.overall(key)[0] < alone.overall(key)[0] - 0.05, key
+        assert estimates.overall(key)[0] < alone.overall(key)[0] - 0.05, key
 
 
 def test_an_error_in_few_groups_does_not_narrow_the_interval() -> None:
@@ -656,17 +666,17 @@ def test_an_error_in_few_groups_does_not_narrow_the_interval() -> None:
     for errors in (0, 1, 4):
         predicted = true.copy()
         predicted[np.arange(errors) * 60] = 1
-        found = Found(dense(joint(true, predicted)), Items(true, predicted, group))
+        estimates = Found(dense(joint(true, predicted)), Items(true, predicted, group))
         # 20 groups of 30 items, each of which counts as one item.
         n, some = 600 / 30, errors > 0
         # Half a group more has the rate of the worst or of the best one.
         more = np.array([errors / 600 - some / 30, errors / 600]) / 40
         expected = np.array(wilson(n * (1 - errors / 600), n, student(20))) + more
-        assert found.overall("accuracy") == pytest.approx(np.minimum(expected, 1), rel=1e-9)
+        assert estimates.overall("accuracy") == pytest.approx(np.minimum(expected, 1), rel=1e-9)
         more = np.array([errors / 300 - some / 30, errors / 300]) / 20
         expected = np.array(wilson(10 * (1 - errors / 300), 10, student(10))) + more
-        own = found.of_class("recall")[:, 0]
-        assert own == pytest.approx(np.minimum(expected, 1), rel=1e-9), errors
+        limits = estimates.of_class("recall")[:, 0]
+        assert limits == pytest.approx(np.minimum(expected, 1), rel=1e-9), errors
     few = Found(dense(np.diag([300, 300])), Items(true, true, np.arange(600) // 120))
     assert few.intervals.overall_low_reliability[few.overall_place["accuracy"]]
     assert few.intervals.per_class_low_reliability[few.place["recall"]].all()
@@ -682,34 +692,34 @@ def weighted(weights: Any, **options: Any) -> Found:
 
 @pytest.mark.parametrize("sampling", ["random", "fixed_rows"])
 def test_equal_weights_count_every_item_once(sampling: str) -> None:
-    found = weighted(np.full(int(OMITTING.sum()), 0.125), sampling=sampling)
+    estimates = weighted(np.full(int(OMITTING.sum()), 0.125), sampling=sampling)
     once = Found(dense(OMITTING[:, :3], OMITTING[:, 3]), sampling=sampling)
     for key in once.overall_place:
         if key != "krippendorff_alpha":  # the one that changes with the scale
-            np.testing.assert_allclose(found.overall(key), once.overall(key), rtol=1e-9)
+            np.testing.assert_allclose(estimates.overall(key), once.overall(key), rtol=1e-9)
     for key in once.place:
-        np.testing.assert_allclose(found.of_class(key), once.of_class(key), rtol=1e-9)
+        np.testing.assert_allclose(estimates.of_class(key), once.of_class(key), rtol=1e-9)
 
 
 def test_weights_have_no_unit() -> None:
     true = np.repeat([0, 1, 2], [40, 20, 5])
     weights = RNG.choice([0.5, 1.0, 2.0, 3.0], len(true))
     for predicted in (true, np.where(true == 2, 0, true)):
-        found = []
+        by_unit = []
         for unit in (1.0, 7.0, 1e-3):
             counts = np.zeros((3, 3))
             np.add.at(counts, (true, predicted), weights * unit)
             table = ConfusionTable.dense(counts, weighted=True)
-            found.append(Found(table, Items(true, predicted, weights=weights * unit)))
-        for key in found[0].overall_place:
+            by_unit.append(Found(table, Items(true, predicted, weights=weights * unit)))
+        for key in by_unit[0].overall_place:
             if key != "krippendorff_alpha":  # it changes with the number of items
-                for other in found[1:]:
+                for other in by_unit[1:]:
                     np.testing.assert_allclose(
-                        other.overall(key), found[0].overall(key), rtol=1e-6, err_msg=key
+                        other.overall(key), by_unit[0].overall(key), rtol=1e-6, err_msg=key
                     )
-        for other in found[1:]:
+        for other in by_unit[1:]:
             np.testing.assert_allclose(
-                other.of_class("class_mcc"), found[0].of_class("class_mcc"), rtol=1e-6
+                other.of_class("class_mcc"), by_unit[0].of_class("class_mcc"), rtol=1e-6
             )
 
 
@@ -729,33 +739,33 @@ def test_what_replaces_an_infinite_value_has_no_interval() -> None:
 def test_weighted_shares_rest_on_the_smaller_effective_number() -> None:
     true, predicted = items_of(OMITTING)
     weights = RNG.gamma(1.0, size=len(true))
-    found = weighted(weights)
-    for key, own, hits in (
+    estimates = weighted(weights)
+    for key, members, hits in (
         ("accuracy", np.ones(len(true), dtype=bool), true == predicted),
         ("recall", true == 1, predicted == 1),
         ("precision", predicted == 1, true == 1),
     ):
-        w, right = weights[own], hits[own]
+        w, right = weights[members], hits[members]
         share = np.sum(w * right) / w.sum()
         kish = w.sum() ** 2 / np.sum(w**2)
         linearised = share * (1 - share) * w.sum() ** 2 / np.sum(w**2 * (right - share) ** 2)
         n = min(kish, linearised)
-        limits = found.overall(key) if key == "accuracy" else found.of_class(key)[:, 1]
+        limits = estimates.overall(key) if key == "accuracy" else estimates.of_class(key)[:, 1]
         assert limits == pytest.approx(np.array(wilson(share * n, n, Z)), rel=1e-9), key
-        place, known = found.place.get(key, 0), found.intervals
-        assert known.per_class_items is not None
-        assert known.overall_items is not None
-        items = known.overall_items[0] if key == "accuracy" else known.per_class_items[place, 1]
+        place, bounds = estimates.place.get(key, 0), estimates.intervals
+        assert bounds.per_class_items is not None
+        assert bounds.overall_items is not None
+        items = bounds.overall_items[0] if key == "accuracy" else bounds.per_class_items[place, 1]
         assert items == pytest.approx(n), key
-    assert found.intervals.kish == pytest.approx(weights.sum() ** 2 / np.sum(weights**2))
+    assert estimates.intervals.kish == pytest.approx(weights.sum() ** 2 / np.sum(weights**2))
     # What only the margins and the influences know is no narrower than with Kish's number alone.
     for key in ("kappa", "mcc", "macro_f1", "csi"):
-        assert np.isfinite(found.overall(key)).all(), key
+        assert np.isfinite(estimates.overall(key)).all(), key
 
 
 def test_weighted_counts_without_their_items_stay_without_interval() -> None:
-    found = Found(ConfusionTable.dense(np.array(GOOD), weighted=True))
-    assert found.reason("kappa") == "weighted"
+    estimates = Found(ConfusionTable.dense(np.array(GOOD), weighted=True))
+    assert estimates.reason("kappa") == "weighted"
     true, predicted = items_of(OMITTING)
     both = Items(true, predicted, np.arange(len(true)) // 5, np.full(len(true), 2.0))
     table = ConfusionTable.dense(OMITTING[:, :3] * 2, OMITTING[:, 3] * 2, weighted=True)
@@ -768,16 +778,16 @@ COVERED = ("accuracy", "kappa", "mcc", "macro_recall", "macro_f1", "macro_r_prim
 def coverage(truth: Any, n: int, replicates: int) -> tuple[dict[str, float], dict[str, Any]]:
     """Share of the intervals that contain the value of the whole population."""
     drawn = np.random.default_rng(5).multinomial(n, truth.ravel(), replicates)
-    found = Found(ConfusionTable.dense(drawn.reshape(-1, *truth.shape).astype(float)))
+    estimates = Found(ConfusionTable.dense(drawn.reshape(-1, *truth.shape).astype(float)))
     population = values_of(dense(truth))
     overall, per_class = {}, {}
     for key in COVERED:
-        low, high = found.overall(key)
-        value = population.overall[found.overall_place[key]]
+        low, high = estimates.overall(key)
+        value = population.overall[estimates.overall_place[key]]
         overall[key] = float(((low <= value) & (value <= high)).mean())
     for key in ("recall", "precision", "f1", "r_prime", "informedness", "class_mcc"):
-        low, high = found.of_class(key)
-        value = population.per_class[found.place[key]]
+        low, high = estimates.of_class(key)
+        value = population.per_class[estimates.place[key]]
         per_class[key] = ((low <= value) & (value <= high)).mean(0)
     return overall, per_class
 
@@ -815,10 +825,10 @@ def test_grouped_items_have_no_p_value_of_independent_items() -> None:
     true, predicted = items_of(OMITTING)
     table = dense(OMITTING[:, :3], OMITTING[:, 3])
     for groups in (None, np.arange(len(true)) // 5):
-        found = evaluate(table, ("a", "b", "c"), CORE, Items(true, predicted, groups))
-        p = found.values.p_values["no_information_rate"]
+        evaluation = evaluate(table, ("a", "b", "c"), CORE, Items(true, predicted, groups))
+        p = evaluation.values.p_values["no_information_rate"]
         assert np.isnan(p) == (groups is not None)
-        rendered = json.loads(render(found, engine_version="1", input_digest="x"))
+        rendered = json.loads(render(evaluation, engine_version="1", input_digest="x"))
         shown = rendered["overall"]["no_information_rate"]["p_value"]
         assert shown == (None if groups is not None else float(p))
 
@@ -833,17 +843,17 @@ def test_smoothing_many_classes_stores_no_matrix_of_them() -> None:
     values = values_of(table, indices=keys, kappa_weights="linear")
     tracemalloc.start()
     try:
-        found = intervals(values)
+        bounds = intervals(values)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     place = values.selection.overall_place
     for key in ("kappa", "macro_f1"):
-        low, high = found.overall_low[place[key]], found.overall_high[place[key]]
+        low, high = bounds.overall_low[place[key]], bounds.overall_high[place[key]]
         assert low < values.overall[place[key]] < high, key
     # It reads single cells, of which smoothing leaves none empty.
     assert 0 < values.overall[place["weighted_kappa"]] < 1
-    assert REASONS[found.overall_reasons[place["weighted_kappa"]]] == "no_interval"
+    assert REASONS[bounds.overall_reasons[place["weighted_kappa"]]] == "no_interval"
     assert peak < k * k * 8 / 4  # bytes of one matrix of float64, and no more than a quarter of it
 
 

@@ -40,27 +40,27 @@ def tables(draw: st.DrawFn, least: int = 2) -> tuple[Any, Any, Any]:
 
 
 def everything(values: Values) -> dict[tuple[str, str], Any]:
-    found = {("class", key): v for key, v in per_class(values).items()}
-    return found | {("overall", key): v for key, v in overall(values).items()}
+    numbers = {("class", key): v for key, v in per_class(values).items()}
+    return numbers | {("overall", key): v for key, v in overall(values).items()}
 
 
 @given(tables())
 def test_shapes_follow_the_scope(drawn: tuple[Any, Any, Any]) -> None:
-    known, k = everything(values_of(dense(*drawn))), len(drawn[0])
+    indices, k = everything(values_of(dense(*drawn))), len(drawn[0])
     for entry in INDICES:
-        found = known.get((entry.scope, entry.key))
-        if found is not None:
-            assert np.shape(found) == ((k,) if entry.scope == "class" else ())
+        value = indices.get((entry.scope, entry.key))
+        if value is not None:
+            assert np.shape(value) == ((k,) if entry.scope == "class" else ())
 
 
 @given(tables())
 def test_values_stay_in_their_declared_range(drawn: tuple[Any, Any, Any]) -> None:
-    known = everything(values_of(dense(*drawn)))
+    indices = everything(values_of(dense(*drawn)))
     for entry in INDICES:
-        found = known.get((entry.scope, entry.key))
-        if found is None:
+        value = indices.get((entry.scope, entry.key))
+        if value is None:
             continue
-        finite = found[np.isfinite(found)]
+        finite = value[np.isfinite(value)]
         low, high = entry.range
         assert (finite >= low - 1e-9).all(), (entry.key, finite)
         assert (finite <= high + 1e-9).all(), (entry.key, finite)
@@ -70,12 +70,12 @@ def test_values_stay_in_their_declared_range(drawn: tuple[Any, Any, Any]) -> Non
 def test_a_diagonal_table_gets_the_best_value(support: list[int]) -> None:
     k = len(support)
     cost = 1.0 - np.eye(k)
-    known = everything(values_of(dense(np.diag(support)), cost=cost, kappa_weights="linear"))
+    indices = everything(values_of(dense(np.diag(support)), cost=cost, kappa_weights="linear"))
     best = {(e.scope, e.key): e.best for e in INDICES if e.best is not None and not e.scored}
     finite = {name: value for name, value in best.items() if np.isfinite(value)}
-    assert_near(known, {name: np.full_like(known[name], v) for name, v in finite.items()})
+    assert_near(indices, {name: np.full_like(indices[name], v) for name, v in finite.items()})
     for name in best.keys() - finite.keys():
-        assert not np.isfinite(known[name]).any(), name
+        assert not np.isfinite(indices[name]).any(), name
 
 
 @given(tables(), st.randoms(use_true_random=False))
@@ -93,7 +93,7 @@ def test_the_order_of_the_classes_matters_to_the_ordinal_kappas() -> None:
     # Two labels swap places, and the confusion of neighbours becomes one across three labels.
     counts = np.array([[8, 2, 0], [0, 9, 1], [0, 0, 7]])
     moved = counts[np.ix_([1, 0, 2], [1, 0, 2])]
-    near, far = (overall(values_of(dense(one))) for one in (counts, moved))
+    near, far = (overall(values_of(dense(table))) for table in (counts, moved))
     assert all(far[key] < near[key] - 0.01 for key in ORDINAL)
 
 
@@ -107,7 +107,7 @@ def test_scale_matters_only_where_declared(drawn: tuple[Any, Any, Any], factor: 
 
 def test_scale_matters_where_it_is_declared_to() -> None:
     counts = np.array([[8, 2], [1, 9]])
-    one, two = (everything(values_of(dense(n * counts))) for n in (1, 2))
+    single, two = (everything(values_of(dense(n * counts))) for n in (1, 2))
     declared_so = (e for e in INDICES if not (e.scale_invariant or e.scored))
     sensitive = {e.key: e.scope for e in declared_so if e.reads != "macro"}
     numbers = {f"{kind}_{of}" for kind in ("true", "false") for of in ("positives", "negatives")}
@@ -116,7 +116,7 @@ def test_scale_matters_where_it_is_declared_to() -> None:
         *("rand_index", "adjusted_rand_index", "pair_fowlkes_mallows"),
         *numbers,
     }
-    assert all((one[scope, key] != two[scope, key]).any() for key, scope in sensitive.items())
+    assert all((single[scope, key] != two[scope, key]).any() for key, scope in sensitive.items())
 
 
 @settings(max_examples=50)
@@ -162,11 +162,11 @@ def test_sparse_gives_what_dense_gives(drawn: tuple[Any, Any, Any], weights: str
 @given(tables())
 def test_whatever_is_undefined_has_a_reason(drawn: tuple[Any, Any, Any]) -> None:
     values = values_of(dense(*drawn))
-    for found, codes in (
+    for numbers, codes in (
         (values.per_class, values.class_reasons),
         (values.overall, values.overall_reasons),
     ):
-        missing = ~np.isfinite(found)
+        missing = ~np.isfinite(numbers)
         assert (np.zeros_like(missing) if codes is None else codes > 0).tolist() == missing.tolist()
 
 
@@ -209,21 +209,21 @@ def test_an_unknown_key_is_refused() -> None:
 @given(arrays(np.float64, st.integers(2, 7), elements=st.integers(1, 1000)))
 def test_rounding_takes_no_uncertainty_coefficient_beyond_1(support: Any) -> None:
     keys = ("uncertainty_true", "uncertainty_predicted", "normalized_mutual_information")
-    found = overall(values_of(dense(np.diag(support)), indices=keys))
+    indices = overall(values_of(dense(np.diag(support)), indices=keys))
     for key in keys:
-        assert 1 - 1e-12 < found[key] <= 1
+        assert 1 - 1e-12 < indices[key] <= 1
 
 
 @given(arrays(np.float64, st.integers(2, 9), elements=st.integers(1, 1000)))
 @example(np.array([41.0, 171.0, 188.0, 869.0, 91.0, 595.0]))
 def test_rounding_takes_no_index_of_a_perfect_table_beyond_its_range(support: Any) -> None:
-    found = values_of(dense(np.diag(support)))
-    for entry in found.selection.overall:
-        value = found.lookup("overall", entry.key)
+    values = values_of(dense(np.diag(support)))
+    for entry in values.selection.overall:
+        value = values.lookup("overall", entry.key)
         if np.isfinite(value):
             assert entry.range[0] <= value <= entry.range[1], entry.key
     for key in ("cramers_v", "tschuprows_t"):
-        assert found.lookup("overall", key) > 1 - 1e-12
+        assert values.lookup("overall", key) > 1 - 1e-12
 
 
 EVERY = Options(families=("all",), intervals=True)
@@ -262,10 +262,10 @@ class Facts:
     @property
     def intervals(self) -> dict[str, tuple[Any, Any]]:
         """The intervals, those narrower than `WIDTH` as none."""
-        known, result = self.estimates.intervals, {}
+        bounds, result = self.estimates.intervals, {}
         for scope in ("per_class", "overall"):
             low, high, codes, unreliable = (
-                getattr(known, f"{scope}_{name}")
+                getattr(bounds, f"{scope}_{name}")
                 for name in ("low", "high", "reasons", "low_reliability")
             )
             narrow = ~(high - low > WIDTH)
@@ -314,15 +314,15 @@ def differences(
     """
     for what, pairs in left.items():
         scopes = zip((SELECTION.computed, SELECTION.overall), pairs, right[what], strict=True)
-        for entries, one, two in scopes:
+        for entries, reference, two in scopes:
             near = [
                 1e-6 if what in {"low", "high"} or "gt_index" in (e.key, *e.of) else 1e-9
                 for e in entries
             ]
-            allowed = np.reshape(near, (-1, *(1,) * (one.ndim - 1)))
+            allowed = np.reshape(near, (-1, *(1,) * (reference.ndim - 1)))
             with np.errstate(invalid="ignore"):
-                close = np.abs(one - two) <= allowed * np.maximum(1, np.abs(one))
-            same = close | (one == two) | np.isnan(one) & np.isnan(two)
+                close = np.abs(reference - two) <= allowed * np.maximum(1, np.abs(reference))
+            same = close | (reference == two) | np.isnan(reference) & np.isnan(two)
             yield from ((what, entries[place], table) for place, table, *_ in np.argwhere(~same))
 
 
@@ -332,11 +332,11 @@ def below_chance(entry: Index, facts: Facts, table: int) -> bool:
     return entry.key == "aickin_alpha" and not kappa[table] > 0
 
 
-def named(facts: Facts, found: Iterator[tuple[str, Index, int]]) -> list[Any]:
+def named(facts: Facts, deviations: Iterator[tuple[str, Index, int]]) -> list[Any]:
     """Return differences with the counts of their tables."""
     return [
         (what, entry.key, facts.counts[table].tolist())
-        for what, entry, table in found
+        for what, entry, table in deviations
         if not below_chance(entry, facts, table)
     ]
 
@@ -351,8 +351,11 @@ def test_permuted_classes_change_nothing_at_all() -> None:
             what: (of_classes[:, :, order], whole)
             for what, (of_classes, whole) in (facts.values | facts.intervals).items()
         }
-        found = differences(expected, moved.values | moved.intervals)
-        assert named(facts, (one for one in found if one[1].key not in ORDINAL)) == []
+        deviations = differences(expected, moved.values | moved.intervals)
+        assert (
+            named(facts, (deviation for deviation in deviations if deviation[1].key not in ORDINAL))
+            == []
+        )
         assert facts.bands["kappa"] == moved.bands["kappa"]
         warned, again = facts.warnings, moved.warnings
         assert warned.keys() == again.keys()
@@ -364,13 +367,16 @@ def test_permuted_classes_change_nothing_at_all() -> None:
 def test_three_times_the_items_say_the_same_more_certainly() -> None:
     for facts in law_tables(2):
         more = facts.scaled(3)
-        found = differences(facts.values, more.values)
-        assert named(facts, (one for one in found if one[1].scale_invariant)) == []
+        deviations = differences(facts.values, more.values)
+        assert (
+            named(facts, (deviation for deviation in deviations if deviation[1].scale_invariant))
+            == []
+        )
         assert facts.bands == more.bands
         # Where a class has no right item, an interval may cover nearly its whole range either way.
         some = np.diagonal(facts.counts, axis1=-2, axis2=-1).all(-1)
-        for one, two in zip(widths(facts), widths(more), strict=True):
-            assert (two <= one * 1.01 + WIDTH)[:, some].all()
+        for width, two in zip(widths(facts), widths(more), strict=True):
+            assert (two <= width * 1.01 + WIDTH)[:, some].all()
 
 
 def widths(facts: Facts) -> list[Any]:
@@ -386,7 +392,7 @@ def widths(facts: Facts) -> list[Any]:
 def test_a_transposed_table_gives_an_index_the_value_of_its_mirror() -> None:
     for facts in law_tables(3):
         turned = facts.changed(facts.counts.swapaxes(-2, -1), *(facts.omitted or ())[::-1])
-        own, other = facts.estimates.values, turned.estimates.values
+        values, other = facts.estimates.values, turned.estimates.values
         every = (facts.counts.any(-1) & facts.counts.any(-2)).all(-1)
         for entry in (*SELECTION.computed, *SELECTION.overall):
             mirror = None if entry.scored else properties_of(entry).transposed
@@ -394,9 +400,9 @@ def test_a_transposed_table_gives_an_index_the_value_of_its_mirror() -> None:
             averaged = entry.reads in {"macro", "weighted", "means"}
             if mirror is None or (facts.omitted and (averaged or entry.universe == "all")):
                 continue
-            one, two = own.lookup(entry.scope, entry.key), other.lookup(entry.scope, mirror)
+            value, two = values.lookup(entry.scope, entry.key), other.lookup(entry.scope, mirror)
             near = 1e-6 if "gt_index" in (entry.key, *entry.of) else 1e-9
-            same = np.isclose(one, two, rtol=near, atol=near, equal_nan=True)
+            same = np.isclose(value, two, rtol=near, atol=near, equal_nan=True)
             tables = np.unique(np.argwhere(~same)[:, 0])
             wrong = [t for t in tables if not below_chance(entry, facts, t)]
             assert [facts.counts[t].tolist() for t in wrong if every[t] or not averaged] == [], (
@@ -408,8 +414,11 @@ def test_a_transposed_table_gives_an_index_the_value_of_its_mirror() -> None:
 def test_a_common_weight_of_all_items_changes_nothing(factor: float) -> None:
     for facts in law_tables(4):
         weighted = facts.scaled(factor)
-        found = differences(facts.values, weighted.values)
-        assert named(facts, (one for one in found if one[1].scale_invariant)) == []
+        deviations = differences(facts.values, weighted.values)
+        assert (
+            named(facts, (deviation for deviation in deviations if deviation[1].scale_invariant))
+            == []
+        )
         assert facts.bands == weighted.bands
         warned, again = facts.warnings, weighted.warnings
         for code in (warned.keys() | again.keys()) - OF_NUMBERS:
@@ -431,9 +440,9 @@ def test_a_table_of_weights_says_the_same_in_any_unit() -> None:
     rng = np.random.default_rng(5)
     for facts in law_tables(5):
         weights = rng.choice([0.1, 1 / 3, 0.7, 1.3, 5], facts.counts.shape)
-        one = facts.changed(facts.counts * weights, *(facts.omitted or ()), weighted=True)
+        weighted = facts.changed(facts.counts * weights, *(facts.omitted or ()), weighted=True)
         for factor in (0.1, 1 / 3, 1e-3, 1e6):
-            other = one.scaled(factor)
-            found = differences(one.values, other.values)
-            assert named(one, (part for part in found if part[1].scale_invariant)) == []
-            assert one.bands == other.bands
+            other = weighted.scaled(factor)
+            deviations = differences(weighted.values, other.values)
+            assert named(weighted, (part for part in deviations if part[1].scale_invariant)) == []
+            assert weighted.bands == other.bands

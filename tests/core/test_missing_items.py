@@ -59,11 +59,11 @@ def matched(candidate: Side, baseline: Side) -> MissingItems:
     return missing
 
 
-def values(one: Side, *keys: str) -> list[Array]:
+def values(candidate: Side, *keys: str) -> list[Array]:
     """Return the values of per-class indices, each of shape (k,), or of overall ones."""
     options = Options(indices=keys, kappa_weights="linear")
-    found = compute(one.table, options, select(options))
-    return [found.lookup("class", key) for key in keys]
+    computed = compute(candidate.table, options, select(options))
+    return [computed.lookup("class", key) for key in keys]
 
 
 TRUE = (0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2)
@@ -124,8 +124,8 @@ def test_a_class_index_is_the_worst_of_all_wrong_predictions(
         predicted[lost] = guesses
         every.append(values(side(TRUE, predicted, IDS), key)[0])
     for c in range(3):
-        (found,) = values(missing.worst_case(key, str(c)), key)
-        assert found[c] == pytest.approx(worst(np.array(every)[:, c]))
+        (by_class,) = values(missing.worst_case(key, str(c)), key)
+        assert by_class[c] == pytest.approx(worst(np.array(every)[:, c]))
 
 
 def test_a_cell_counts_all_missing_items_of_its_row() -> None:
@@ -169,15 +169,18 @@ def test_the_worst_case_is_paired_with_all_items_of_the_baseline() -> None:
     kept = rng.permutation(1000)[:930]
     missing = matched(side(true[kept], new[kept], kept), side(true, old, np.arange(1000)))
     options = Options(indices=("accuracy", "recall"))
-    found = compare(missing.worst_case("accuracy"), missing.baseline, options)
+    comparison = compare(missing.worst_case("accuracy"), missing.baseline, options)
     wrong = new.copy()
     lost = np.setdiff1d(np.arange(1000), kept)
     wrong[lost] = (true[lost] + 1) % 3
     expected = compare(side(true, wrong, range(1000)), side(true, old, range(1000)), options)
-    assert found.pairing == "paired"
-    for one, other in ((found.overall, expected.overall), (found.per_class, expected.per_class)):
-        np.testing.assert_allclose(one.value, other.value)
-        np.testing.assert_allclose(one.p(-0.05), other.p(-0.05))
+    assert comparison.pairing == "paired"
+    for difference, other in (
+        (comparison.overall, expected.overall),
+        (comparison.per_class, expected.per_class),
+    ):
+        np.testing.assert_allclose(difference.value, other.value)
+        np.testing.assert_allclose(difference.p(-0.05), other.p(-0.05))
 
 
 class TestSlices:
@@ -226,14 +229,14 @@ class TestSlices:
 
     def test_the_same_items_may_have_moved(self) -> None:
         moved = side(TRUE[:8], NEW[:8], range(8), parts=list("abaabbbb"))
-        found = compare(moved, self.BASELINE, Options(indices=("accuracy",)))
-        assert found.comparability == "same_items"
-        assert found.missing is not None
-        assert [counts.moved for _, counts in found.missing.slices] == [1, 1]
-        slices = found.sides[0].slices
+        comparison = compare(moved, self.BASELINE, Options(indices=("accuracy",)))
+        assert comparison.comparability == "same_items"
+        assert comparison.missing is not None
+        assert [counts.moved for _, counts in comparison.missing.slices] == [1, 1]
+        slices = comparison.sides[0].slices
         assert slices is not None
         assert slices.tables.total.tolist() == [3, 4]
-        assert float(found.sides[0].table.total) == 8
+        assert float(comparison.sides[0].table.total) == 8
 
     def test_sides_without_slices_have_none(self) -> None:
         assert lacking().of_slice((("part", "a"),)) is None
@@ -319,11 +322,11 @@ class TestScores:
         for label in range(4):
             worst = matched(candidate, baseline).worst_case(key, str(label))
             assert worst.scores is not None
-            own = worst.scores.values[:, label]
+            column = worst.scores.values[:, label]
             assert worst.items is not None
             lost = worst.items.true[185:] == label
-            assert (own[185:][lost] < own[:185].min()).all()
-            assert (own[185:][~lost] > own[:185].max()).all()
+            assert (column[185:][lost] < column[:185].min()).all()
+            assert (column[185:][~lost] > column[:185].max()).all()
 
     def test_a_calibration_error_has_a_wrong_prediction_of_full_confidence(self) -> None:
         candidate, baseline, _ = self.sides(1.0)
@@ -355,23 +358,23 @@ class TestAccepted:
 
     def test_a_comparison_takes_what_is_accepted(self) -> None:
         options, baseline = Options(indices=("accuracy",)), side(TRUE, OLD, IDS)
-        found = compare(self.CANDIDATE, baseline, options)
-        assert found.comparability == "different"
-        found = compare(
+        comparison = compare(self.CANDIDATE, baseline, options)
+        assert comparison.comparability == "different"
+        comparison = compare(
             self.CANDIDATE, baseline, options, accept_removed=True, accept_relabelled=True
         )
-        assert found.comparability == "common_items"
-        assert float(found.sides[0].table.total) == 8
-        assert found.common_items is not None
-        assert (found.common_items.removed, found.common_items.relabelled) == (4, 1)
+        assert comparison.comparability == "common_items"
+        assert float(comparison.sides[0].table.total) == 8
+        assert comparison.common_items is not None
+        assert (comparison.common_items.removed, comparison.common_items.relabelled) == (4, 1)
 
 
 def test_nothing_is_matched_without_ids() -> None:
-    one = side(TRUE, NEW, IDS)
-    assert one.items is not None
-    bare = replace(one, items=replace(one.items, ids=None))
-    assert MissingItems.of(bare, one) is None
-    assert MissingItems.of(one, bare) is None
+    with_ids = side(TRUE, NEW, IDS)
+    assert with_ids.items is not None
+    bare = replace(with_ids, items=replace(with_ids.items, ids=None))
+    assert MissingItems.of(bare, with_ids) is None
+    assert MissingItems.of(with_ids, bare) is None
 
 
 @pytest.mark.parametrize("more", ["", "weights", "groups"])
@@ -391,18 +394,18 @@ def test_one_class_against_the_others_has_the_same_worst_case(more: str) -> None
         if entry.scored or entry.needs:
             continue
         options, key = Options(indices=(entry.key,)), entry.key
-        found = worst_class_differences(missing, key, names(3), options)
+        differences = worst_class_differences(missing, key, names(3), options)
         for place, label in enumerate(names(3)):
             whole = compare(missing.worst_case(key, label), missing.baseline, options)
             expected = whole.of_classes(key, (label,))
-            for one, other in (
-                (found.value, expected.value),
-                (found.limits(0.05), expected.limits(0.05)),
-                (found.p(-0.05), expected.p(-0.05)),
+            for numbers, other in (
+                (differences.value, expected.value),
+                (differences.limits(0.05), expected.limits(0.05)),
+                (differences.p(-0.05), expected.p(-0.05)),
             ):
-                given = np.asarray(one)[..., place]
-                np.testing.assert_allclose(given, np.asarray(other)[..., 0], atol=1e-9)
-            assert found.methods[place] == expected.methods[0]
+                number = np.asarray(numbers)[..., place]
+                np.testing.assert_allclose(number, np.asarray(other)[..., 0], atol=1e-9)
+            assert differences.methods[place] == expected.methods[0]
 
 
 def test_few_indices_of_a_class_depend_on_how_the_others_are_divided() -> None:
@@ -414,9 +417,9 @@ def test_few_indices_of_a_class_depend_on_how_the_others_are_divided() -> None:
 
 def test_a_class_without_items_has_no_worst_case() -> None:
     missing = matched(side([0, 0], [0, 0], [0, 1]), side([0, 0, 1], [0, 0, 1], [0, 1, 2]))
-    found = worst_class_differences(missing, "recall", ("2", "1", "0"), Options())
-    assert np.isnan(found.value[:1]).all()
-    assert found.value[1:].tolist() == [-1, 0]
+    difference = worst_class_differences(missing, "recall", ("2", "1", "0"), Options())
+    assert np.isnan(difference.value[:1]).all()
+    assert difference.value[1:].tolist() == [-1, 0]
 
 
 class TestClassesOfOneSide:
@@ -426,17 +429,17 @@ class TestClassesOfOneSide:
             side([0, 0, 2, 2], [0, 0, 2, 2], [0, 1, 3, 4]),
         )
         for bare in (False, True):
-            one, other = (
+            candidate, other = (
                 replace(s, items=None, fingerprint=None) if bare else s for s in (ours, theirs)
             )
-            found = compare(one, other, OPTIONS)
-            assert (found.lost_classes, found.new_classes) == ({"2": 2}, {"1": 1})
+            comparison = compare(candidate, other, OPTIONS)
+            assert (comparison.lost_classes, comparison.new_classes) == ({"2": 2}, {"1": 1})
 
     def test_a_class_of_removed_items_is_lost_unless_they_are_accepted(self) -> None:
         true = [0] * 40 + [1, 1]
         ours, theirs = side(true[:40], true[:40], range(40)), side(true, true, range(42))
-        found = compare(ours, theirs, OPTIONS)
-        assert (found.comparability, found.lost_classes) == ("common_items", {"1": 2})
+        comparison = compare(ours, theirs, OPTIONS)
+        assert (comparison.comparability, comparison.lost_classes) == ("common_items", {"1": 2})
         assert compare(ours, theirs, OPTIONS, accept_removed=True).lost_classes == {}
 
 

@@ -89,20 +89,20 @@ def union(size: int, rho: float, p: float) -> float:
 def test_the_tail_of_a_block_is_that_of_the_joint_normal_law(
     size: int, rho: float, p: float
 ) -> None:
-    found = equal(size, rho).tail(np.ones(size, dtype=bool), p)
-    assert found == pytest.approx(union(size, rho, p), rel=0.06)
+    tail = equal(size, rho).tail(np.ones(size, dtype=bool), p)
+    assert tail == pytest.approx(union(size, rho, p), rel=0.06)
 
 
 def test_tails_between_known_ones_are_those_of_the_draws() -> None:
-    known, every = equal(40, 0.4), np.ones(40, dtype=bool)
+    block, every = equal(40, 0.4), np.ones(40, dtype=bool)
     p = np.geomspace(0.0002, 0.05, 400)
     order = np.random.default_rng(3).permutation(p.size)
-    found = np.zeros(p.size)
+    tails = np.zeros(p.size)
     for i in order:
-        found[i] = known.tail(every, float(p[i]))
-    fresh = np.array([equal(40, 0.4).tail(every, float(one)) for one in p])
-    assert np.count_nonzero(found != fresh) > 300
-    np.testing.assert_allclose(found, fresh, rtol=0.04)
+        tails[i] = block.tail(every, float(p[i]))
+    fresh = np.array([equal(40, 0.4).tail(every, float(p_value)) for p_value in p])
+    assert np.count_nonzero(tails != fresh) > 300
+    np.testing.assert_allclose(tails, fresh, rtol=0.04)
 
 
 def test_one_result_keeps_its_exact_p_value() -> None:

@@ -71,26 +71,26 @@ class Tally:
 
     def add(self, name: str, ours: Any, theirs: Any) -> None:
         pairs = (np.atleast_1d(np.array(side, dtype=float)) for side in (ours, theirs))
-        for one, other in zip(*pairs, strict=True):
-            if np.isfinite(one) and np.isfinite(other):
+        for value, other in zip(*pairs, strict=True):
+            if np.isfinite(value) and np.isfinite(other):
                 # TorchMetrics computes most ratios in single precision.
-                same = one == pytest.approx(other, rel=1e-6, abs=1e-6)
+                same = value == pytest.approx(other, rel=1e-6, abs=1e-6)
                 self.equal += same
                 self.others["differs"][name] += not same
-            elif np.isfinite(one) or np.isfinite(other):
-                self.others["ours" if np.isfinite(one) else "theirs"][name] += 1
+            elif np.isfinite(value) or np.isfinite(other):
+                self.others["ours" if np.isfinite(value) else "theirs"][name] += 1
 
     def names(self, kind: str) -> set[str]:
         return {name for name, count in self.others[kind].items() if count}
 
 
-def torch_value(name: str, known: dict[str, Any], classes: dict[str, Any]) -> Any:
+def torch_value(name: str, indices: dict[str, Any], classes: dict[str, Any]) -> Any:
     head, _, average = name.partition(" ")
     if name in OVERALL:
-        return known[OVERALL[name]]
+        return indices[OVERALL[name]]
     if name in OF_CLASS or average == "none":
         return classes[OF_CLASS.get(name) or OF_CLASS[head]]
-    return known[f"{average}_{OF_CLASS[head]}"]
+    return indices[f"{average}_{OF_CLASS[head]}"]
 
 
 @np.errstate(all="ignore")
@@ -98,12 +98,12 @@ def test_every_statistic_of_torchmetrics_on_tables_has_its_value() -> None:
     tally = Tally()
     for matrix, case in TORCH["tables"].items():
         counts = TABLES[matrix]["matrix"]
-        found = values_of(dense(counts), undefined="zero", beta=2.0, kappa_weights="linear")
-        known, classes = overall(found), per_class(found)
+        computed = values_of(dense(counts), undefined="zero", beta=2.0, kappa_weights="linear")
+        indices, classes = overall(computed), per_class(computed)
         classes["StatScores support"] = np.sum(counts, axis=1)
         for name, theirs in case.items():
-            ours = known.get(name, classes.get(name))
-            tally.add(name, torch_value(name, known, classes) if ours is None else ours, theirs)
+            ours = indices.get(name, classes.get(name))
+            tally.add(name, torch_value(name, indices, classes) if ours is None else ours, theirs)
     assert tally.equal == 857
     assert not tally.names("differs")
     assert not tally.names("ours")
@@ -139,10 +139,10 @@ SCORES = {
 def test_every_statistic_of_torchmetrics_on_scores_has_its_value() -> None:
     tally = Tally()
     for name, case in TORCH["scores"].items():
-        found = values(evaluated(scores_of(name), top_k=2))
+        indices = values(evaluated(scores_of(name), top_k=2))
         assert case.keys() == SCORES.keys()
         for statistic, theirs in case.items():
-            tally.add(statistic, found[SCORES[statistic]], theirs)
+            tally.add(statistic, indices[SCORES[statistic]], theirs)
     assert tally.equal == 134
     # A score at the edge of two bins is in the upper one there, as in Guo et al. in the lower here.
     assert dict(tally.others["differs"] + Counter()) == {"CalibrationError": 1}
@@ -153,11 +153,11 @@ def test_every_statistic_of_torchmetrics_on_scores_has_its_value() -> None:
 def test_every_statistic_of_caret_has_its_value() -> None:
     tally = Tally()
     for matrix, case in CARET.items():
-        found = values_of(dense(TABLES[matrix]["matrix"]))
+        computed = values_of(dense(TABLES[matrix]["matrix"]))
         for name, theirs in case["class"].items():
-            tally.add(name, per_class(found)[CARET_CLASS[name]], theirs)
+            tally.add(name, per_class(computed)[CARET_CLASS[name]], theirs)
         for name, key in CARET_OVERALL.items():
-            tally.add(name, overall(found)[key], case["overall"][name])
+            tally.add(name, overall(computed)[key], case["overall"][name])
         table = TABLES[matrix]["matrix"]
         report = rprime.evaluate(confusion_matrix=table, exact=True, families=["core"])
         interval = report.overall["accuracy"].interval

@@ -320,15 +320,22 @@ def test_flips_are_the_items_that_enter_and_leave_a_count(row: CountRow) -> None
     draw, k = np.random.default_rng(5), 4
     true, old, new = draw.integers(0, k, 300), *draw.integers(0, k + 1, (2, 300))
 
-    def counted(predicted: Array, one: int) -> Array:
-        own, hit, missed = true == one, predicted == one, predicted == k
-        kinds = {CountRow.tp: own & hit, CountRow.fn: own & ~hit, CountRow.fp: ~own & hit}
-        kinds |= {CountRow.tn: ~own & ~hit, CountRow.predicted: hit}
-        kinds |= {CountRow.not_wrong: own & (hit | missed), CountRow.answered: own & ~missed}
+    def counted(predicted: Array, code: int) -> Array:
+        members, hit, missed = true == code, predicted == code, predicted == k
+        kinds = {
+            CountRow.tp: members & hit,
+            CountRow.fn: members & ~hit,
+            CountRow.fp: ~members & hit,
+        }
+        kinds |= {CountRow.tn: ~members & ~hit, CountRow.predicted: hit}
+        kinds |= {
+            CountRow.not_wrong: members & (hit | missed),
+            CountRow.answered: members & ~missed,
+        }
         return np.asarray(kinds[row])
 
     sides = [np.array([counted(predicted, i) for i in range(k)]) for predicted in (old, new)]
-    expected = [np.count_nonzero(one & ~other, axis=-1) for one, other in (sides[::-1], sides)]
+    expected = [np.count_nonzero(flags & ~other, axis=-1) for flags, other in (sides[::-1], sides)]
     joint = JointCounts.count(Items(true, old), Items(true, new), k)
     np.testing.assert_array_equal(joint.flips(row, per_class=True), expected)
     np.testing.assert_array_equal(joint.flips(row, per_class=False), np.sum(expected, axis=-1))

@@ -39,8 +39,8 @@ def side(true: Ints, predicted: Ints, k: int = 3) -> Side:
 def predictions(seed: int, wrong: float, *, silent: bool = False) -> Ints:
     draw = np.random.default_rng(seed)
     other = (TRUE + draw.integers(1, 3, len(TRUE))) % 3
-    found = np.where(draw.random(len(TRUE)) < wrong, other, TRUE)
-    return np.where(draw.random(len(TRUE)) < 0.05, 3, found) if silent else found
+    predicted = np.where(draw.random(len(TRUE)) < wrong, other, TRUE)
+    return np.where(draw.random(len(TRUE)) < 0.05, 3, predicted) if silent else predicted
 
 
 def compared(old: Ints, new: Ints, shares: Array = SHARES) -> Comparison:
@@ -50,13 +50,13 @@ def compared(old: Ints, new: Ints, shares: Array = SHARES) -> Comparison:
 
 def test_the_difference_of_accuracy_has_the_variance_of_a_stratified_sample() -> None:
     old, new = predictions(1, 0.2), predictions(2, 0.1)
-    found = compared(old, new)
+    comparison = compared(old, new)
     change = (new == TRUE).astype(float) - (old == TRUE)
     parts = [change[r == TRUE] for r in range(3)]
     sizes = np.array([len(part) for part in parts])
-    assert found.pairing == "paired"
-    assert not found.warnings
-    accuracy = found.of_overall("accuracy")
+    assert comparison.pairing == "paired"
+    assert not comparison.warnings
+    accuracy = comparison.of_overall("accuracy")
     assert accuracy.value == pytest.approx(SHARES @ [part.mean() for part in parts])
     variance = SHARES**2 / sizes @ [part.var() for part in parts]
     guard = 2 * (SHARES / sizes).max() ** 2  # one item in each direction, where it weighs most
@@ -65,12 +65,12 @@ def test_the_difference_of_accuracy_has_the_variance_of_a_stratified_sample() ->
 
 def test_a_change_of_recall_is_that_of_the_items_of_the_class() -> None:
     old, new = predictions(1, 0.2), predictions(2, 0.1)
-    found = compared(old, new).of_classes("recall")
+    recall = compared(old, new).of_classes("recall")
     plain = compare(side(TRUE, new), side(TRUE, old), Options(indices=("recall",)))
-    for own, other in zip(
-        found.limits(0.025), plain.of_classes("recall").limits(0.025), strict=True
+    for limit, other in zip(
+        recall.limits(0.025), plain.of_classes("recall").limits(0.025), strict=True
     ):
-        assert own == pytest.approx(other)
+        assert limit == pytest.approx(other)
 
 
 @pytest.mark.parametrize("silent", [False, True])
@@ -85,29 +85,33 @@ def test_variances_agree_with_numerical_derivatives(*, silent: bool) -> None:
 
     def difference(shares: Array) -> Array:
         cells = shares * sizes[:, None, None]
-        found = []
+        by_side = []
         for axis in (1, 2):  # the candidate's predictions are the last axis
             part = cells.sum(axis)
             table = ConfusionTable.dense(part[:, :3], part[:, 3] if silent else None)
             values = Estimates.of(table, options, selection).values
             whole = [values.lookup("overall", key)[None] for key in KEYS]
-            found.append(np.concatenate([*whole, *(values.lookup("class", k) for k in CLASS_KEYS)]))
-        return np.asarray(found[0] - found[1])
+            by_side.append(
+                np.concatenate([*whole, *(values.lookup("class", k) for k in CLASS_KEYS)])
+            )
+        return np.asarray(by_side[0] - by_side[1])
 
     within, step = joint / sizes[:, None, None], 1e-5
     variance = np.zeros(len(KEYS) + 3 * len(CLASS_KEYS))
     for stratum in range(3):
-        own, influences = within[stratum], []
+        probabilities, influences = within[stratum], []
         for cell in range(16):
             unit = np.zeros(16)
             unit[cell] = 1
             ends = []
             for sign in (1, -1):
                 moved = within.copy()
-                moved[stratum] = (1 - sign * step) * own + sign * step * unit.reshape(4, 4)
+                moved[stratum] = (1 - sign * step) * probabilities + sign * step * unit.reshape(
+                    4, 4
+                )
                 ends.append(difference(moved))
             influences.append((ends[0] - ends[1]) / (2 * step))
-        phi, q = np.array(influences), own.ravel()
+        phi, q = np.array(influences), probabilities.ravel()
         variance += (q @ phi**2 - (q @ phi) ** 2) / sizes[stratum]
     aligned = compare(side(TRUE, new), side(TRUE, old), options).aligned
     assert isinstance(aligned.pairs, PairedStrata)
@@ -118,16 +122,16 @@ def test_variances_agree_with_numerical_derivatives(*, silent: bool) -> None:
         before.of_classes, after.of_classes, np.zeros(len(before.of_classes.margins[0]), bool)
     ).grouped[:reported]
     places, own_place = aligned.selection.overall_place, aligned.selection.place
-    found = [overall[places[key]][None] for key in KEYS]
-    found += [of_classes[own_place[key]] for key in CLASS_KEYS]
-    assert np.concatenate(found) == pytest.approx(variance, rel=1e-4)
+    computed = [overall[places[key]][None] for key in KEYS]
+    computed += [of_classes[own_place[key]] for key in CLASS_KEYS]
+    assert np.concatenate(computed) == pytest.approx(variance, rel=1e-4)
 
 
 def test_identical_predictions_have_limits() -> None:
     same = predictions(1, 0.2)
-    found = compared(same, same)
+    comparison = compared(same, same)
     for key in KEYS:
-        low, high = found.of_overall(key).limits(0.025)
+        low, high = comparison.of_overall(key).limits(0.025)
         assert -0.2 < low < 0 < high < 0.2, key
 
 
@@ -136,23 +140,23 @@ def test_a_simulated_stack_has_the_variances_of_items() -> None:
     model = UnchangedModel.paired(counts, 0.1)
     expected = model.expected()
     options = Options(population=Population("true", SHARES), indices=(*KEYS, *CLASS_KEYS))
-    one = expected.compared(options, names(3), expected)
+    aligned = expected.compared(options, names(3), expected)
     weights = SHARES * counts.sum() / counts.sum(1)
     tables = (expected.baseline, expected.candidate)
     items = expected.items()
     other = PairedStrata.of(items, items.weighed(weights**2), weights, tables)
-    assert isinstance(one.pairs, PairedStrata)
-    sides = one.gradients
-    found = one.pairs.overall_variance(sides[0].overall, sides[1].overall).grouped
+    assert isinstance(aligned.pairs, PairedStrata)
+    sides = aligned.gradients
+    variance = aligned.pairs.overall_variance(sides[0].overall, sides[1].overall).grouped
     again = other.overall_variance(sides[0].overall, sides[1].overall).grouped
-    assert found == pytest.approx(again)
+    assert variance == pytest.approx(again)
     plain = np.zeros(len(sides[0].of_classes.margins[0]), dtype=bool)
     both = [
         p.class_variance(sides[0].of_classes, sides[1].of_classes, plain)
-        for p in (one.pairs, other)
+        for p in (aligned.pairs, other)
     ]
     assert both[0].grouped == pytest.approx(both[1].grouped, nan_ok=True)
-    assert one.pairs.flips(CountRow.tp, per_class=True)[0].shape == (3,)
+    assert aligned.pairs.flips(CountRow.tp, per_class=True)[0].shape == (3,)
 
 
 def drops(limit: float, *keys: str) -> Gate:
@@ -163,11 +167,11 @@ def drops(limit: float, *keys: str) -> Gate:
 def test_a_gate_on_a_population_rarely_fails_an_unchanged_model(pairing: str) -> None:
     counts = np.array([[180.0, 15, 5], [8, 85, 7], [3, 6, 51]])
     for shares in (SHARES, np.array([0.8, 0.15, 0.05])):
-        found = lint(
+        report = lint(
             drops(0.05, "accuracy", "macro_f1"),
             tabled(counts),
             pairing=pairing,  # type: ignore[arg-type]  # a literal
             replicates=500,
             population=Population("true", shares),
         )
-        assert found.false_fail_rate <= 0.01 + 3 * 0.0045
+        assert report.false_fail_rate <= 0.01 + 3 * 0.0045

@@ -113,14 +113,14 @@ OVERALL: dict[str, str] = {
     "F1 Micro": "micro_f1",
 }
 DERIVED: dict[str, Callable[[dict[str, Any], float], Any]] = {
-    "DP": lambda known, _: known["discriminant_power"] / np.log(10),
-    "IS": lambda known, _: np.log2(known["lift"]),
-    "BCD": lambda known, _: known["class_quantity_disagreement"] / 2,
-    "HD": lambda known, w: known["class_error_rate"] * w,
-    "AM": lambda known, _: known["false_positives"] - known["false_negatives"],
-    "Phi-Squared": lambda known, _: known["phi"] ** 2,
-    "Kappa No Prevalence": lambda known, _: 2 * known["accuracy"] - 1,
-    "Zero-one Loss": lambda known, w: known["error_rate"] * w,
+    "DP": lambda indices, _: indices["discriminant_power"] / np.log(10),
+    "IS": lambda indices, _: np.log2(indices["lift"]),
+    "BCD": lambda indices, _: indices["class_quantity_disagreement"] / 2,
+    "HD": lambda indices, w: indices["class_error_rate"] * w,
+    "AM": lambda indices, _: indices["false_positives"] - indices["false_negatives"],
+    "Phi-Squared": lambda indices, _: indices["phi"] ** 2,
+    "Kappa No Prevalence": lambda indices, _: 2 * indices["accuracy"] - 1,
+    "Zero-one Loss": lambda indices, w: indices["error_rate"] * w,
 }
 """Statistics that are functions of one index; w is the number of items."""
 NONE = {
@@ -143,12 +143,12 @@ ONLY_THEIRS = {"Aickin alpha", "Cross Entropy"}
 """An iteration that does not converge, and a code without a word for a class with items."""
 
 
-def found(name: str, case: dict[str, Any], known: dict[str, Any]) -> Any:
+def found(name: str, case: dict[str, Any], indices: dict[str, Any]) -> Any:
     if name in BETAS:
         return per_class(values_of(dense(case["matrix"]), beta=BETAS[name]))["f_beta"]
     if name in DERIVED:
-        return DERIVED[name](known, float(np.sum(case["matrix"])))
-    return known[(CLASS | OVERALL)[name]]
+        return DERIVED[name](indices, float(np.sum(case["matrix"])))
+    return indices[(CLASS | OVERALL)[name]]
 
 
 def is_band(name: str) -> bool:
@@ -164,18 +164,18 @@ def test_every_statistic_of_pycm_has_its_value_or_a_reason() -> None:
     for matrix, case in PYCM.items():
         values_here = values_of(dense(case["matrix"]))
         for scope, read in (("class", per_class), ("overall", overall)):
-            known = read(values_here)
+            indices = read(values_here)
             for name, listed in case[scope].items():
                 if name in NONE or is_band(name):
                     continue
-                ours, theirs = np.atleast_1d(found(name, case, known)), np.array(listed, float)
-                for one, other in zip(ours, np.atleast_1d(theirs), strict=True):
-                    if np.isfinite(one) and np.isfinite(other):
-                        same = one == pytest.approx(other, rel=1e-9, abs=1e-9)
+                ours, theirs = np.atleast_1d(found(name, case, indices)), np.array(listed, float)
+                for value, other in zip(ours, np.atleast_1d(theirs), strict=True):
+                    if np.isfinite(value) and np.isfinite(other):
+                        same = value == pytest.approx(other, rel=1e-9, abs=1e-9)
                         equal += same
                         differ |= set() if same else {(name, matrix)}
-                    elif np.isfinite(one) or np.isfinite(other):
-                        (only_ours if np.isfinite(one) else only_theirs).add(name)
+                    elif np.isfinite(value) or np.isfinite(other):
+                        (only_ours if np.isfinite(value) else only_theirs).add(name)
     assert {name for name, _ in differ} == EMPTY_CLASSES
     assert {m for _, m in differ} <= {"absent", "one_true_class", "never_predicted", "constant"}
     assert (only_ours, only_theirs) == (ONLY_OURS, ONLY_THEIRS)
@@ -187,8 +187,8 @@ def test_the_stored_values_are_those_of_pycm_where_it_is_installed(
 ) -> None:
     if find_spec("pycm") is None and "RPRIME_TEST_REGISTRIES" in os.environ:
         run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
-        asked = ("install", "--quiet", "--no-deps", "--target", tmp_path / "site", "pycm==4.6")
-        done = run(tmp_path / "venv" / "bin" / "pip", *asked, cwd=tmp_path)
+        arguments = ("install", "--quiet", "--no-deps", "--target", tmp_path / "site", "pycm==4.6")
+        done = run(tmp_path / "venv" / "bin" / "pip", *arguments, cwd=tmp_path)
         if done.returncode != 0:
             out_of_reach(done.stderr)
         monkeypatch.syspath_prepend(tmp_path / "site")
@@ -207,8 +207,8 @@ def test_every_statistic_of_scikit_learn_on_tables_has_its_value(name: str) -> N
     counts = np.array(PYCM[name]["matrix"])
     k = len(counts)
     true, predicted = (np.repeat(codes.ravel(), counts.ravel()) for codes in np.indices((k, k)))
-    pair, asked = (true, predicted), {"labels": range(k), "zero_division": 0.0}
-    known = overall(values_of(dense(counts), undefined="zero", beta=2.0, kappa_weights="linear"))
+    pair, options = (true, predicted), {"labels": range(k), "zero_division": 0.0}
+    indices = overall(values_of(dense(counts), undefined="zero", beta=2.0, kappa_weights="linear"))
     plain = overall(values_of(dense(counts)))
     expected = {
         "accuracy": metrics.accuracy_score(*pair),
@@ -236,14 +236,14 @@ def test_every_statistic_of_scikit_learn_on_tables_has_its_value(name: str) -> N
             ("f1", metrics.f1_score),
             ("jaccard", metrics.jaccard_score),
         ):
-            expected[f"{average}_{key}"] = function(*pair, average=average, **asked)
-        beta = metrics.fbeta_score(*pair, beta=2, average=average, **asked)
+            expected[f"{average}_{key}"] = function(*pair, average=average, **options)
+        beta = metrics.fbeta_score(*pair, beta=2, average=average, **options)
         expected[f"{average}_f_beta"] = beta
     for key, value in expected.items():
         # Where one labelling is constant, scikit-learn gives 0 or 1 and the catalog a reason.
-        if np.isfinite(known[key]) and np.isfinite(value):
-            assert known[key] == pytest.approx(value, abs=1e-9), key
-    assert np.isfinite([known[key] for key in expected]).sum() >= len(expected) - 7
+        if np.isfinite(indices[key]) and np.isfinite(value):
+            assert indices[key] == pytest.approx(value, abs=1e-9), key
+    assert np.isfinite([indices[key] for key in expected]).sum() >= len(expected) - 7
     for key, adjusted in (("balanced_accuracy", False), ("adjusted_balanced_accuracy", True)):
         if np.isfinite(plain[key]):
             value = metrics.balanced_accuracy_score(*pair, adjusted=adjusted)
@@ -266,7 +266,7 @@ def test_equal_scores_have_the_values_of_scikit_learn() -> None:
 
 def assert_as_scikit_learn(scores: Scores) -> None:
     y, p, k = scores.true, scores.values, scores.k
-    known = values(evaluated(scores, top_k=1))
+    indices = values(evaluated(scores, top_k=1))
     expected = {
         "macro_roc_auc": metrics.roc_auc_score(y, p, multi_class="ovr"),
         "weighted_roc_auc": metrics.roc_auc_score(y, p, multi_class="ovr", average="weighted"),
@@ -287,7 +287,7 @@ def assert_as_scikit_learn(scores: Scores) -> None:
         expected["log_loss"] = metrics.log_loss(y, p)
         expected["d2_log_loss"] = metrics.d2_log_loss_score(y, p)
     for key, value in expected.items():
-        assert known["overall", key] == pytest.approx(value, abs=1e-9), key
+        assert indices["overall", key] == pytest.approx(value, abs=1e-9), key
 
 
 def test_the_page_names_every_statistic() -> None:

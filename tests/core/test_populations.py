@@ -72,21 +72,30 @@ REFERENCE = [
 
 def estimates(table: object, population: Population, **options: Any) -> Estimates:
     families: Any = {} if "indices" in options else {"families": ("core",)}
-    wanted = Options(population=population, **families | options)
-    found = table if isinstance(table, ConfusionTable) else ConfusionTable.dense(np.array(table))
-    return Estimates.of(found, wanted, select(wanted))
+    settings = Options(population=population, **families | options)
+    counts = table if isinstance(table, ConfusionTable) else ConfusionTable.dense(np.array(table))
+    return Estimates.of(counts, settings, select(settings))
 
 
-def numbers(found: Estimates, key: str, scope: str = "overall") -> Array:
+def numbers(evaluation: Estimates, key: str, scope: str = "overall") -> Array:
     """Value, standard error and limits of an index, (4,) or (4, k)."""
-    selection, known, values = found.values.selection, found.intervals, found.values
+    selection, intervals, values = (
+        evaluation.values.selection,
+        evaluation.intervals,
+        evaluation.values,
+    )
     if scope == "overall":
         place = selection.overall_place[key]
-        parts = (values.overall, known.overall_errors, known.overall_low, known.overall_high)
+        parts = (
+            values.overall,
+            intervals.overall_errors,
+            intervals.overall_low,
+            intervals.overall_high,
+        )
     else:
         place = selection.place[key]
-        limits = known.per_class_low, known.per_class_high
-        parts = (values.per_class, known.per_class_errors, *limits)
+        limits = intervals.per_class_low, intervals.per_class_high
+        parts = (values.per_class, intervals.per_class_errors, *limits)
     return np.array([part[place] for part in parts if part is not None])
 
 
@@ -102,35 +111,35 @@ def test_strata_of_predicted_classes_agree_with_the_reference(
         for stratum in range(3):
             counts[stratum, :, stratum] = table[:, stratum]
         population = Population("own", shares, ("a", "b", "c"), counts)
-    found = estimates(table, population)
-    assert numbers(found, "accuracy") == pytest.approx(case["accuracy"], abs=1e-9)
+    evaluation = estimates(table, population)
+    assert numbers(evaluation, "accuracy") == pytest.approx(case["accuracy"], abs=1e-9)
     for key in ("prevalence", "recall"):
         expected = np.array(case[key]).T
-        assert numbers(found, key, "class") == pytest.approx(expected, abs=1e-9)
+        assert numbers(evaluation, key, "class") == pytest.approx(expected, abs=1e-9)
     if not own:
         expected = np.array(case["precision"]).T
-        assert numbers(found, "precision", "class") == pytest.approx(expected, abs=1e-9)
+        assert numbers(evaluation, "precision", "class") == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_prevalence_that_the_sample_has_changes_no_value() -> None:
     table = ConfusionTable.dense(np.array([[40.0, 5, 5], [10, 80, 10], [3, 7, 40]]))
     same = Population("true", table.support / table.total)
     plain = Estimates.of(table, CORE, select(CORE)).values
-    found = estimates(table, same).values
-    assert found.overall == pytest.approx(plain.overall, rel=1e-12, nan_ok=True)
-    assert found.per_class == pytest.approx(plain.per_class, rel=1e-12, nan_ok=True)
+    values = estimates(table, same).values
+    assert values.overall == pytest.approx(plain.overall, rel=1e-12, nan_ok=True)
+    assert values.per_class == pytest.approx(plain.per_class, rel=1e-12, nan_ok=True)
 
 
 def test_the_design_fixes_prevalences_and_keeps_the_intervals_of_recall() -> None:
     table = ConfusionTable.dense(np.array([[40.0, 5, 5], [10, 80, 10], [3, 7, 40]]))
     plain = Estimates.of(table, CORE, select(CORE))
-    found = estimates(table, Population("true", np.array([0.7, 0.2, 0.1])))
-    place = found.values.selection.place
+    evaluation = estimates(table, Population("true", np.array([0.7, 0.2, 0.1])))
+    place = evaluation.values.selection.place
     for bound in ("per_class_low", "per_class_high"):
-        own, other = getattr(found.intervals, bound), getattr(plain.intervals, bound)
-        assert own[place["recall"]] == pytest.approx(other[place["recall"]])
-        assert np.isnan(own[place["prevalence"]]).all()
-    accuracy = numbers(found, "accuracy")
+        limits, other = getattr(evaluation.intervals, bound), getattr(plain.intervals, bound)
+        assert limits[place["recall"]] == pytest.approx(other[place["recall"]])
+        assert np.isnan(limits[place["prevalence"]]).all()
+    accuracy = numbers(evaluation, "accuracy")
     assert accuracy[0] == pytest.approx(0.7 * 0.8 + 0.2 * 0.8 + 0.1 * 0.8)
     variance = np.array([0.7, 0.2, 0.1]) ** 2 * 0.8 * 0.2 / np.array([49, 99, 49])
     assert accuracy[1] == pytest.approx(np.sqrt(variance.sum()))
@@ -159,28 +168,30 @@ def test_standard_errors_agree_with_numerical_derivatives(strata: str, silent: b
         """Values at other shares of the cells within the strata."""
         sizes = items[:, None] if strata == "true" else np.append(items, 0)
         table = shares_within * sizes
-        found = estimates(ConfusionTable.dense(table[:, :3], table[:, 3]), population).values
-        overall = [found.lookup("overall", key) for key in KEYS]
-        return np.array([*overall, *found.lookup("class", "f1"), *found.lookup("class", "r_prime")])
+        computed = estimates(ConfusionTable.dense(table[:, :3], table[:, 3]), population).values
+        overall = [computed.lookup("overall", key) for key in KEYS]
+        return np.array(
+            [*overall, *computed.lookup("class", "f1"), *computed.lookup("class", "r_prime")]
+        )
 
     whole = items[:, None] if strata == "true" else np.append(items, 1)
     within = cells / whole
     variance = np.zeros(len(KEYS) + 6)
     for stratum in range(3):
-        own = (stratum, slice(None)) if strata == "true" else (slice(None), stratum)
+        selector = (stratum, slice(None)) if strata == "true" else (slice(None), stratum)
         influences = []
-        for cell in range(len(within[own])):
+        for cell in range(len(within[selector])):
             more, less = within.copy(), within.copy()
-            unit = np.eye(len(within[own]))[cell]
-            more[own] = (1 - step) * within[own] + step * unit
-            less[own] = (1 + step) * within[own] - step * unit
+            unit = np.eye(len(within[selector]))[cell]
+            more[selector] = (1 - step) * within[selector] + step * unit
+            less[selector] = (1 + step) * within[selector] - step * unit
             influences.append((values(np.abs(more)) - values(np.abs(less))) / (2 * step))
-        phi, q = np.array(influences), within[own]
+        phi, q = np.array(influences), within[selector]
         spread = q @ phi**2 - (q @ phi) ** 2
         variance += spread / (items[stratum] - 1)
-    found = estimates(ConfusionTable.dense(cells[:, :3], cells[:, 3]), population)
-    errors = [numbers(found, key)[1] for key in KEYS]
-    errors += [*numbers(found, "f1", "class")[1], *numbers(found, "r_prime", "class")[1]]
+    evaluation = estimates(ConfusionTable.dense(cells[:, :3], cells[:, 3]), population)
+    errors = [numbers(evaluation, key)[1] for key in KEYS]
+    errors += [*numbers(evaluation, "f1", "class")[1], *numbers(evaluation, "r_prime", "class")[1]]
     assert errors == pytest.approx(np.sqrt(variance), rel=1e-4)
 
 
@@ -189,9 +200,9 @@ def test_sparse_cells_have_the_intervals_of_dense_ones() -> None:
     rows, columns = np.nonzero(cells)
     sparse = ConfusionTable.sparse(rows, columns, cells[rows, columns], 3)
     for population in STRATA.values():
-        found, expected = (estimates(table, population).intervals for table in (sparse, cells))
-        assert found.overall_low == pytest.approx(expected.overall_low, nan_ok=True)
-        assert found.per_class_high == pytest.approx(expected.per_class_high, nan_ok=True)
+        intervals, expected = (estimates(table, population).intervals for table in (sparse, cells))
+        assert intervals.overall_low == pytest.approx(expected.overall_low, nan_ok=True)
+        assert intervals.per_class_high == pytest.approx(expected.per_class_high, nan_ok=True)
 
 
 @pytest.mark.parametrize("population", STRATA.values(), ids=STRATA)
@@ -208,15 +219,15 @@ def test_a_stack_has_the_intervals_of_its_tables(population: Population) -> None
 @pytest.mark.parametrize("population", STRATA.values(), ids=STRATA)
 def test_equal_values_have_equal_intervals(population: Population) -> None:
     cells, families = [[40, 5, 5], [10, 80, 10], [3, 7, 40]], ("core", "agreement")
-    found = estimates(cells, population, families=families)
-    accuracy = numbers(found, "accuracy")
+    evaluation = estimates(cells, population, families=families)
+    accuracy = numbers(evaluation, "accuracy")
     for key in ("r_prime", "micro_recall", "weighted_recall"):
-        assert numbers(found, key) == pytest.approx(accuracy)
-    maxwell = numbers(found, "maxwell_re")
+        assert numbers(evaluation, key) == pytest.approx(accuracy)
+    maxwell = numbers(evaluation, "maxwell_re")
     assert maxwell[2:] == pytest.approx(1.5 * accuracy[2:] - 0.5)
-    recall, adjusted = (numbers(found, key) for key in ("macro_recall", ADJUSTED))
+    recall, adjusted = (numbers(evaluation, key) for key in ("macro_recall", ADJUSTED))
     assert adjusted[[0, 2, 3]] == pytest.approx(1.5 * recall[[0, 2, 3]] - 0.5)
-    assert numbers(found, "weighted_false_negative_rate")[0] == pytest.approx(1 - accuracy[0])
+    assert numbers(evaluation, "weighted_false_negative_rate")[0] == pytest.approx(1 - accuracy[0])
 
 
 def test_each_table_of_a_stack_can_have_a_population_of_its_own() -> None:
@@ -237,9 +248,9 @@ def test_each_table_of_a_stack_can_have_a_population_of_its_own() -> None:
 
 def test_equal_shares_are_those_of_the_classes_with_items() -> None:
     tables = np.array([[[9.0, 1], [4, 16]], [[7, 3], [0, 0]]])
-    found = Population.uniform(ConfusionTable.dense(tables))
-    assert found.shares.tolist() == [[0.5, 0.5], [1, 0]]
-    accuracy = numbers(estimates(ConfusionTable.dense(tables), found), "accuracy")
+    population = Population.uniform(ConfusionTable.dense(tables))
+    assert population.shares.tolist() == [[0.5, 0.5], [1, 0]]
+    accuracy = numbers(estimates(ConfusionTable.dense(tables), population), "accuracy")
     assert accuracy[0] == pytest.approx([0.5 * 0.9 + 0.5 * 0.8, 0.7])
 
 
@@ -269,9 +280,9 @@ def test_f1_and_recall_on_a_map_have_the_limits_of_its_strata() -> None:
     summed = sum(w * wilson(hits, items, reduced)[1] for hits, items, w in others)
     steps = [w * (wilson(hits, items, z)[1] - hits / items) for hits, items, w in others]
     upper = max(summed, missed + sum(step * step for step in steps) ** 0.5)
-    found = estimates(table.T, Population("predicted", np.array(shares)))
+    evaluation = estimates(table.T, Population("predicted", np.array(shares)))
     for key, index in (("f1", f1), ("recall", recall)):
         value = index(precision, missed)
-        own = value - index(wilson(66, 75, z)[0], missed)
-        lower = value - (own**2 + (value - index(precision, upper)) ** 2) ** 0.5
-        assert numbers(found, key, "class")[2, 0] == pytest.approx(lower, abs=1e-9), key
+        distance = value - index(wilson(66, 75, z)[0], missed)
+        lower = value - (distance**2 + (value - index(precision, upper)) ** 2) ** 0.5
+        assert numbers(evaluation, key, "class")[2, 0] == pytest.approx(lower, abs=1e-9), key

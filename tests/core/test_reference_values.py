@@ -21,8 +21,8 @@ MORE = json.loads((REFERENCE / "more_indices.json").read_text())["cases"]
 PRINTED = {"recall_macro": "macro_recall", "precision_macro": "macro_precision"}
 
 
-def assert_same(found: Any, expected: Any, tolerance: float, where: str) -> None:
-    for got, want in zip(np.atleast_1d(found), np.atleast_1d(expected), strict=True):
+def assert_same(actual: Any, expected: Any, tolerance: float, where: str) -> None:
+    for got, want in zip(np.atleast_1d(actual), np.atleast_1d(expected), strict=True):
         if want is None:
             assert not np.isfinite(got), where
         else:
@@ -66,31 +66,31 @@ def test_unclassified_and_spurious_items_count_as_specified(name: str) -> None:
 
 def test_every_declared_index_has_a_reference_value() -> None:
     cases = [*ORACLE.values(), *MORE.values(), *OMISSIONS.values(), *SCORES.values()]
-    known = {("class", key) for case in cases for key in case["per_class"]}
-    known |= {("overall", key) for case in cases for key in case["overall"]}
+    keys = {("class", key) for case in cases for key in case["per_class"]}
+    keys |= {("overall", key) for case in cases for key in case["overall"]}
     declared = {(e.scope, e.key) for e in INDICES if e.reads not in ("weighted", "micro")}
     derived = {("overall", f"macro_{e.key}") for e in INDICES if e.scope == "class"}
-    assert declared - derived <= known
+    assert declared - derived <= keys
 
 
 GIVEN_UP = [[1000, 300, 0, 0, 0], [20, 56, 0, 0, 0], *([40 + i, 0, 0, 0, 0] for i in (1, 1, 2))]
 
 
 def test_a_model_does_not_gain_by_giving_classes_up() -> None:
-    known = overall(values_of(dense(GIVEN_UP)))
+    indices = overall(values_of(dense(GIVEN_UP)))
     true, predicted = (np.repeat(codes.ravel(), np.ravel(GIVEN_UP)) for codes in np.indices((5, 5)))
     assert np.bincount(predicted, minlength=5).tolist() == [1144, 356, 0, 0, 0]
     expected = precision_score(true, predicted, average="macro", zero_division=0)
-    assert known["macro_precision"] == pytest.approx(expected, rel=1e-12)
-    assert known["macro_false_discovery_rate"] == pytest.approx(1 - expected)
-    assert known["macro_kulczynski"] == pytest.approx((known["csi"] + 1) / 2, rel=1e-12)
-    recall = known["macro_recall"]
-    assert known["csi"] == pytest.approx(recall + known["macro_precision"] - 1, rel=1e-12)
+    assert indices["macro_precision"] == pytest.approx(expected, rel=1e-12)
+    assert indices["macro_false_discovery_rate"] == pytest.approx(1 - expected)
+    assert indices["macro_kulczynski"] == pytest.approx((indices["csi"] + 1) / 2, rel=1e-12)
+    recall = indices["macro_recall"]
+    assert indices["csi"] == pytest.approx(recall + indices["macro_precision"] - 1, rel=1e-12)
     npv = values_of(dense(GIVEN_UP)).per_class[
         values_of(dense(GIVEN_UP)).selection.place["negative_predictive_value"]
     ]
-    expected = known["macro_precision"] + npv.mean() - 1
-    assert known["macro_markedness"] == pytest.approx(expected, rel=1e-12)
+    expected = indices["macro_precision"] + npv.mean() - 1
+    assert indices["macro_markedness"] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("undefined", ["null", "zero", "one"])
@@ -100,16 +100,16 @@ def test_a_class_without_items_takes_part_only_where_undefined_values_are_replac
     # The third class has no items but three predictions, the fourth has neither.
     table = dense([[8, 1, 1, 0], [2, 6, 2, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
     values = values_of(table, undefined=undefined)
-    known = overall(values)
+    indices = overall(values)
     precision = [8 / 10, 6 / 7]
     if undefined == "null":
-        assert known["macro_precision"] == pytest.approx(np.mean(precision))
-        assert known["macro_recall"] == pytest.approx((0.8 + 0.6) / 2)
+        assert indices["macro_precision"] == pytest.approx(np.mean(precision))
+        assert indices["macro_recall"] == pytest.approx((0.8 + 0.6) / 2)
         assert not values.defined[:, 2:].any()
     else:
         filler = float(undefined == "one")
-        assert known["macro_precision"] == pytest.approx(np.mean([*precision, 0, filler]))
-        assert known["macro_recall"] == pytest.approx((0.8 + 0.6 + 2 * filler) / 4)
+        assert indices["macro_precision"] == pytest.approx(np.mean([*precision, 0, filler]))
+        assert indices["macro_recall"] == pytest.approx((0.8 + 0.6 + 2 * filler) / 4)
 
 
 def test_correlation_is_exactly_one_for_a_perfect_and_minus_one_for_a_wrong_classifier() -> None:
@@ -136,8 +136,8 @@ def test_a_value_is_missing_exactly_where_a_reason_is_given() -> None:
     for case in [*ORACLE.values(), *MORE.values()]:
         values = values_of(dense(case["matrix"]))
         codes = (values.class_reasons, values.overall_reasons)
-        for found, reasons in zip((values.per_class, values.overall), codes, strict=True):
+        for numbers, reasons in zip((values.per_class, values.overall), codes, strict=True):
             if reasons is None:
-                assert np.isfinite(found).all()
+                assert np.isfinite(numbers).all()
             else:
-                assert ((reasons > 0) == ~np.isfinite(found)).all()
+                assert ((reasons > 0) == ~np.isfinite(numbers)).all()

@@ -22,13 +22,13 @@ MEANS = ("log_loss", "brier_score", "conditional_log_likelihood", "top_k_accurac
 
 def limits(evaluation: Evaluation, key: str, scope: str = "overall") -> Any:
     """Limits (2,), or (2, k) of the classes."""
-    known, selection = evaluation.intervals, evaluation.selection
-    assert known is not None
+    intervals, selection = evaluation.intervals, evaluation.selection
+    assert intervals is not None
     if scope == "overall":
         place = selection.overall_place[key]
-        return np.array((known.overall_low[place], known.overall_high[place]))
+        return np.array((intervals.overall_low[place], intervals.overall_high[place]))
     place = selection.place[key]
-    return np.array((known.per_class_low[place], known.per_class_high[place]))
+    return np.array((intervals.per_class_low[place], intervals.per_class_high[place]))
 
 
 def interval(scores: Scores, key: str, **options: Any) -> Any:
@@ -113,33 +113,33 @@ def test_influences_are_derivatives_by_the_weights_of_the_items(
     items = Scores(scores.true, values, weights=weights)
     rankings = rank(items)
 
-    def value(own: int, of_item: int, step: float) -> float:
+    def value(of_class: int, of_item: int, step: float) -> float:
         moved = weights.copy()
         moved[of_item] *= 1 + step
-        return float(rank(Scores(scores.true, values, weights=moved)).of_classes(key)[own])
+        return float(rank(Scores(scores.true, values, weights=moved)).of_classes(key)[of_class])
 
-    for own in range(3):
-        found = items.influence(key, items.class_ranking(own, ordered=True), rankings)
+    for code in range(3):
+        influence = items.influence(key, items.class_ranking(code, ordered=True), rankings)
         if key != "average_precision":  # its variance has no factor n / (n - 1)
-            groups = [scores.true == own, scores.true != own]
+            groups = [scores.true == code, scores.true != code]
             if key == "hand_till_auc":
                 groups = [scores.true == i for i in range(3)]
             for chosen in groups:
                 n = weights[chosen].sum() ** 2 / (weights[chosen] ** 2).sum()
-                found[chosen] /= np.sqrt(n / (n - 1))
-        slopes = [(value(own, i, 1e-5) - value(own, i, -1e-5)) / 2e-5 for i in range(60)]
-        np.testing.assert_allclose(found, slopes, atol=1e-9)
+                influence[chosen] /= np.sqrt(n / (n - 1))
+        slopes = [(value(code, i, 1e-5) - value(code, i, -1e-5)) / 2e-5 for i in range(60)]
+        np.testing.assert_allclose(influence, slopes, atol=1e-9)
 
 
 def test_the_lower_limit_of_average_precision_allows_for_its_bias() -> None:
     """With random scores, an item finds itself at the top too often: the value is too high."""
-    draw, found = np.random.default_rng(0), []
+    draw, estimates = np.random.default_rng(0), []
     for _ in range(400):
         true = (np.arange(40) < 8).astype(np.uint8)
         column = draw.standard_normal(40)
         ranking = ClassRanking.of(column, true, 1)
-        found.append((ranking.average_precision, ranking.precision_bias))
-    value, bias = np.mean(found, axis=0)
+        estimates.append((ranking.average_precision, ranking.precision_bias))
+    value, bias = np.mean(estimates, axis=0)
     assert value > 0.24  # without skill, items find a precision of 7 / 39 besides their own
     assert value - bias == pytest.approx(7 / 39, abs=0.025)
 
@@ -171,8 +171,10 @@ def test_skewed_losses_are_covered(n: int) -> None:
     shares = np.exp(-losses)
     covered = 0
     for _ in range(600):
-        own = RNG.choice(shares, n)
-        scores = Scores(np.zeros(n, dtype=np.uint8), np.column_stack((own, 1 - own)))
+        confidences = RNG.choice(shares, n)
+        scores = Scores(
+            np.zeros(n, dtype=np.uint8), np.column_stack((confidences, 1 - confidences))
+        )
         low, high = interval(scores, "log_loss", indices=("log_loss",))
         covered += low <= losses.mean() <= high
     assert covered / 600 >= 0.925
@@ -202,7 +204,7 @@ def repeated(scores: Scores, times: int, groups: Any) -> Scores:
 def test_items_in_groups_of_copies_count_once() -> None:
     scores = drawn(RNG, 200, 3)
     copies = repeated(scores, 3, np.repeat(np.arange(200), 3))
-    alone, grouped = (evaluated(one, top_k=1) for one in (scores, copies))
+    alone, grouped = (evaluated(sample, top_k=1) for sample in (scores, copies))
     for key in (*AREAS[1:], *PRECISIONS[1:], *MEANS):
         if key != "conditional_log_likelihood":  # a sum
             assert limits(grouped, key) == pytest.approx(limits(alone, key), rel=0.05), key
@@ -228,7 +230,9 @@ def test_one_group_says_nothing_about_groups() -> None:
 def test_perfect_scores_of_few_groups_are_not_certain() -> None:
     true = np.tile(np.arange(2), 60).astype(np.uint8)
     perfect, groups = np.eye(2)[true], np.repeat(np.arange(12), 10)
-    single, grouped = (evaluated(Scores(true, perfect, own), top_k=1) for own in (None, groups))
+    single, grouped = (
+        evaluated(Scores(true, perfect, grouping), top_k=1) for grouping in (None, groups)
+    )
     for key in (*AREAS[1:], *PRECISIONS[1:], "top_k_accuracy"):
         assert limits(grouped, key)[0] < 1 - 5 * (1 - limits(single, key)[0]) or (
             limits(grouped, key)[0] < 0.8
@@ -278,23 +282,23 @@ def test_areas_of_fewer_than_twenty_items_are_marked() -> None:
     for rarest, few in ((19, True), (20, False)):
         true = np.repeat(np.arange(3), (100, 140 - rarest, rarest)).astype(np.uint8)
         evaluation = evaluated(Scores(true, values))
-        known, selection = evaluation.intervals, evaluation.selection
-        assert known is not None
+        intervals, selection = evaluation.intervals, evaluation.selection
+        assert intervals is not None
         for key in (AREAS[0], PRECISIONS[0]):
-            marked = known.per_class_low_reliability[selection.place[key]]
+            marked = intervals.per_class_low_reliability[selection.place[key]]
             assert marked.tolist() == [False, False, few], key
         for key in (*AREAS[1:], "macro_average_precision"):
-            assert known.overall_low_reliability[selection.overall_place[key]] == few, key
-        assert not known.overall_low_reliability[selection.overall_place["log_loss"]]
+            assert intervals.overall_low_reliability[selection.overall_place[key]] == few, key
+        assert not intervals.overall_low_reliability[selection.overall_place["log_loss"]]
 
 
 def test_scores_of_few_effective_groups_are_marked() -> None:
     scores = drawn(RNG, 400, 3)
     for sizes, few in (([20] * 20, False), ([180] + [20] * 11, True)):
         groups = np.repeat(np.arange(len(sizes)), sizes)
-        found = evaluated(Scores(scores.true, scores.values, groups), top_k=1)
-        known, selection = found.intervals, found.selection
-        assert known is not None
+        evaluation = evaluated(Scores(scores.true, scores.values, groups), top_k=1)
+        intervals, selection = evaluation.intervals, evaluation.selection
+        assert intervals is not None
         for key in ("brier_score", "macro_roc_auc", "macro_average_precision"):
-            assert known.overall_low_reliability[selection.overall_place[key]] == few, key
-        assert known.per_class_low_reliability[selection.place["roc_auc"]].all() == few
+            assert intervals.overall_low_reliability[selection.overall_place[key]] == few, key
+        assert intervals.per_class_low_reliability[selection.place["roc_auc"]].all() == few

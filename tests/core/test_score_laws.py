@@ -33,11 +33,11 @@ def scored(draw: st.DrawFn) -> Scores:
 @given(scored())
 def test_values_and_limits_stay_in_their_range(scores: Scores) -> None:
     evaluation = alone(scores)
-    known = evaluation.intervals
-    assert known is not None
-    found = values(evaluation)
+    intervals = evaluation.intervals
+    assert intervals is not None
+    indices = values(evaluation)
     for name, entry in SCORED.items():
-        value = np.asarray(found[name])
+        value = np.asarray(indices[name])
         finite = value[np.isfinite(value)]
         assert (finite >= entry.range[0] - 1e-9).all(), name
         assert (finite <= entry.range[1] + 1e-9).all(), name
@@ -47,7 +47,7 @@ def test_values_and_limits_stay_in_their_range(scores: Scores) -> None:
             else evaluation.selection.overall_place[entry.key]
         )
         prefix = "per_class" if entry.scope == "class" else "overall"
-        low, high = (getattr(known, f"{prefix}_{end}")[place] for end in ("low", "high"))
+        low, high = (getattr(intervals, f"{prefix}_{end}")[place] for end in ("low", "high"))
         there = np.isfinite(low)
         assert ((low <= value + 1e-12) & (value <= high + 1e-12))[there].all(), name
         assert (low >= entry.range[0])[there].all(), name
@@ -57,11 +57,11 @@ def test_values_and_limits_stay_in_their_range(scores: Scores) -> None:
 @given(scored())
 def test_what_is_undefined_has_a_reason(scores: Scores) -> None:
     computed = alone(scores).values
-    for found, codes in (
+    for numbers, codes in (
         (computed.per_class, computed.class_reasons),
         (computed.overall, computed.overall_reasons),
     ):
-        missing = ~np.isfinite(found)
+        missing = ~np.isfinite(numbers)
         assert (np.zeros_like(missing) if codes is None else codes > 0).tolist() == missing.tolist()
 
 
@@ -95,14 +95,14 @@ def test_the_opposite_scores_have_the_opposite_area(scores: Scores) -> None:
     plain = values(alone(scores))
     turned = values(alone(Scores(scores.true, -scores.values)))
     names = (("class", "roc_auc"), ("overall", "hand_till_auc"))
-    one = {name: np.where(np.isnan(plain[name]), np.nan, 1) for name in names}
-    assert_near({name: plain[name] + turned[name] for name in names}, one)
+    ones = {name: np.where(np.isnan(plain[name]), np.nan, 1) for name in names}
+    assert_near({name: plain[name] + turned[name] for name in names}, ones)
 
 
 def test_certain_and_right_is_the_best_value() -> None:
     true = np.repeat(np.arange(3), 5).astype(np.uint8)
-    found = values(alone(Scores(true, np.eye(3)[true])))
-    assert_near(found, {name: np.full_like(found[name], e.best) for name, e in SCORED.items()})
+    indices = values(alone(Scores(true, np.eye(3)[true])))
+    assert_near(indices, {name: np.full_like(indices[name], e.best) for name, e in SCORED.items()})
 
 
 @given(scored())
@@ -110,8 +110,8 @@ def test_items_twice_change_only_sums(scores: Scores) -> None:
     twice = Scores(np.tile(scores.true, 2), np.tile(scores.values, (2, 1)))
     doubled = values(alone(twice))
     scaled = {
-        name: found if SCORED[name].scale_invariant else 2 * found
-        for name, found in values(alone(scores)).items()
+        name: value if SCORED[name].scale_invariant else 2 * value
+        for name, value in values(alone(scores)).items()
         # A sum over items, which tends to an area with their number.
         if name[1] != "area_under_risk_coverage"
     }
@@ -119,20 +119,22 @@ def test_items_twice_change_only_sums(scores: Scores) -> None:
 
 
 def test_reports_without_scores_have_none_of_them() -> None:
-    found = values_of(dense([[8, 2], [1, 9]]))
-    keys = {e.key for e in (*found.selection.per_class, *found.selection.overall)}
+    computed = values_of(dense([[8, 2], [1, 9]]))
+    keys = {e.key for e in (*computed.selection.per_class, *computed.selection.overall)}
     assert keys.isdisjoint(SCORE_KEYS)
 
 
 def test_asked_for_without_scores_they_say_so() -> None:
     for undefined in ("null", "zero"):
-        found = values_of(dense([[8, 2], [1, 9]]), indices=tuple(SCORE_KEYS), undefined=undefined)
-        assert set(overall(found)) == {key for key in OVERALL_INDICES if key in SCORE_KEYS}
-        assert not np.isfinite(found.overall).any()
-        assert found.overall_reasons is not None
-        assert {REASONS[code] for code in found.overall_reasons} == {"no_scores"}
-        reported = found.selection.reported
+        computed = values_of(
+            dense([[8, 2], [1, 9]]), indices=tuple(SCORE_KEYS), undefined=undefined
+        )
+        assert set(overall(computed)) == {key for key in OVERALL_INDICES if key in SCORE_KEYS}
+        assert not np.isfinite(computed.overall).any()
+        assert computed.overall_reasons is not None
+        assert {REASONS[code] for code in computed.overall_reasons} == {"no_scores"}
+        reported = computed.selection.reported
         assert reported == sum(key in SCORE_KEYS for key in CLASS_INDICES)
-        assert np.isnan(found.averaged[:reported]).all()
-        assert found.class_reasons is not None
-        assert {REASONS[c] for c in found.class_reasons[:reported].flat} == {"no_scores"}
+        assert np.isnan(computed.averaged[:reported]).all()
+        assert computed.class_reasons is not None
+        assert {REASONS[c] for c in computed.class_reasons[:reported].flat} == {"no_scores"}

@@ -54,29 +54,29 @@ def test_the_curves_are_close_to_those_of_scikit_learn(name: str) -> None:
     scores = samples()[name]
     summary = ScoreSummary.of(scores)
     assert summary.classes.tolist() == [*np.unique(scores.true), scores.k]
-    for place, (own, found) in enumerate(summary.detections()):
-        if own == scores.k:
-            truth = (scores.true[:, None] == np.arange(own)).ravel()
+    for place, (code, detections) in enumerate(summary.detections()):
+        if code == scores.k:
+            truth = (scores.true[:, None] == np.arange(code)).ravel()
             values = scores.values.ravel()
         else:
-            truth, values = scores.true == own, scores.values[:, own]
+            truth, values = scores.true == code, scores.values[:, code]
         fpr, tpr, _ = metrics.roc_curve(truth, values, drop_intermediate=False)
-        roc = found.roc()
+        roc = detections.roc()
         gap = distance(fpr, tpr, roc["false_positive_rate"], roc["recall"])
-        assert gap <= STEP, own
+        assert gap <= STEP, code
         auc = metrics.roc_auc_score(truth, values)
         assert summary.areas[0, place] == pytest.approx(auc, abs=1e-12)
         average = metrics.average_precision_score(truth, values)
         assert summary.areas[1, place] == pytest.approx(average, abs=1e-12)
         # Every kept point is one of the precision-recall curve itself.
         precision, recall, at = metrics.precision_recall_curve(truth, values)
-        known = {t: (p, r) for t, p, r in zip(at, precision, recall, strict=False)}
-        curve = found.precision_recall()
+        by_threshold = {t: (p, r) for t, p, r in zip(at, precision, recall, strict=False)}
+        curve = detections.precision_recall()
         for t, p, r in zip(
             *(curve[c][1:] for c in ("threshold", "precision", "recall")), strict=True
         ):
-            assert known[t] == pytest.approx((p, r), abs=1e-12)
-        assert len(found.tp) <= POINTS + POINTS // 2
+            assert by_threshold[t] == pytest.approx((p, r), abs=1e-12)
+        assert len(detections.tp) <= POINTS + POINTS // 2
         assert np.abs(np.diff(curve["recall"])).max() <= STEP + np.abs(np.diff(recall)).max()
 
 
@@ -84,8 +84,8 @@ def test_the_curves_are_close_to_those_of_scikit_learn(name: str) -> None:
 def test_the_bins_are_those_of_scikit_learn(name: str) -> None:
     scores = samples()[name]
     summary = ScoreSummary.of(scores)
-    for place, own in enumerate(summary.classes[:-1].tolist()):
-        truth, values = scores.true == own, scores.values[:, own]
+    for place, code in enumerate(summary.classes[:-1].tolist()):
+        truth, values = scores.true == code, scores.values[:, code]
         positives, negatives, sums = summary.bins[:, place]
         assert positives.sum() == truth.sum()
         assert negatives.sum() == (~truth).sum()
@@ -98,8 +98,8 @@ def test_the_bins_are_those_of_scikit_learn(name: str) -> None:
     calibration = summary.calibration
     assert calibration is not None
     bins = list(calibration.bins())
-    np.testing.assert_allclose([one["accuracy"] for one in bins], top[0], atol=1e-12)
-    np.testing.assert_allclose([one["confidence"] for one in bins], top[1], atol=1e-9)
+    np.testing.assert_allclose([row["accuracy"] for row in bins], top[0], atol=1e-12)
+    np.testing.assert_allclose([row["confidence"] for row in bins], top[1], atol=1e-9)
 
 
 def test_other_scores_have_bins_over_their_range_and_no_reliability() -> None:
@@ -107,8 +107,8 @@ def test_other_scores_have_bins_over_their_range_and_no_reliability() -> None:
     summary = ScoreSummary.of(scores)
     assert summary.calibration is None
     assert (summary.edges[0], summary.edges[-1]) == (scores.values.min(), scores.values.max())
-    for place, own in enumerate(summary.classes[:-1].tolist()):
-        column = scores.values[scores.true == own, own]
+    for place, code in enumerate(summary.classes[:-1].tolist()):
+        column = scores.values[scores.true == code, code]
         # numpy closes the lower edges; no score is on one.
         expected = np.histogram(column, summary.edges)[0]
         np.testing.assert_array_equal(summary.bins[0, place], expected)
@@ -119,11 +119,11 @@ def test_weights_count_as_items() -> None:
     times = RNG.integers(1, 4, 300)
     twins = Scores(np.repeat(once.true, times), np.repeat(once.values, times, axis=0))
     weighted = Scores(once.true, once.values, weights=times.astype(float))
-    one, other = ScoreSummary.of(weighted), ScoreSummary.of(twins)
-    np.testing.assert_allclose(one.areas, other.areas, atol=1e-12)
-    np.testing.assert_allclose(one.bins, other.bins, atol=1e-9)
-    np.testing.assert_allclose(one.tp, other.tp)
-    np.testing.assert_allclose(one.risk, other.risk)
+    summary, other = ScoreSummary.of(weighted), ScoreSummary.of(twins)
+    np.testing.assert_allclose(summary.areas, other.areas, atol=1e-12)
+    np.testing.assert_allclose(summary.bins, other.bins, atol=1e-9)
+    np.testing.assert_allclose(summary.tp, other.tp)
+    np.testing.assert_allclose(summary.risk, other.risk)
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
@@ -149,12 +149,12 @@ def test_any_scores_are_summarised_and_packed(n: int, k: int, digits: int, seed:
     again.check(k)
     np.testing.assert_array_equal(again.bins[:2], summary.bins[:2])
     np.testing.assert_allclose(again.areas, summary.areas)
-    for (own, found), (_, read) in zip(summary.detections(), again.detections(), strict=True):
-        np.testing.assert_array_equal(read.tp, found.tp)
-        np.testing.assert_array_equal(read.fp, found.fp)
-        np.testing.assert_allclose(read.threshold, found.threshold, rtol=1e-6)
-        if own < k:
-            assert found.tp[-1] == np.count_nonzero(scores.true == own)
+    for (code, detections), (_, read) in zip(summary.detections(), again.detections(), strict=True):
+        np.testing.assert_array_equal(read.tp, detections.tp)
+        np.testing.assert_array_equal(read.fp, detections.fp)
+        np.testing.assert_allclose(read.threshold, detections.threshold, rtol=1e-6)
+        if code < k:
+            assert detections.tp[-1] == np.count_nonzero(scores.true == code)
 
 
 def test_what_does_not_fit_is_refused() -> None:
@@ -171,7 +171,7 @@ def test_of_many_classes_the_weakest_are_kept_in_bounded_size() -> None:
     scores = drawn(RNG, 30_000, 150)
     summary = ScoreSummary.of(scores)
     assert len(summary.classes) == MOST_CLASSES
-    areas = np.array([Detections.of(scores, own).roc_auc for own in range(150)])
+    areas = np.array([Detections.of(scores, code).roc_auc for code in range(150)])
     assert set(summary.classes.tolist()) == set(np.argsort(areas)[:MOST_CLASSES].tolist())
     assert len(packing.pack_scores(summary)) < LARGEST
 

@@ -25,19 +25,19 @@ def scores_of(case: dict[str, Any]) -> Scores:
 @pytest.mark.parametrize("name", CASES)
 def test_reference_scores_give_their_values(name: str) -> None:
     case = CASES[name]
-    found = values(evaluated(scores_of(case), **case["options"]))
+    indices = values(evaluated(scores_of(case), **case["options"]))
     for scope in ("per_class", "overall"):
         for key, expected in case[scope].items():
-            got = np.atleast_1d(found["class" if scope == "per_class" else scope, key])
-            wanted = np.array(np.atleast_1d(np.array(expected, object)), dtype=np.float64)
+            got = np.atleast_1d(indices["class" if scope == "per_class" else scope, key])
+            reference = np.array(np.atleast_1d(np.array(expected, object)), dtype=np.float64)
             where = f"{name} {key}"
-            np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9, err_msg=where)
+            np.testing.assert_allclose(got, reference, rtol=1e-9, atol=1e-9, err_msg=where)
 
 
 def test_every_index_of_scores_has_a_reference_value() -> None:
-    known = {("class", key) for case in CASES.values() for key in case["per_class"]}
-    known |= {("overall", key) for case in CASES.values() for key in case["overall"]}
-    assert {(entry.scope, entry.key) for entry in INDICES if entry.scored} == known
+    keys = {("class", key) for case in CASES.values() for key in case["per_class"]}
+    keys |= {("overall", key) for case in CASES.values() for key in case["overall"]}
+    assert {(entry.scope, entry.key) for entry in INDICES if entry.scored} == keys
 
 
 @pytest.mark.parametrize("k", [3, 10])
@@ -49,13 +49,13 @@ def test_values_are_those_of_scikit_learn(k: int, digits: int | None) -> None:
     if digits is not None:  # many equal scores, still probabilities
         probabilities = rng.multinomial(10**digits, probabilities) / 10**digits
     scores = Scores(drawn_scores.true, probabilities)
-    y, found = scores.true, values(evaluated(scores, top_k=2))
+    y, indices = scores.true, values(evaluated(scores, top_k=2))
     for i in range(k):
         of_class = (y == i, probabilities[:, i])
-        assert found["class", "roc_auc"][i] == pytest.approx(
+        assert indices["class", "roc_auc"][i] == pytest.approx(
             metrics.roc_auc_score(*of_class), abs=1e-9
         )
-        assert found["class", "average_precision"][i] == pytest.approx(
+        assert indices["class", "average_precision"][i] == pytest.approx(
             metrics.average_precision_score(*of_class), abs=1e-9
         )
     expected = {
@@ -71,7 +71,7 @@ def test_values_are_those_of_scikit_learn(k: int, digits: int | None) -> None:
     if probabilities[np.arange(len(y)), y].min() > 0:
         expected["log_loss"] = metrics.log_loss(y, probabilities)
     for key, value in expected.items():
-        assert found["overall", key] == pytest.approx(value, abs=1e-9), key
+        assert indices["overall", key] == pytest.approx(value, abs=1e-9), key
 
 
 @pytest.mark.parametrize("digits", [None, 1])
@@ -82,7 +82,7 @@ def test_weighted_values_are_those_of_scikit_learn(digits: int | None) -> None:
     if digits is not None:  # many equal scores, still probabilities, none 0
         shares = (rng.multinomial(10**digits, shares) + 1) / (10**digits + 3)
     weights = rng.uniform(0, 3, 400) * (rng.random(400) > 0.1)
-    y, found = plain.true, values(evaluated(Scores(plain.true, shares, weights=weights), top_k=2))
+    y, indices = plain.true, values(evaluated(Scores(plain.true, shares, weights=weights), top_k=2))
     for i in range(k):
         positive = y == i
         for key, of_class in (
@@ -90,7 +90,7 @@ def test_weighted_values_are_those_of_scikit_learn(digits: int | None) -> None:
             ("average_precision", metrics.average_precision_score),
         ):
             expected = of_class(positive, shares[:, i], sample_weight=weights)
-            assert found["class", key][i] == pytest.approx(expected, abs=1e-9)
+            assert indices["class", key][i] == pytest.approx(expected, abs=1e-9)
     expected = {
         "log_loss": metrics.log_loss(y, shares, sample_weight=weights),
         "brier_score": metrics.brier_score_loss(
@@ -101,7 +101,7 @@ def test_weighted_values_are_those_of_scikit_learn(digits: int | None) -> None:
         ),
     }
     for key, value in expected.items():
-        assert found["overall", key] == pytest.approx(value, abs=1e-9), key
+        assert indices["overall", key] == pytest.approx(value, abs=1e-9), key
 
 
 def test_whole_weights_repeat_the_items() -> None:
@@ -120,8 +120,8 @@ def test_whole_weights_repeat_the_items() -> None:
 def test_the_brier_score_of_two_classes_is_twice_that_of_scikit_learn() -> None:
     scores = drawn(np.random.default_rng(1), 200, 2)
     half = metrics.brier_score_loss(scores.true, scores.values[:, 1])
-    found = values(evaluated(scores))
-    assert found["overall", "brier_score"] == pytest.approx(2 * half, abs=1e-12)
+    indices = values(evaluated(scores))
+    assert indices["overall", "brier_score"] == pytest.approx(2 * half, abs=1e-12)
 
 
 def test_scores_that_are_no_probabilities_still_rank() -> None:
@@ -160,9 +160,9 @@ def test_probabilities_are_non_negative_and_sum_to_one(row: list[float], are: bo
 
 def test_a_probability_of_zero_is_clipped_and_counted() -> None:
     scores = Scores(np.array([0, 1], dtype=np.uint8), np.array([[0.0, 1.0], [0.0, 1.0]]))
-    found = values(evaluated(scores))
+    indices = values(evaluated(scores))
     assert scores.clipped == 1
-    assert found["overall", "conditional_log_likelihood"] == pytest.approx(np.log(1e-15))
+    assert indices["overall", "conditional_log_likelihood"] == pytest.approx(np.log(1e-15))
     assert "clipped" in {warning.code for warning in evaluated(scores).warnings}
 
 
@@ -170,22 +170,22 @@ def test_classes_without_items_have_a_reason_and_are_left_out() -> None:
     rng = np.random.default_rng(3)
     true = rng.choice([0, 1, 3], 60).astype(np.uint8)
     evaluation = evaluated(Scores(true, softmax(rng.standard_normal((60, 4)))))
-    found, codes = values(evaluation), evaluation.values.class_reasons
+    indices, codes = values(evaluation), evaluation.values.class_reasons
     assert codes is not None
     place = [entry.key for entry in evaluation.selection.per_class].index("roc_auc")
     assert [REASONS[code] for code in codes[place]] == ["", "", "no_true_samples", ""]
-    auc = found["class", "roc_auc"]
-    assert found["overall", "macro_roc_auc"] == pytest.approx(np.nanmean(auc))
-    assert np.isfinite(found["overall", "hand_till_auc"])
+    auc = indices["class", "roc_auc"]
+    assert indices["overall", "macro_roc_auc"] == pytest.approx(np.nanmean(auc))
+    assert np.isfinite(indices["overall", "hand_till_auc"])
 
 
 def test_one_class_alone_cannot_be_ranked() -> None:
     true = np.zeros(9, dtype=np.uint8)
     scores = Scores(true, softmax(np.random.default_rng(4).standard_normal((9, 2))))
     evaluation = evaluated(scores)
-    found = values(evaluation)
-    assert np.isnan(found["class", "roc_auc"]).all()
-    assert np.isnan(found["overall", "hand_till_auc"])
+    indices = values(evaluation)
+    assert np.isnan(indices["class", "roc_auc"]).all()
+    assert np.isnan(indices["overall", "hand_till_auc"])
     codes = evaluation.values.class_reasons
     assert codes is not None
     place = [entry.key for entry in evaluation.selection.per_class].index("roc_auc")
@@ -237,13 +237,13 @@ COLUMNS = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_sorting_scores_with_their_classes_is_sorting_their_positions(name: str) -> None:
     column, true = COLUMNS[name], np.random.default_rng(12).integers(0, 5, 300).astype(np.uint8)
-    for own in range(5):
-        quick = ClassRanking.without_order(column, true, own, 5)
-        plain = ClassRanking.of(column, true, own)
+    for code in range(5):
+        quick = ClassRanking.without_order(column, true, code, 5)
+        plain = ClassRanking.of(column, true, code)
         support = np.bincount(true).astype(float)
         np.testing.assert_array_equal(quick.wins(support), plain.wins(support))
         assert quick.average_precision == pytest.approx(plain.average_precision, rel=1e-14)
-        area = metrics.roc_auc_score(true == own, column)
+        area = metrics.roc_auc_score(true == code, column)
         wins = plain.wins(support).sum()
         assert wins / (plain.positives * plain.negatives) == pytest.approx(area, abs=1e-12)
 

@@ -81,9 +81,9 @@ def test_two_classes_are_the_test_of_mcnemar(there: int, back: int) -> None:
 @given(tables)
 def test_exchanging_old_and_new_changes_nothing(table: np.ndarray[Any, Any]) -> None:
     for test in (bowker, stuart_maxwell):
-        one, other = test(table), test(table.T)
-        assert one.df == other.df
-        np.testing.assert_allclose(one.statistic, other.statistic, rtol=1e-9, atol=1e-9)
+        result, other = test(table), test(table.T)
+        assert result.df == other.df
+        np.testing.assert_allclose(result.statistic, other.statistic, rtol=1e-9, atol=1e-9)
 
 
 @given(tables)
@@ -91,9 +91,9 @@ def test_unmoved_items_and_unused_classes_change_nothing(table: np.ndarray[Any, 
     more = np.pad(table, (0, 2))
     more[np.diag_indices_from(more)] += 17
     for test in (bowker, stuart_maxwell):
-        one, other = test(table), test(more)
-        assert one.df == other.df
-        np.testing.assert_allclose(one.statistic, other.statistic, rtol=1e-9, atol=1e-9)
+        result, other = test(table), test(more)
+        assert result.df == other.df
+        np.testing.assert_allclose(result.statistic, other.statistic, rtol=1e-9, atol=1e-9)
 
 
 @given(tables)

@@ -61,15 +61,15 @@ def tables(side: Side) -> Side:
 
 
 def changes_of(candidate: Side, baseline: Side, keys: Sequence[str] = KEYS) -> SliceChanges:
-    found = slice_changes(compare(candidate, baseline, Options(indices=tuple(keys))), tuple(keys))
-    assert found is not None
-    return found
+    changes = slice_changes(compare(candidate, baseline, Options(indices=tuple(keys))), tuple(keys))
+    assert changes is not None
+    return changes
 
 
 def alone(whole: Comparison, name: dict[str, str], keys: Sequence[str] = KEYS) -> Comparison:
-    found = compare_slice(whole, tuple(sorted(name.items())), Options(indices=tuple(keys)))
-    assert found is not None
-    return found
+    comparison = compare_slice(whole, tuple(sorted(name.items())), Options(indices=tuple(keys)))
+    assert comparison is not None
+    return comparison
 
 
 @pytest.mark.parametrize("kept", ["items", "tables"])
@@ -79,20 +79,20 @@ def test_each_slice_is_compared_as_its_items_alone(kept: str, answers: int) -> N
     if kept == "tables":
         candidate, baseline = tables(candidate), tables(baseline)
     whole = compare(candidate, baseline, Options(indices=KEYS))
-    found = slice_changes(whole, KEYS)
-    assert found is not None
-    assert len(found.names) == 3 + 2 + 6
+    changes = slice_changes(whole, KEYS)
+    assert changes is not None
+    assert len(changes.names) == 3 + 2 + 6
     methods = {MOVER} if kept == "tables" else {TANGO, INFLUENCE}
-    assert set(np.unique(found.numbers[METHOD])) == methods
-    for i, name in enumerate(found.names):
-        own = alone(whole, dict(name))
-        assert found.items[i] == own.sides[0].table.total
-        for place, entry in enumerate(found.entries):
-            expected = own.of_overall(entry.key)
+    assert set(np.unique(changes.numbers[METHOD])) == methods
+    for i, name in enumerate(changes.names):
+        comparison = alone(whole, dict(name))
+        assert changes.items[i] == comparison.sides[0].table.total
+        for place, entry in enumerate(changes.entries):
+            expected = comparison.of_overall(entry.key)
             values = expected.candidate, expected.baseline, expected.value
             numbers = *values, *expected.limits(0.025), expected.methods, expected.reasons
             np.testing.assert_allclose(
-                found.numbers[:, place, i], np.array(numbers), rtol=1e-9, atol=1e-12
+                changes.numbers[:, place, i], np.array(numbers), rtol=1e-9, atol=1e-12
             )
 
 
@@ -101,31 +101,31 @@ def test_no_slice_is_compared_with_a_baseline_of_dependent_items(kind: str) -> N
     candidate, baseline = drawn(3)
     assert baseline.items is not None
     number = np.arange(len(baseline.items.true))
-    given = {"groups": number // 3} if kind == "groups" else {"weights": 1.0 + number % 2}
-    other = replace(baseline, items=replace(baseline.items, **given))
+    columns = {"groups": number // 3} if kind == "groups" else {"weights": 1.0 + number % 2}
+    other = replace(baseline, items=replace(baseline.items, **columns))
     assert slice_changes(compare(candidate, other, Options(indices=KEYS)), KEYS) is None
 
 
 def test_the_slices_that_got_worst_come_first() -> None:
     candidate, baseline = drawn(7, items=4000, worse=0.4)
-    found = changes_of(candidate, baseline)
-    assert found.index is not None
-    assert found.index.key == "accuracy"
-    assert all(name["region"] == "US" for name in found.names[:3])
-    worst = found.p_adjusted[0]
+    changes = changes_of(candidate, baseline)
+    assert changes.index is not None
+    assert changes.index.key == "accuracy"
+    assert all(name["region"] == "US" for name in changes.names[:3])
+    worst = changes.p_adjusted[0]
     assert worst[0] < 1e-6
-    quiet = [i for i, name in enumerate(found.names) if name.get("region", "US") != "US"]
+    quiet = [i for i, name in enumerate(changes.names) if name.get("region", "US") != "US"]
     assert len(quiet) == 6
     assert (worst[quiet] > 0.05).all()
-    assert METHODS[int(found.numbers[METHOD, 0, 0])] == "tango"
+    assert METHODS[int(changes.numbers[METHOD, 0, 0])] == "tango"
 
 
 def test_an_index_without_factors_has_values_alone() -> None:
-    found = changes_of(*drawn(7), keys=("accuracy", "mutual_information"))
-    assert np.isfinite(found.numbers[VALUE]).all()
-    assert np.isfinite(found.p_adjusted[0]).all()
-    assert np.isnan(found.p_adjusted[1]).all()
-    assert {REASONS[int(code)] for code in found.numbers[REASON, 1]} == {"no_interval"}
+    changes = changes_of(*drawn(7), keys=("accuracy", "mutual_information"))
+    assert np.isfinite(changes.numbers[VALUE]).all()
+    assert np.isfinite(changes.p_adjusted[0]).all()
+    assert np.isnan(changes.p_adjusted[1]).all()
+    assert {REASONS[int(code)] for code in changes.numbers[REASON, 1]} == {"no_interval"}
 
 
 def test_tables_are_compared_where_both_sides_have_the_slice() -> None:
@@ -137,8 +137,8 @@ def test_tables_are_compared_where_both_sides_have_the_slice() -> None:
         names=tuple(baseline.slices.names[i] for i in kept),
         tables=baseline.slices.tables[kept],
     )
-    found = changes_of(candidate, replace(baseline, slices=other))
-    assert {frozenset(name.items()) for name in found.names} == {
+    changes = changes_of(candidate, replace(baseline, slices=other))
+    assert {frozenset(name.items()) for name in changes.names} == {
         frozenset({("device", "ios")}),
         frozenset({("region", "US")}),
     }
@@ -180,9 +180,9 @@ def test_noise_alarms_in_few_reports(
 ) -> None:
     rng, alarms, covered, number = np.random.default_rng(17), 0, 0, 0
     for _ in range(reports):
-        found = changes_of(*unchanged(rng, mean, k, accuracy, churn), keys=("accuracy", "f1"))
-        alarms += bool(np.nanmin(found.p_adjusted) < 0.05)
-        low, high = found.numbers[LOWER, 0], found.numbers[UPPER, 0]
+        changes = changes_of(*unchanged(rng, mean, k, accuracy, churn), keys=("accuracy", "f1"))
+        alarms += bool(np.nanmin(changes.p_adjusted) < 0.05)
+        low, high = changes.numbers[LOWER, 0], changes.numbers[UPPER, 0]
         covered += int(((low <= 0) & (high >= 0)).sum())
         number += low.size
     assert alarms <= max(0.05 * reports, 1)

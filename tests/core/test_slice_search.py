@@ -33,8 +33,8 @@ def drawn(
 
 
 def inside(name: Name, columns: Columns) -> np.ndarray:
-    found = [columns[c].codes == columns[c].values.index(v) for c, v in name.items()]
-    return np.asarray(np.logical_and.reduce(found))
+    masks = [columns[c].codes == columns[c].values.index(v) for c, v in name.items()]
+    return np.asarray(np.logical_and.reduce(masks))
 
 
 def planted(columns: Columns, losses: np.ndarray, name: Name, most: float) -> np.ndarray:
@@ -46,23 +46,23 @@ def planted(columns: Columns, losses: np.ndarray, name: Name, most: float) -> np
 def looped(columns: Columns, losses: np.ndarray, least: int) -> list[tuple[float, Name]]:
     """Return the score and the name of each slice that may be a candidate, the best first."""
     scores: dict[frozenset[tuple[str, str]], float] = {}
-    found = []
+    candidates = []
     n = losses.size
     for width in (1, 2, 3):
         for chosen in combinations(columns, width):
             for values in product(*(columns[name].values for name in chosen)):
                 name = dict(zip(chosen, values, strict=True))
-                own = losses[inside(name, columns)]
-                if not least <= own.size < n:
+                part = losses[inside(name, columns)]
+                if not least <= part.size < n:
                     continue
-                error = np.sqrt(own.size * losses.var() * (1 - own.size / n))
-                score = (own.sum() - own.size * losses.mean()) / error
+                error = np.sqrt(part.size * losses.var() * (1 - part.size / n))
+                score = (part.sum() - part.size * losses.mean()) / error
                 pairs = frozenset(name.items())
                 scores[pairs] = score
                 around = [s for outer, s in scores.items() if outer < pairs]
                 if score > max([0.0, *(s - NEAR for s in around)]):
-                    found.append((score, name))
-    return sorted(found, key=lambda one: -one[0])
+                    candidates.append((score, name))
+    return sorted(candidates, key=lambda candidate: -candidate[0])
 
 
 @pytest.mark.parametrize("least", [1, 20, 60])
@@ -73,15 +73,15 @@ def test_pruning_loses_no_candidate(least: int, kind: str) -> None:
     if kind == "costs":
         losses = losses * random.exponential(size=losses.size)
     order = np.argsort(losses == 0, kind="stable")
-    columns = {n: replace(one, codes=one.codes[order]) for n, one in columns.items()}
+    columns = {n: replace(column, codes=column.codes[order]) for n, column in columns.items()}
     losses = losses[order]
     expected = looped(columns, losses, least)
     assert len(expected) > 10
-    found = Finder(columns, losses, least=least, most=10)
-    found.search(3)
-    assert [name for _, name in found.candidates] == [name for _, name in expected[:10]]
-    np.testing.assert_allclose([s for s, _ in found.candidates], [s for s, _ in expected[:10]])
-    assert found.threshold == found.candidates[-1][0]
+    finder = Finder(columns, losses, least=least, most=10)
+    finder.search(3)
+    assert [name for _, name in finder.candidates] == [name for _, name in expected[:10]]
+    np.testing.assert_allclose([s for s, _ in finder.candidates], [s for s, _ in expected[:10]])
+    assert finder.threshold == finder.candidates[-1][0]
     everything = Finder(columns, losses, least=least, most=10_000)
     everything.search(3)
     assert len(everything.candidates) == len(expected)
@@ -91,7 +91,7 @@ def test_what_cannot_be_a_candidate_is_not_counted() -> None:
     columns, losses, _ = drawn()
     losses = planted(columns, losses, {"c1": "2"}, 0.9)
     order = np.argsort(losses == 0, kind="stable")
-    columns = {n: replace(one, codes=one.codes[order]) for n, one in columns.items()}
+    columns = {n: replace(column, codes=column.codes[order]) for n, column in columns.items()}
     searched = []
     for most in (1, 1000):
         finder = Finder(columns, losses[order], least=60, most=most)
@@ -105,16 +105,19 @@ def test_errors_are_compared_by_fishers_exact_test() -> None:
     columns, losses, _ = drawn()
     losses = planted(columns, losses, {"c2": "3"}, 0.15)
     options = SearchOptions(seed=3, candidates=6)
-    found, plan = search_slices(columns, losses, options)
+    slices, plan = search_slices(columns, losses, options)
     order = np.random.default_rng(3).permutation(1500)
     tests = np.sort(order[750:])
-    own = {n: replace(one, codes=one.codes[tests]) for n, one in columns.items()}
+    test_columns = {n: replace(column, codes=column.codes[tests]) for n, column in columns.items()}
     p = []
-    for i, name in enumerate(found.names):
-        part, rest = losses[tests][inside(name, own)], losses[tests][~inside(name, own)]
-        assert found.items[i] == part.size
-        assert found.losses[i] == pytest.approx(part.mean())
-        assert found.rests[i] == pytest.approx(rest.mean())
+    for i, name in enumerate(slices.names):
+        part, rest = (
+            losses[tests][inside(name, test_columns)],
+            losses[tests][~inside(name, test_columns)],
+        )
+        assert slices.items[i] == part.size
+        assert slices.losses[i] == pytest.approx(part.mean())
+        assert slices.rests[i] == pytest.approx(rest.mean())
         counts = np.array([[s.sum(), s.size - s.sum()] for s in (part, rest)], int)
         p.append(stats.fisher_exact(counts, alternative="greater").pvalue)
         wilson = [
@@ -124,44 +127,44 @@ def test_errors_are_compared_by_fishers_exact_test() -> None:
         above = np.hypot(wilson[0].high - part.mean(), rest.mean() - wilson[1].low)
         difference = part.mean() - rest.mean()
         limits = difference - below, difference + above
-        np.testing.assert_allclose((found.lower[i], found.upper[i]), limits, atol=1e-9)
-    np.testing.assert_allclose(found.p_adjusted, holm(np.array(p)))
+        np.testing.assert_allclose((slices.lower[i], slices.upper[i]), limits, atol=1e-9)
+    np.testing.assert_allclose(slices.p_adjusted, holm(np.array(p)))
     assert plan.halves == (750, 750)
     assert plan.binary
     assert plan.alpha == pytest.approx(0.05 / 6)
-    assert list(found.shrunken) == sorted(found.shrunken, reverse=True)
+    assert list(slices.shrunken) == sorted(slices.shrunken, reverse=True)
 
 
 def test_other_losses_are_compared_by_welchs_test() -> None:
     columns, _, random = drawn()
     losses = random.exponential(size=1500) * (1 + inside({"c1": "1"}, columns)) - 5
-    found, plan = search_slices(columns, losses, SearchOptions(confidence=0.9))
+    slices, plan = search_slices(columns, losses, SearchOptions(confidence=0.9))
     tests = np.sort(np.random.default_rng(0).permutation(1500)[750:])
-    own = {n: replace(one, codes=one.codes[tests]) for n, one in columns.items()}
+    test_columns = {n: replace(column, codes=column.codes[tests]) for n, column in columns.items()}
     tested: list[Any] = [
         stats.ttest_ind(
-            losses[tests][inside(name, own)],
-            losses[tests][~inside(name, own)],
+            losses[tests][inside(name, test_columns)],
+            losses[tests][~inside(name, test_columns)],
             equal_var=False,
             alternative="greater",
         )
-        for name in found.names
+        for name in slices.names
     ]
-    np.testing.assert_allclose(found.p_adjusted, holm(np.array([t.pvalue for t in tested])))
+    np.testing.assert_allclose(slices.p_adjusted, holm(np.array([t.pvalue for t in tested])))
     limits = [t.confidence_interval(0.95).low for t in tested]  # one-sided: .9 of two sides
-    np.testing.assert_allclose(found.lower, limits)
-    first = found.losses[0]
-    assert first == pytest.approx(losses[tests][inside(found.names[0], own)].mean())
-    assert found.names[0] == {"c1": "1"}
-    assert found.p_adjusted[0] < 0.01
+    np.testing.assert_allclose(slices.lower, limits)
+    first = slices.losses[0]
+    assert first == pytest.approx(losses[tests][inside(slices.names[0], test_columns)].mean())
+    assert slices.names[0] == {"c1": "1"}
+    assert slices.p_adjusted[0] < 0.01
     assert not plan.binary
 
 
 @pytest.mark.parametrize("losses", [np.zeros(400), np.ones(400)])
 def test_nothing_is_found_where_all_items_are_alike(losses: np.ndarray) -> None:
     columns, *_ = drawn(items=400)
-    found, plan = search_slices(columns, losses, SearchOptions())
-    assert found.names == ()
+    slices, plan = search_slices(columns, losses, SearchOptions())
+    assert slices.names == ()
     assert plan.detectable == []
     assert plan.searched == 0
 
@@ -199,5 +202,5 @@ def test_the_seed_draws_the_halves() -> None:
 )
 def test_the_tail_is_that_of_scipy(hits: int, items: int, marked: int, total: int) -> None:
     expected = stats.hypergeom.sf(hits - 1, total, marked, items)
-    found = hypergeometric_tail_p(hits, items, marked, total)
-    assert found == pytest.approx(expected, rel=1e-6, abs=1e-280)
+    tail = hypergeometric_tail_p(hits, items, marked, total)
+    assert tail == pytest.approx(expected, rel=1e-6, abs=1e-280)

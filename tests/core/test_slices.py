@@ -23,11 +23,11 @@ def drawn_slices(
     predicted = np.where(rng.random(items) < 0.7, true, rng.integers(k + 1, size=items))
     region, device = rng.integers(3, size=items), rng.integers(3, size=items)
     columns = {"region": SliceColumn(REGIONS, region), "device": SliceColumn(DEVICES, device)}
-    found = Slices.of_items(columns, [("region", "device")], true * (k + 1) + predicted, k)
+    slices = Slices.of_items(columns, [("region", "device")], true * (k + 1) + predicted, k)
     counts = np.zeros((k, k + 1))
     np.add.at(counts, (true, predicted), 1)
     arrays = {"true": true, "predicted": predicted, "region": region, "device": device}
-    return found, ConfusionTable.dense(counts[:, :k], counts[:, k]), arrays
+    return slices, ConfusionTable.dense(counts[:, :k], counts[:, k]), arrays
 
 
 def counts_of(table: ConfusionTable) -> np.ndarray:
@@ -36,16 +36,16 @@ def counts_of(table: ConfusionTable) -> np.ndarray:
 
 
 def test_tables_are_those_of_a_loop_over_the_items() -> None:
-    found, whole, arrays = drawn_slices()
-    rest = found.rest(whole)
-    assert len(found.names) == 3 + 2 + 3 * 2
+    slices, whole, arrays = drawn_slices()
+    rest = slices.rest(whole)
+    assert len(slices.names) == 3 + 2 + 3 * 2
     texts = {"region": REGIONS, "device": (*DEVICES, None)}
-    for i, name in enumerate(found.names):
+    for i, name in enumerate(slices.names):
         inside = np.array(
             [all(texts[c][arrays[c][item]] == v for c, v in name.items()) for item in range(400)]
         )
-        np.testing.assert_array_equal(found.inside(i), inside)
-        for table, chosen in ((found.tables, inside), (rest, ~inside)):
+        np.testing.assert_array_equal(slices.inside(i), inside)
+        for table, chosen in ((slices.tables, inside), (rest, ~inside)):
             true, predicted = arrays["true"][chosen], arrays["predicted"][chosen]
             expected = confusion_matrix(true, predicted, labels=range(5))[:4]
             np.testing.assert_array_equal(counts_of(table)[i], expected[:, :4])
@@ -58,8 +58,8 @@ def test_crossings_have_only_slices_with_items() -> None:
         "a": SliceColumn(("x", "y"), np.array([0, 1, 1])),
         "b": SliceColumn(("p", "q"), np.array([0, 1, 2])),  # the last item has no value
     }
-    found = Slices.of_items(columns, [("a", "b")], np.array([0, 1, 3]), 2)
-    assert found.names == (
+    slices = Slices.of_items(columns, [("a", "b")], np.array([0, 1, 3]), 2)
+    assert slices.names == (
         {"a": "x"},
         {"a": "y"},
         {"b": "p"},
@@ -67,35 +67,35 @@ def test_crossings_have_only_slices_with_items() -> None:
         {"a": "x", "b": "p"},
         {"a": "y", "b": "q"},
     )
-    assert found.positions[frozenset({("b", "q"), ("a", "y")})] == 5
-    assert found.tables.total.tolist() == [1, 2, 1, 1, 1, 1]
+    assert slices.positions[frozenset({("b", "q"), ("a", "y")})] == 5
+    assert slices.tables.total.tolist() == [1, 2, 1, 1, 1, 1]
 
 
 def test_tables_alone_know_no_items() -> None:
-    found = Slices(({"a": "x"},), ConfusionTable.dense(np.ones((1, 2, 2))))
+    slices = Slices(({"a": "x"},), ConfusionTable.dense(np.ones((1, 2, 2))))
     with pytest.raises(KeyError):
-        found.inside(0)
+        slices.inside(0)
 
 
 def test_slices_move_to_more_classes() -> None:
-    found, _, _ = drawn_slices()
-    moved = found.over(np.array([4, 1, 0, 2]), 5)
+    slices, _, _ = drawn_slices()
+    moved = slices.over(np.array([4, 1, 0, 2]), 5)
     np.testing.assert_array_equal(
-        counts_of(moved.tables)[:, [4, 1, 0, 2]][:, :, [4, 1, 0, 2]], counts_of(found.tables)
+        counts_of(moved.tables)[:, [4, 1, 0, 2]][:, :, [4, 1, 0, 2]], counts_of(slices.tables)
     )
     assert moved.tables.support[:, 3].sum() == 0
     assert moved.tables.unclassified is not None
     np.testing.assert_array_equal(
-        moved.tables.unclassified[:, [4, 1, 0, 2]], found.tables.unclassified
+        moved.tables.unclassified[:, [4, 1, 0, 2]], slices.tables.unclassified
     )
 
 
 def test_values_are_those_of_the_items_of_each_slice() -> None:
-    found, whole, arrays = drawn_slices()
-    result = evaluate_slices(found, whole, Options(indices=("accuracy", "macro_f1", "recall")))
+    slices, whole, arrays = drawn_slices()
+    result = evaluate_slices(slices, whole, Options(indices=("accuracy", "macro_f1", "recall")))
     place = result.values.selection.overall_place
-    for i in range(len(found.names)):
-        inside = found.inside(i)
+    for i in range(len(slices.names)):
+        inside = slices.inside(i)
         true, predicted = arrays["true"][inside], arrays["predicted"][inside]
         there = np.unique(true)
         expected = {
@@ -122,12 +122,12 @@ def proportion_interval(
 
 
 def test_differences_are_newcombes_with_holms_p_over_the_exact_tail() -> None:
-    found, whole, arrays = drawn_slices(seed=3)
-    result = evaluate_slices(found, whole, Options(indices=("accuracy",)))
+    slices, whole, arrays = drawn_slices(seed=3)
+    result = evaluate_slices(slices, whole, Options(indices=("accuracy",)))
     right = arrays["true"] == arrays["predicted"]
     raw = []
-    for i in range(len(found.names)):
-        inside = found.inside(i)
+    for i in range(len(slices.names)):
+        inside = slices.inside(i)
         x, n, y, m = right[inside].sum(), inside.sum(), right[~inside].sum(), (~inside).sum()
         (low, high), (lower, upper) = proportion_interval(x, n), proportion_interval(y, m)
         p, q = x / n, y / m
@@ -139,7 +139,7 @@ def test_differences_are_newcombes_with_holms_p_over_the_exact_tail() -> None:
     holm = np.maximum.accumulate([(len(raw) - i) * raw[j] for i, j in enumerate(order)])
     np.testing.assert_allclose(result.p_adjusted[0, order], np.minimum(holm, 1), rtol=1e-3)
     rate = evaluate_slices(
-        found, whole, Options(indices=("accuracy",), slice_adjust="benjamini_hochberg")
+        slices, whole, Options(indices=("accuracy",), slice_adjust="benjamini_hochberg")
     )
     expected = stats.false_discovery_control(raw)
     np.testing.assert_allclose(rate.p_adjusted[0], expected, rtol=1e-3)
@@ -179,8 +179,8 @@ def drawn_stack(
 def test_noise_alarms_in_few_reports(keys: tuple[str, ...] | None) -> None:
     rng, alarms, reports = np.random.default_rng(7), 0, 60
     for _ in range(reports):
-        found, whole = drawn_stack(rng, np.maximum(rng.geometric(1 / 50, 200), 5), 0.9)
-        result = evaluate_slices(found, whole, Options(indices=keys))
+        slices, whole = drawn_stack(rng, np.maximum(rng.geometric(1 / 50, 200), 5), 0.9)
+        result = evaluate_slices(slices, whole, Options(indices=keys))
         alarms += bool(np.nanmin(result.p_adjusted) < 0.05)
     assert alarms <= 3  # 5 %
 
@@ -189,8 +189,8 @@ def test_differences_are_covered_and_found() -> None:
     rng, covered, number, found_by_size = np.random.default_rng(8), 0, 0, 0
     accuracies = np.where(np.arange(20) == 0, 0.7, 0.9)
     for _ in range(60):
-        found, whole = drawn_stack(rng, np.full(20, 120), accuracies)
-        result = evaluate_slices(found, whole, Options(indices=("accuracy",)))
+        slices, whole = drawn_stack(rng, np.full(20, 120), accuracies)
+        result = evaluate_slices(slices, whole, Options(indices=("accuracy",)))
         rest = (accuracies.sum() - accuracies) / 19
         inside = (result.lower[0] <= accuracies - rest) & (accuracies - rest <= result.upper[0])
         covered, number = covered + int(inside.sum()), number + inside.size
@@ -206,8 +206,8 @@ def test_few_items_never_lead() -> None:
     for spread in (0.0, 0.03):
         for _ in range(40):
             accuracies = np.clip(rng.normal(0.85, spread, 100), 0, 0.99)
-            found, whole = drawn_stack(rng, sizes, accuracies)
-            result = evaluate_slices(found, whole, Options(indices=("accuracy",)))
+            slices, whole = drawn_stack(rng, sizes, accuracies)
+            result = evaluate_slices(slices, whole, Options(indices=("accuracy",)))
             assert result.index is not None and result.index.key == "accuracy"  # noqa: PT018 (one fact)
             leaders.append(sizes[result.weakest[0]])
             raw = result.values.overall[0]
@@ -218,21 +218,21 @@ def test_few_items_never_lead() -> None:
 def test_estimates_are_those_of_the_normal_model() -> None:
     values, items = [0.9, 0.7, 0.84, np.nan], [100.0, 12.0, 500.0, 0.0]
     mean, variance, total = 0.86, 0.12, 700.0
-    known = list(zip(values[:3], items[:3], strict=True))
-    weights = [1 / (variance / n - variance / total) for _, n in known]
-    q = sum(w * (y - mean) ** 2 for w, (y, _) in zip(weights, known, strict=True))
+    pairs = list(zip(values[:3], items[:3], strict=True))
+    weights = [1 / (variance / n - variance / total) for _, n in pairs]
+    q = sum(w * (y - mean) ** 2 for w, (y, _) in zip(weights, pairs, strict=True))
     between = max(0, (q - 3) / sum(weights))
-    expected = [mean + between / (between + variance / n) * (y - mean) for y, n in known]
-    found, _ = shrink(
+    expected = [mean + between / (between + variance / n) * (y - mean) for y, n in pairs]
+    estimates, _ = shrink(
         np.array(values), np.array(items), np.array(mean), np.array(variance), np.array(total)
     )
     assert between > 0
-    np.testing.assert_allclose(found, [*expected, np.nan])
+    np.testing.assert_allclose(estimates, [*expected, np.nan])
 
 
 def test_a_slice_of_everything_has_no_rest() -> None:
-    found, whole = drawn_stack(np.random.default_rng(1), np.array([80]), 0.8)
-    result = evaluate_slices(found, whole, Options())
+    slices, whole = drawn_stack(np.random.default_rng(1), np.array([80]), 0.8)
+    result = evaluate_slices(slices, whole, Options())
     assert np.isnan(result.difference).all()
     assert np.isnan(result.p_adjusted).all()
 
@@ -241,17 +241,17 @@ def test_classes_without_items_leave_averages_comparable() -> None:
     counts = np.zeros((2, 3, 3))
     counts[0, :2, :2] = [[40, 10], [5, 45]]  # this slice has no item of the last class
     counts[1] = [[80, 10, 10], [5, 90, 5], [60, 20, 20]]
-    found = Slices(({"a": "x"}, {"a": "y"}), ConfusionTable.dense(counts))
+    slices = Slices(({"a": "x"}, {"a": "y"}), ConfusionTable.dense(counts))
     whole = ConfusionTable.dense(counts.sum(0))
-    result = evaluate_slices(found, whole, Options(indices=("macro_recall",)))
+    result = evaluate_slices(slices, whole, Options(indices=("macro_recall",)))
     rest = (80 / 100 + 90 / 100) / 2  # of the classes of the slice alone
     assert result.difference[0, 0] == pytest.approx((40 / 50 + 45 / 50) / 2 - rest)
 
 
 def test_weighted_cells_have_no_test() -> None:
-    found, whole = drawn_stack(np.random.default_rng(1), np.array([80, 90]), 0.8)
+    slices, whole = drawn_stack(np.random.default_rng(1), np.array([80, 90]), 0.8)
     factors = np.array([[1.0, 2, 1], [1, 1, 1], [1, 1, 1]])
-    result = evaluate_slices(found, whole, Options(cell_weights=factors))
+    result = evaluate_slices(slices, whole, Options(cell_weights=factors))
     assert np.isfinite(result.difference).all()
     assert np.isnan(result.p_adjusted).all()
     assert result.weakest.size == 0

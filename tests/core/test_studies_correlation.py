@@ -22,10 +22,10 @@ PRINTED = MODELS["agreement_with_r_prime"]
 
 @pytest.mark.parametrize("name", PRINTED["correlation"])
 def test_table_6_of_the_r_prime_paper_is_reproduced(name: str) -> None:
-    (found,) = agreements(np.array([MODELS["r_prime"], MODELS[name]]))
-    assert found.n == 10
-    assert round(found.pearson, 4) == PRINTED["correlation"][name]
-    assert round(found.rmse, 4) == PRINTED["rmse"][name]
+    (agreement,) = agreements(np.array([MODELS["r_prime"], MODELS[name]]))
+    assert agreement.n == 10
+    assert round(agreement.pearson, 4) == PRINTED["correlation"][name]
+    assert round(agreement.rmse, 4) == PRINTED["rmse"][name]
 
 
 def values(models: int) -> st.SearchStrategy[Any]:
@@ -36,41 +36,48 @@ def values(models: int) -> st.SearchStrategy[Any]:
 
 @given(st.integers(2, 12).flatmap(values))
 def test_coefficients_are_those_of_scipy(drawn: Any) -> None:
-    for found in agreements(drawn):
-        both = np.isfinite(drawn[[found.a, found.b]]).all(axis=0)
-        left, right = drawn[found.a, both], drawn[found.b, both]
-        assert found.n == both.sum()
+    for agreement in agreements(drawn):
+        both = np.isfinite(drawn[[agreement.a, agreement.b]]).all(axis=0)
+        left, right = drawn[agreement.a, both], drawn[agreement.b, both]
+        assert agreement.n == both.sum()
         if np.unique(left).size < 2 or np.unique(right).size < 2:
-            assert np.isnan([found.pearson, found.spearman, found.kendall]).all()
+            assert np.isnan([agreement.pearson, agreement.spearman, agreement.kendall]).all()
             continue
         if min(np.ptp(left), np.ptp(right)) > 1e-6:  # closer together scipy warns
             expected = stats.pearsonr(left, right).statistic
-            assert found.pearson == pytest.approx(expected, abs=1e-9)
+            assert agreement.pearson == pytest.approx(expected, abs=1e-9)
         expected = stats.spearmanr(left, right).statistic
-        assert found.spearman == pytest.approx(expected, abs=1e-12)
-        assert found.kendall == pytest.approx(stats.kendalltau(left, right).statistic, abs=1e-12)
-        assert found.rmse == pytest.approx(np.sqrt(np.mean((left - right) ** 2)), abs=1e-12)
+        assert agreement.spearman == pytest.approx(expected, abs=1e-12)
+        assert agreement.kendall == pytest.approx(
+            stats.kendalltau(left, right).statistic, abs=1e-12
+        )
+        assert agreement.rmse == pytest.approx(np.sqrt(np.mean((left - right) ** 2)), abs=1e-12)
 
 
 def test_many_models_are_compared_block_by_block() -> None:
     drawn = np.random.default_rng(0).normal(size=(6, 1200)).round(1)
-    found = agreements(drawn)[0]
-    assert found.kendall == pytest.approx(stats.kendalltau(*drawn[:2]).statistic, abs=1e-12)
-    assert found.spearman == pytest.approx(stats.spearmanr(*drawn[:2]).statistic, abs=1e-12)
+    agreement = agreements(drawn)[0]
+    assert agreement.kendall == pytest.approx(stats.kendalltau(*drawn[:2]).statistic, abs=1e-12)
+    assert agreement.spearman == pytest.approx(stats.spearmanr(*drawn[:2]).statistic, abs=1e-12)
 
 
 def test_nothing_correlates_with_a_constant() -> None:
     # The mean of ten times .1 is not .1 in binary.
-    (found,) = agreements(np.array([[0.1] * 10, np.arange(10.0)]))
-    assert np.isnan([found.pearson, found.spearman, found.kendall]).all()
-    assert np.isfinite(found.rmse)
+    (agreement,) = agreements(np.array([[0.1] * 10, np.arange(10.0)]))
+    assert np.isnan([agreement.pearson, agreement.spearman, agreement.kendall]).all()
+    assert np.isfinite(agreement.rmse)
 
 
 def test_pairs_of_models_that_two_indices_order_differently_are_named() -> None:
     drawn = np.array([[0.1, 0.2, 0.3, np.nan], [0.1, 0.3, 0.2, 0.9]])
-    (found,) = disagreements(drawn, [1, 1], 10)
-    assert (found.a, found.b, found.count, found.compared) == (0, 1, 1, 3)
-    assert found.models == ((2, 1),)
+    (disagreement,) = disagreements(drawn, [1, 1], 10)
+    assert (disagreement.a, disagreement.b, disagreement.count, disagreement.compared) == (
+        0,
+        1,
+        1,
+        3,
+    )
+    assert disagreement.models == ((2, 1),)
 
 
 def test_a_tie_is_no_disagreement() -> None:
@@ -93,18 +100,18 @@ def test_disagreements_count_what_kendall_counts(drawn: Any) -> None:
         for i in range(7)
         for j in range(i)
     )
-    found = list(disagreements(drawn, [1, 1], 3))
-    assert sum(one.count for one in found) == discordant
-    assert all(len(one.models) == min(3, one.count) for one in found)
-    for one in found:
-        for better, worse in one.models:
+    pairs = list(disagreements(drawn, [1, 1], 3))
+    assert sum(pair.count for pair in pairs) == discordant
+    assert all(len(pair.models) == min(3, pair.count) for pair in pairs)
+    for disagreement in pairs:
+        for better, worse in disagreement.models:
             assert drawn[0, better] > drawn[0, worse]
             assert drawn[1, better] < drawn[1, worse]
 
 
 def test_a_box_has_the_quartiles_of_what_exists() -> None:
-    found = box(np.array([3.0, np.nan, 1.0, 2.0, 10.0]))
-    assert found is not None
-    assert (found.n, found.minimum, found.maximum) == (4, 1, 10)
-    assert [found.lower, found.median, found.upper] == [1.75, 2.5, 4.75]
+    quartiles = box(np.array([3.0, np.nan, 1.0, 2.0, 10.0]))
+    assert quartiles is not None
+    assert (quartiles.n, quartiles.minimum, quartiles.maximum) == (4, 1, 10)
+    assert [quartiles.lower, quartiles.median, quartiles.upper] == [1.75, 2.5, 4.75]
     assert box(np.array([np.nan])) is None

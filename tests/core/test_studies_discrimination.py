@@ -28,42 +28,42 @@ def subject(key: str, class_: int | None = None) -> TracedIndex:
 
 
 def line(key: str, class_: int | None = None, *, k: int = 3, p: float = 0.0) -> Line:
-    (found,) = discriminate([subject(key, class_)], k, [p], 101)
-    return found
+    (curve,) = discriminate([subject(key, class_)], k, [p], 101)
+    return curve
 
 
-def at(found: Line, c_x: float) -> float:
+def at(curve: Line, c_x: float) -> float:
     """Return c_y where the line crosses a value of the grid."""
-    return float(found.points[np.isclose(found.points[:, 0], c_x, rtol=0, atol=1e-12), 1].item())
+    return float(curve.points[np.isclose(curve.points[:, 0], c_x, rtol=0, atol=1e-12), 1].item())
 
 
-def values_on(found: Line) -> tuple[Any, Any]:
+def values_on(curve: Line) -> tuple[Any, Any]:
     """Compute the index at the points of its line, for series x and y."""
-    shares = proportions(found.k, np.array(found.p))
-    options = Options(indices=(found.subject.index.key,))
+    shares = proportions(curve.k, np.array(curve.p))
+    options = Options(indices=(curve.subject.index.key,))
     values = []
     for axis in (0, 1):
-        table = series_tables(shares, found.points[:, axis], np.array([axis == 1]))
+        table = series_tables(shares, curve.points[:, axis], np.array([axis == 1]))
         found_values = compute(table, options, select(options)).lookup(
-            found.subject.index.scope, found.subject.index.key
+            curve.subject.index.scope, curve.subject.index.key
         )
-        class_ = found.subject.class_
+        class_ = curve.subject.class_
         values.append(found_values if class_ is None else found_values[:, class_ - 1])
     return values[0], values[1]
 
 
 @pytest.mark.parametrize("key", MULTICLASS)
 def test_balanced_indices_of_the_whole_have_the_line_3x_minus_2(key: str) -> None:
-    found = line(key)
-    np.testing.assert_allclose(found.points[:, 1], 3 * found.points[:, 0] - 2, atol=1e-9)
-    np.testing.assert_allclose(found.points[[0, -1]], [[2 / 3, 0.0], [1.0, 1.0]], atol=1e-12)
+    curve = line(key)
+    np.testing.assert_allclose(curve.points[:, 1], 3 * curve.points[:, 0] - 2, atol=1e-9)
+    np.testing.assert_allclose(curve.points[[0, -1]], [[2 / 3, 0.0], [1.0, 1.0]], atol=1e-12)
 
 
 def test_csi_lies_below_and_favours_series_y_more() -> None:
-    found = line("csi")
+    curve = line("csi")
     # (2.7 - c)^2 = 4.09: sums of recall and precision of three classes, by hand.
-    assert at(found, 0.9) == pytest.approx(2.7 - 4.09**0.5, abs=1e-9)
-    inner = found.points[1:-1]
+    assert at(curve, 0.9) == pytest.approx(2.7 - 4.09**0.5, abs=1e-9)
+    inner = curve.points[1:-1]
     assert (inner[:, 1] < 3 * inner[:, 0] - 2).all()
 
 
@@ -83,9 +83,9 @@ def test_kappa_leaves_them_as_imbalance_grows() -> None:
 @pytest.mark.parametrize("p", IMBALANCES)
 @pytest.mark.parametrize("k", [2, 3, 10])
 def test_recall_of_class_1_has_the_diagonal(p: float, k: int) -> None:
-    found = line("recall", 1, k=k, p=p).points
-    np.testing.assert_allclose(found[:, 0], found[:, 1], atol=1e-9)
-    np.testing.assert_allclose(found[:, 0], np.linspace(0, 1, 101), atol=1e-9)
+    points = line("recall", 1, k=k, p=p).points
+    np.testing.assert_allclose(points[:, 0], points[:, 1], atol=1e-9)
+    np.testing.assert_allclose(points[:, 0], np.linspace(0, 1, 101), atol=1e-9)
 
 
 @pytest.mark.parametrize("p", IMBALANCES)
@@ -113,9 +113,9 @@ def test_accuracy_of_imbalanced_classes_passes_the_published_points(
 def test_where_one_series_is_always_preferred_there_is_no_line(
     key: str, class_: int | None, prefers: str
 ) -> None:
-    found = line(key, class_)
-    assert found.points.shape == (0, 2)
-    assert (found.prefers, found.reason) == (prefers, None)
+    curve = line(key, class_)
+    assert curve.points.shape == (0, 2)
+    assert (curve.prefers, curve.reason) == (prefers, None)
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_where_one_series_is_always_preferred_there_is_no_line(
 def test_where_there_is_nothing_to_prefer_it_says_why(
     key: str, class_: int | None, reason: str
 ) -> None:
-    found = line(key, class_)
-    assert found.points.shape == (0, 2)
-    assert (found.prefers, found.reason) == (None, reason)
+    curve = line(key, class_)
+    assert curve.points.shape == (0, 2)
+    assert (curve.prefers, curve.reason) == (None, reason)
 
 
 def test_an_index_that_is_not_monotone_has_several_lines() -> None:
@@ -152,23 +152,23 @@ def test_both_series_have_the_same_value_on_every_line_of_the_catalog(k: int) ->
         for entry in INDICES
         if entry.needs is None and (k < 50 or entry.reads not in ("macro", "weighted", "micro"))
     ]
-    for found in discriminate(subjects, k, [0.0, 0.6], 21):
-        if len(found.points):
+    for curve in discriminate(subjects, k, [0.0, 0.6], 21):
+        if len(curve.points):
             # At a rate of 0 or 1 precision does not exist, and close to it entropies are rounded.
-            inner = ((found.points > 1e-9) & (found.points < 1 - 1e-9)).all(axis=-1)
-            x, y = values_on(found)
-            key = found.subject.index.key
+            inner = ((curve.points > 1e-9) & (curve.points < 1 - 1e-9)).all(axis=-1)
+            x, y = values_on(curve)
+            key = curve.subject.index.key
             np.testing.assert_allclose(x[inner], y[inner], rtol=1e-9, atol=1e-9, err_msg=key)
 
 
 @pytest.mark.parametrize("key", ["accuracy", "kappa", "csi", "mcc", "macro_f1"])
 def test_points_are_exact_to_nine_digits(key: str) -> None:
     """Beside the point, closer than 1e-9, the preference has changed."""
-    for found in discriminate([subject(key)], 4, [0.0, 0.3, 1.0], 51):
-        inner = (found.points[:, 1] > 1e-6) & (found.points[:, 1] < 1 - 1e-6)
-        points = found.points[inner]
+    for curve in discriminate([subject(key)], 4, [0.0, 0.3, 1.0], 51):
+        inner = (curve.points[:, 1] > 1e-6) & (curve.points[:, 1] < 1 - 1e-6)
+        points = curve.points[inner]
         for step, sign in ((1e-9, -1), (-1e-9, 1)):
-            moved = Line(found.subject, found.k, found.p, points + np.array([0, step]))
+            moved = Line(curve.subject, curve.k, curve.p, points + np.array([0, step]))
             x, y = values_on(moved)
             assert (np.sign(x - y) == sign).all()
 
@@ -201,6 +201,6 @@ def test_a_series_spreads_its_errors_evenly() -> None:
 def test_many_imbalances_give_what_each_gives_alone() -> None:
     many = [float(p) for p in np.linspace(0, 1, 60)]
     together = discriminate([subject("kappa"), subject("csi")], 11, many, 201)
-    assert [found.p for found in together] == [*many, *many]
+    assert [curve.p for curve in together] == [*many, *many]
     alone = discriminate([subject("csi")], 11, many[33:34], 201)
     np.testing.assert_array_equal(together[60 + 33].points, alone[0].points)

@@ -35,8 +35,8 @@ def tables(draw: st.DrawFn) -> Any:
 
 def everything(counts: Any) -> Values:
     values = values_of(dense(counts), cost=COST, kappa_weights="linear", beta=2.0)
-    found: Values = {("class", key): value for key, value in per_class(values).items()}
-    return found | {("overall", key): value for key, value in overall(values).items()}
+    numbers: Values = {("class", key): value for key, value in per_class(values).items()}
+    return numbers | {("overall", key): value for key, value in overall(values).items()}
 
 
 def of(scope: str, key: str) -> Properties:
@@ -84,12 +84,14 @@ def test_prevalence_is_as_computed(counts: Any, factors: list[int]) -> None:
 
 
 @given(tables(), st.integers(0, 2), st.integers(2, 9))
-def test_the_prevalence_of_the_own_class_is_as_computed(counts: Any, own: int, factor: int) -> None:
-    factors = np.where(np.arange(3) == own, factor, 1)[:, None]
+def test_the_prevalence_of_the_own_class_is_as_computed(
+    counts: Any, code: int, factor: int
+) -> None:
+    factors = np.where(np.arange(3) == code, factor, 1)[:, None]
     before, after = everything(counts), everything(counts * factors)
     for key, entry in CLASS_INDICES.items():
         if properties_of(entry).own_prevalence:
-            assert_law(entry, before["class", key][own], after["class", key][own])
+            assert_law(entry, before["class", key][code], after["class", key][code])
 
 
 @given(tables())
@@ -104,8 +106,8 @@ def test_transposition_is_as_computed(counts: Any) -> None:
 
 
 @given(tables(), tables())
-def test_related_indices_order_tables_the_same_way(one: Any, two: Any) -> None:
-    left, right = everything(one), everything(two)
+def test_related_indices_order_tables_the_same_way(counts: Any, two: Any) -> None:
+    left, right = everything(counts), everything(two)
     for entry in INDICES:
         if entry.scope == "overall":
             for relation in properties_of(entry).relations:
@@ -113,9 +115,9 @@ def test_related_indices_order_tables_the_same_way(one: Any, two: Any) -> None:
 
 
 @given(tables(), tables())
-def test_related_indices_order_models_on_one_test_set_the_same_way(one: Any, two: Any) -> None:
-    sizes = one.sum(axis=1)
-    left, right = everything(one), everything(two * (sizes / two.sum(axis=1))[:, None])
+def test_related_indices_order_models_on_one_test_set_the_same_way(counts: Any, two: Any) -> None:
+    sizes = counts.sum(axis=1)
+    left, right = everything(counts), everything(two * (sizes / two.sum(axis=1))[:, None])
     for entry in INDICES:
         for relation in properties_of(entry).relations:
             assert_same_order(entry, relation, left, right, fixed=True)
@@ -136,16 +138,16 @@ def assert_same_order(
     assert (product[sure] > 0).all(), (entry.key, relation)
 
 
-def whole(entry: Index, *found: Values) -> bool:
+def whole(entry: Index, *samples: Values) -> bool:
     """Whether neither the index nor an average in it leaves out a class."""
     keys = [(entry.scope, entry.key), *(("class", key) for key in entry.of)]
-    return all(np.isfinite(values[key]).all() for values in found for key in keys)
+    return all(np.isfinite(values[key]).all() for values in samples for key in keys)
 
 
-def whole_key(entry: Index, key: str, *found: Values) -> bool:
+def whole_key(entry: Index, key: str, *samples: Values) -> bool:
     other = find(entry.scope, key)
     assert other is not None
-    return whole(other, *found)
+    return whole(other, *samples)
 
 
 def test_what_is_declared_about_scale_is_what_is_computed() -> None:

@@ -28,22 +28,22 @@ def within(scores: Scores, most: int) -> Any:
 
 
 def wilson(hits: Any, trials: Any) -> Any:
-    found = stats.binomtest(int(hits), int(trials)).proportion_ci(method="wilson")
-    return np.array((found.low, found.high))
+    interval = stats.binomtest(int(hits), int(trials)).proportion_ci(method="wilson")
+    return np.array((interval.low, interval.high))
 
 
 def test_of_a_class_they_are_shares_of_items_and_of_predictions() -> None:
     scores = drawn(RNG, 400, 6)
     evaluation, hit = evaluated(scores, top_k=2), within(scores, 2)
     recall, precision = (limits(evaluation, f"top_k_{key}", "class") for key in RATES)
-    for own in range(6):
-        items = scores.true == own
-        wrong = ~hit & (scores.top == own)
+    for code in range(6):
+        items = scores.true == code
+        wrong = ~hit & (scores.top == code)
         hits = np.count_nonzero(hit & items)
         expected = wilson(hits, np.count_nonzero(items))
-        np.testing.assert_allclose(recall[:, own], expected, rtol=1e-9)
+        np.testing.assert_allclose(recall[:, code], expected, rtol=1e-9)
         expected = wilson(hits, hits + np.count_nonzero(wrong))
-        np.testing.assert_allclose(precision[:, own], expected, rtol=1e-9)
+        np.testing.assert_allclose(precision[:, code], expected, rtol=1e-9)
     for key in ("top_k_accuracy", "weighted_top_k_recall"):
         np.testing.assert_allclose(limits(evaluation, key), wilson(hit.sum(), 400), rtol=1e-9)
 
@@ -92,8 +92,10 @@ def test_a_class_that_only_the_highest_score_predicts_counts_as_zero() -> None:
     values = np.array([[0.4, 0.1, 0.5], [0.1, 0.8, 0.1], [0.6, 0.4, 0.0], [0.6, 0.4, 0.0]])
     evaluation = evaluated(Scores(true, values), top_k=2)
     assert np.isnan(evaluation.per_class[evaluation.selection.place["top_k_precision"]][2])
-    found = evaluation.overall[evaluation.selection.overall_place["macro_top_k_precision"]]
-    assert found == pytest.approx((1 / 3 + 1 + 0) / 3)
+    macro_precision = evaluation.overall[
+        evaluation.selection.overall_place["macro_top_k_precision"]
+    ]
+    assert macro_precision == pytest.approx((1 / 3 + 1 + 0) / 3)
 
 
 def test_paired_differences_are_those_of_the_items_that_changed() -> None:
@@ -102,24 +104,24 @@ def test_paired_differences_are_those_of_the_items_that_changed() -> None:
     values[old.true == 3, 3] /= 20
     new = Scores(old.true, values / values.sum(-1, keepdims=True))
     options = Options(indices=("top_k_recall", "top_k_precision", *FAMILY), top_k=2)
-    found = compare(scored_side(new), scored_side(old), options)
-    recall = found.of_classes("top_k_recall")
+    comparison = compare(scored_side(new), scored_side(old), options)
+    recall = comparison.of_classes("top_k_recall")
     before, after = (within(side, 2) & (old.true == 3) for side in (old, new))
     assert recall.losses[3] == np.count_nonzero(before & ~after) > 30
     assert recall.trials[3] == np.count_nonzero(old.true == 3)
     assert METHODS[int(recall.methods[3])] == "tango"
-    _, upper = found.of_classes("top_k_precision").limits(0.05)
+    _, upper = comparison.of_classes("top_k_precision").limits(0.05)
     assert upper[3] < 0
     for key in FAMILY:
-        assert found.of_overall(key).limits(0.05)[1] < 0, key
+        assert comparison.of_overall(key).limits(0.05)[1] < 0, key
 
 
 def test_an_average_alone_is_compared() -> None:
     scores = drawn(RNG, 300, 4)
     options = Options(indices=("macro_top_k_recall",), top_k=2)
     side = scored_side(scores)
-    found = compare(side, scored_side(scores), options).of_overall("macro_top_k_recall")
-    low, high = found.limits(0.05)
+    difference = compare(side, scored_side(scores), options).of_overall("macro_top_k_recall")
+    low, high = difference.limits(0.05)
     assert -0.05 < low < 0 < high < 0.05
 
 
@@ -136,14 +138,14 @@ def test_intervals_cover_with_thirty_items_and_five_errors(runs: int) -> None:
 
     keys = ("top_k_recall", "top_k_precision", *FAMILY)
     random = np.random.default_rng(3)
-    known = evaluated(scores(random, 10**6), indices=keys, top_k=2, intervals=False)
-    truth = np.concatenate([known.per_class.ravel(), known.overall])
+    population = evaluated(scores(random, 10**6), indices=keys, top_k=2, intervals=False)
+    truth = np.concatenate([population.per_class.ravel(), population.overall])
     covered = np.zeros(truth.shape)
     for _ in range(runs):
-        found = evaluated(scores(random, int(sizes.sum())), indices=keys, top_k=2).intervals
-        assert found is not None
-        low = np.concatenate([found.per_class_low.ravel(), found.overall_low])
-        high = np.concatenate([found.per_class_high.ravel(), found.overall_high])
+        intervals = evaluated(scores(random, int(sizes.sum())), indices=keys, top_k=2).intervals
+        assert intervals is not None
+        low = np.concatenate([intervals.per_class_low.ravel(), intervals.overall_low])
+        high = np.concatenate([intervals.per_class_high.ravel(), intervals.overall_high])
         covered += (low <= truth) & (truth <= high)
     slack = 4 * np.sqrt(0.95 * 0.05 / runs)
     assert (covered / runs >= 0.925 - slack).all()

@@ -23,11 +23,11 @@ def test_limits_and_p_values_are_those_of_the_reference(case: dict[str, Any]) ->
     comparison = compare(candidate, baseline, CORE, attributed=())
     for index, label, low, high, p in case["differences"]:
         if label is None:
-            known = comparison.of_overall(index)[np.newaxis]
+            difference = comparison.of_overall(index)[np.newaxis]
         else:
-            known = comparison.of_classes(index, (str(label),))
-        lower, upper = known.limits(0.05)
-        reach = known.reach[0]
+            difference = comparison.of_classes(index, (str(label),))
+        lower, upper = difference.limits(0.05)
+        reach = difference.reach[0]
         expected = (max(low, -reach), min(high, reach))
         assert (lower[0], upper[0]) == pytest.approx(expected, abs=1e-9), (index, label)
-        assert known.p(-0.05)[0][0] == pytest.approx(p, abs=1e-6), (index, label)
+        assert difference.p(-0.05)[0][0] == pytest.approx(p, abs=1e-6), (index, label)

@@ -54,8 +54,8 @@ def test_r_prime_is_flooded_from_exactly_four_fifths_on() -> None:
     assert evaluate(dense(table), ("a", "b", "c"), Options()).values.per_class[0, 2] < 0.8 + 1e-12
     assert "r_prime_flooded" not in codes(table)  # half of the predictions are right
     table = [[10, 0, 4], [0, 9, 2], [0, 0, 5]]
-    found = evaluate(dense(table), ("a", "b", "c"), Options()).values
-    assert found.per_class[found.selection.place["r_prime"], 2] == pytest.approx(0.8)
+    values = evaluate(dense(table), ("a", "b", "c"), Options()).values
+    assert values.per_class[values.selection.place["r_prime"], 2] == pytest.approx(0.8)
     assert "r_prime_flooded" in codes(table)
 
 
@@ -107,8 +107,8 @@ def test_omissions_that_inflate_r_prime_are_warned_about() -> None:
 
 
 def test_kappa_beside_a_lower_accuracy_is_warned_about() -> None:
-    found = warnings_of([[50, 0], [0, 50]], [10, 10])
-    pointers = {w.code: w.pointer for w in found}
+    warnings = warnings_of([[50, 0], [0, 50]], [10, 10])
+    pointers = {w.code: w.pointer for w in warnings}
     assert pointers["low_coverage"] == "/overall/kappa"
 
 
@@ -150,9 +150,9 @@ def test_tables_of_items_are_not_taken_for_shares(counts: Any) -> None:
 
 def test_sums_of_weights_are_not_taken_for_shares() -> None:
     table = ConfusionTable.dense(np.array([[0.5, 0.5], [0.25, 0.75]]), weighted=True)
-    found = {w.code for w in evaluate(table, ("a", "b"), Options()).warnings}
-    assert "looks_like_shares" not in found
-    assert "weighted_without_intervals" in found
+    warning_codes = {w.code for w in evaluate(table, ("a", "b"), Options()).warnings}
+    assert "looks_like_shares" not in warning_codes
+    assert "weighted_without_intervals" in warning_codes
     unasked = evaluate(table, ("a", "b"), Options(intervals=False)).warnings
     assert "weighted_without_intervals" not in {w.code for w in unasked}
 
@@ -164,9 +164,9 @@ def test_every_warning_has_a_table_that_shows_it() -> None:
 
 def test_a_class_without_a_share_is_not_called_absent() -> None:
     options = Options(population=Population("true", np.array([0.5, 0.5, 0])))
-    found = {w.code for w in evaluate(dense(QUIET), ("a", "b", "c"), options).warnings}
-    assert "class_without_share" in found
-    assert "class_absent" not in found
+    warning_codes = {w.code for w in evaluate(dense(QUIET), ("a", "b", "c"), options).warnings}
+    assert "class_without_share" in warning_codes
+    assert "class_absent" not in warning_codes
 
 
 @pytest.mark.parametrize("code", TRIGGERS)
@@ -190,8 +190,8 @@ def test_no_warning_is_about_what_is_not_reported(code: str, keys: tuple[str, ..
 
 def test_a_report_of_r_prime_alone_has_no_warning_about_kappa() -> None:
     table = dense(TRIGGERS["kappa_paradox"], [9, 9])
-    found = evaluate(table, ("a", "b"), Options(indices=("r_prime",))).warnings
-    assert not {w.code for w in found} & {"kappa_paradox", "kappa_marginal_bias", "low_coverage"}
+    warnings = evaluate(table, ("a", "b"), Options(indices=("r_prime",))).warnings
+    assert not {w.code for w in warnings} & {"kappa_paradox", "kappa_marginal_bias", "low_coverage"}
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ def evaluated(weights: Any, **more: Any) -> rprime.Report:
 @pytest.mark.parametrize("unit", [1, 100, 0.01])
 def test_the_unit_of_weights_changes_no_gate_no_warning_and_no_number_of_items(unit: float) -> None:
     weights = unit * np.ones(205)
-    found = evaluated(weights, baseline={"y_pred": TRUE}, gates=FEW)
+    report = evaluated(weights, baseline={"y_pred": TRUE}, gates=FEW)
     plain = rprime.evaluate(y_true=TRUE, y_pred=PREDICTED, baseline={"y_pred": TRUE}, gates=FEW)
-    assert found.counts.items == 205
-    assert found.counts.weight == (None if unit == 1 else pytest.approx(205 * unit))
-    assert found.gate is not None
+    assert report.counts.items == 205
+    assert report.counts.weight == (None if unit == 1 else pytest.approx(205 * unit))
+    assert report.gate is not None
     assert plain.gate is not None
-    assert [(r.class_, r.verdict) for r in found.gate.results] == [("a", "pass")]
-    codes = {warning.code for warning in found.warnings}
+    assert [(r.class_, r.verdict) for r in report.gate.results] == [("a", "pass")]
+    codes = {warning.code for warning in report.warnings}
     assert {"few_items", "classes_left_out"} <= codes
     # The p-value of the no-information rate is of items that count once.
     only = {"accuracy_not_above_no_information_rate"}
@@ -41,11 +41,11 @@ def test_the_unit_of_weights_changes_no_gate_no_warning_and_no_number_of_items(u
 def test_everything_but_the_sum_of_the_weights_is_the_same_in_any_unit() -> None:
     weights = np.random.default_rng(1).uniform(0.5, 3, 205)
     keys = {"families": ["all"], "confidence": 0.9}
-    one = evaluated(weights, **keys)
+    report = evaluated(weights, **keys)
     sums = {"true_positives", "false_positives", "false_negatives", "true_negatives"}
     for unit in (10, 0.1, 1 / 3):
         other = evaluated(unit * weights, **keys)
-        for key, value in one.overall.items():
+        for key, value in report.overall.items():
             if not any(key.endswith(name) for name in sums):
                 again = other.overall[key]
                 assert again.reason == value.reason, key
@@ -54,17 +54,17 @@ def test_everything_but_the_sum_of_the_weights_is_the_same_in_any_unit() -> None
                 assert (again.interval is None) == (value.interval is None), key
                 if value.interval is not None:
                     assert again.interval == pytest.approx(value.interval, rel=1e-9), key
-        assert other.counts.items == one.counts.items
-        assert other.counts.effective_items == pytest.approx(one.counts.effective_items)
-        assert [w.code for w in one.warnings] == [w.code for w in other.warnings]
+        assert other.counts.items == report.counts.items
+        assert other.counts.effective_items == pytest.approx(report.counts.effective_items)
+        assert [w.code for w in report.warnings] == [w.code for w in other.warnings]
 
 
 @pytest.mark.parametrize("unit", [1 / 3, 0.1, 7.0])
 def test_equal_weights_are_never_more_effective_items_than_there_are(unit: float) -> None:
-    found = evaluated(unit * np.ones(205))
-    assert found.counts.effective_items is not None
-    assert found.counts.effective_items <= 205
-    numbers = [value.effective_items for value in found.overall.values() if value.effective_items]
+    report = evaluated(unit * np.ones(205))
+    assert report.counts.effective_items is not None
+    assert report.counts.effective_items <= 205
+    numbers = [value.effective_items for value in report.overall.values() if value.effective_items]
     assert numbers
     assert max(numbers) <= 205 + 1e-9
 
@@ -77,8 +77,8 @@ def test_an_item_that_weighs_nothing_is_none() -> None:
 
 
 def test_numbers_of_items_are_stacked_taken_apart_and_kept_under_cell_weights() -> None:
-    one = table_of(Items(np.array([0, 1]), np.array([0, 1]), weights=np.array([2.0, 3.0])), 2)
-    stack = ConfusionTable.stack([one, dense([[1, 2], [3, 4]])])
+    table = table_of(Items(np.array([0, 1]), np.array([0, 1]), weights=np.array([2.0, 3.0])), 2)
+    stack = ConfusionTable.stack([table, dense([[1, 2], [3, 4]])])
     assert stack.class_items.tolist() == [[1, 1], [3, 7]]
     assert stack[1].class_items.tolist() == [3, 7]
     factors = np.array([[1.0, 0.5], [2, 1]])
@@ -87,13 +87,13 @@ def test_numbers_of_items_are_stacked_taken_apart_and_kept_under_cell_weights() 
 
 def test_counts_that_are_no_numbers_of_items_have_no_value_that_needs_these() -> None:
     shares = dense(np.array([[0.3, 0.1], [0.1, 0.4]]))
-    known = overall(values_of(shares))
+    indices = overall(values_of(shares))
     pairs = ("rand_index", "adjusted_rand_index", "pair_fowlkes_mallows")
-    assert np.isnan([known[key] for key in pairs]).all()
+    assert np.isnan([indices[key] for key in pairs]).all()
     unknown = ConfusionTable.dense(np.array([[3.3, 0.1], [0.1, 4.4]]), weighted=True)
-    found = overall(values_of(unknown))
-    assert np.isnan([found[key] for key in (*pairs, "chi2", "krippendorff_alpha")]).all()
-    assert np.isfinite([found[key] for key in ("kappa", "cramers_v", "phi")]).all()
+    weighted_indices = overall(values_of(unknown))
+    assert np.isnan([weighted_indices[key] for key in (*pairs, "chi2", "krippendorff_alpha")]).all()
+    assert np.isfinite([weighted_indices[key] for key in ("kappa", "cramers_v", "phi")]).all()
 
 
 def test_missing_intervals_of_weights_have_a_reason_in_every_rendering() -> None:

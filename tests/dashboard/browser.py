@@ -58,14 +58,14 @@ expect.set_options(timeout=SLOW)
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Start Chromium. Not for the whole session: as long as it runs, it owns this thread's loop."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
+    program = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if program is None:
         reason = "no browser: `sh .ci/chromium` installs one"
         if os.environ.get("CI_RUN"):
             pytest.fail(reason)
         pytest.skip(reason)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found)
+        browser = playwright.chromium.launch(executable_path=program)
         yield browser
         browser.close()
 
@@ -109,7 +109,7 @@ class Visit:
         """
         size = self.page.viewport_size
         self.page.evaluate(Axe().axe_script)
-        found = []
+        violations = []
         states = (*STATES, FORCED_STATE) if forced else STATES
         for number, (width, scheme, colors) in enumerate(states):
             self.page.set_viewport_size({"width": width, "height": HEIGHT})
@@ -117,23 +117,23 @@ class Visit:
             # Swagger's colours take a moment to change.
             self.page.evaluate(_SETTLED)
             # After the first state only what is seen has changed.
-            found += self._axe(part, {"runOnly": SEEN} if number else {})
+            violations += self._axe(part, {"runOnly": SEEN} if number else {})
         self.page.emulate_media(color_scheme="light", forced_colors="none")
         if size is not None:
             self.page.set_viewport_size(size)
-        return found
+        return violations
 
     def _axe(self, part: str | None, options: dict[str, Any]) -> list[str]:
         context: dict[str, Any] = {"exclude": [[alike] for alike in ALIKE]}
         if part is not None:
             context["include"] = [[part]]
-        given = [context, {"resultTypes": ["violations"], **options}]
+        arguments = [context, {"resultTypes": ["violations"], **options}]
         run = "([context, options]) => axe.run(context, options)"
-        found = self.page.evaluate(run, given)["violations"]
+        violations = self.page.evaluate(run, arguments)["violations"]
         return [
-            f"{one['id']}: {node['html']} {node.get('failureSummary', '')}"
-            for one in found
-            for node in one["nodes"]
+            f"{violation['id']}: {node['html']} {node.get('failureSummary', '')}"
+            for violation in violations
+            for node in violation["nodes"]
         ]
 
     def overflow(self) -> int:

@@ -59,8 +59,8 @@ def kept(serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 def newest(client: httpx.Client, project: str) -> str:
     page: Json = client.get(f"/v1/projects/{project}/evaluations?limit=1").json()
-    found: str = page["items"][0]["id"]
-    return found
+    identifier: str = page["items"][0]["id"]
+    return identifier
 
 
 def figure(client: httpx.Client, path: str, **query: Any) -> bytes:
@@ -77,8 +77,8 @@ def parts(page: Page, name: str) -> list[Json]:
     """Return everything that a chart of a page draws."""
     chart = page.locator(f"[data-chart={name}]")
     chart.locator("canvas").wait_for(state="visible")
-    found: list[Json] = chart.evaluate(_PARTS)
-    return found
+    shapes: list[Json] = chart.evaluate(_PARTS)
+    return shapes
 
 
 def colour(text: str) -> tuple[int, ...]:
@@ -90,28 +90,28 @@ def colour(text: str) -> tuple[int, ...]:
 
 def strokes(content: bytes, group: str, part: str = "stroke") -> list[tuple[int, ...]]:
     """Return the colours of what a group of a file draws."""
-    (found,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == group)
-    styles = [e.get("style", "") for e in found.iter() if f"{part}: #" in e.get("style", "")]
+    (element,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == group)
+    styles = [e.get("style", "") for e in element.iter() if f"{part}: #" in e.get("style", "")]
     return [colour(style.split(f"{part}: ")[1][:7]) for style in styles]
 
 
 def corners(content: bytes, group: str) -> Any:
     """Return where the marks of a line of a file stand, shape (n, 2)."""
-    (found,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == group)
+    (element,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == group)
     return np.array(
-        [(float(u.get("x", "")), float(u.get("y", ""))) for u in found.iter(f"{SVG}use")]
+        [(float(u.get("x", "")), float(u.get("y", ""))) for u in element.iter(f"{SVG}use")]
     )
 
 
-def alike(one: Any, other: Any) -> bool:
+def alike(points: Any, other: Any) -> bool:
     """Tell whether points are the same but for where and how large the picture is."""
-    scaled = [(np.array(p) - np.min(p, axis=0)) / np.ptp(p, axis=0) for p in (one, other)]
+    scaled = [(np.array(p) - np.min(p, axis=0)) / np.ptp(p, axis=0) for p in (points, other)]
     return bool(np.abs(scaled[0] - scaled[1]).max() <= 0.02)
 
 
-def lines_of(found: list[Json], stroke: tuple[int, ...], points: int) -> list[Json]:
+def lines_of(shapes: list[Json], stroke: tuple[int, ...], points: int) -> list[Json]:
     """Return the lines of a page that have a colour."""
-    drawn = [p for p in found if p["type"] in {"ec-polyline", "polyline"} and p["stroke"]]
+    drawn = [p for p in shapes if p["type"] in {"ec-polyline", "polyline"} and p["stroke"]]
     return [p for p in drawn if colour(p["stroke"]) == stroke and len(flat(p)) == points]
 
 
@@ -119,23 +119,23 @@ def flat(part: Json) -> Any:
     return np.array(part["points"], dtype=float).reshape(-1, 2)
 
 
-def order(found: list[Json], names: list[str]) -> list[str]:
+def order(shapes: list[Json], names: list[str]) -> list[str]:
     """Return names from above downwards."""
-    return [part["text"] for part in sorted(named(found, names), key=lambda part: part["y"])]
+    return [part["text"] for part in sorted(named(shapes, names), key=lambda part: part["y"])]
 
 
-def named(found: list[Json], names: list[str]) -> list[Json]:
-    return [part for part in found if part["text"] in names]
+def named(shapes: list[Json], names: list[str]) -> list[Json]:
+    return [part for part in shapes if part["text"] in names]
 
 
 def test_the_heat_map_of_a_page_is_that_of_the_file(kept: httpx.Client, visit: Visitor) -> None:
     identifier = newest(kept, "ten")
     drawn = parts(page_of(visit, kept, f"/ui/evaluations/{identifier}"), "heat")
     file = figure(kept, f"/v1/evaluations/{identifier}/figures/confusion.svg")
-    for found in (named(drawn, NAMES), named(boxes(file), NAMES)):
+    for shapes in (named(drawn, NAMES), named(boxes(file), NAMES)):
         # Columns from left to right above the cells, rows from above downwards.
-        across = sorted(found, key=lambda part: part["y"])[:10]
-        down = sorted(found, key=lambda part: part["x"])[:10]
+        across = sorted(shapes, key=lambda part: part["y"])[:10]
+        down = sorted(shapes, key=lambda part: part["x"])[:10]
         assert [part["text"] for part in sorted(across, key=lambda part: part["x"])] == NAMES
         assert [part["text"] for part in sorted(down, key=lambda part: part["y"])] == NAMES
     cells = [
@@ -227,8 +227,8 @@ def test_the_charts_of_a_model_are_the_figures_of_its_project(
     (line,) = lines_of(drawn, blue, 4)
     assert alike(flat(line), corners(trend, "course-1"))
     steps = [f"v{i}" for i in range(4)]
-    for found in (drawn, boxes(trend)):
-        assert [p["text"] for p in sorted(named(found, steps), key=lambda p: p["x"])] == steps
+    for chart in (drawn, boxes(trend)):
+        assert [p["text"] for p in sorted(named(chart, steps), key=lambda p: p["x"])] == steps
     (end,) = (text for text in texts(trend) if re.fullmatch(r"0\.\d{4}", text))
     assert named(drawn, [end])
     bad = (168, 51, 10)
@@ -241,21 +241,21 @@ def test_the_charts_of_a_model_are_the_figures_of_its_project(
     lines = figure(kept, "/v1/projects/ten/figures/lines.svg")
     drawn = parts(page, "lines")
     ends = [
-        [p["text"] for p in sorted(named(found, NAMES), key=lambda p: p["y"])]
-        for found in (drawn, boxes(lines))
+        [p["text"] for p in sorted(named(shapes, NAMES), key=lambda p: p["y"])]
+        for shapes in (drawn, boxes(lines))
     ]
     assert ends[0] == ends[1]
     for number in range(10):
         (hue,) = set(strokes(lines, f"line-{number + 1}"))
         same = lines_of(drawn, hue, 4)
         mine = corners(lines, f"line-{number + 1}")
-        assert any(alike(flat(one), mine) for one in same)
+        assert any(alike(flat(line), mine) for line in same)
 
     spread = figure(kept, "/v1/projects/ten/figures/boxes.svg")
     drawn = parts(page, "boxes")
     worst = [
-        [p["text"] for p in sorted(named(found, NAMES), key=lambda p: p["x"])]
-        for found in (drawn, boxes(spread))
+        [p["text"] for p in sorted(named(shapes, NAMES), key=lambda p: p["x"])]
+        for shapes in (drawn, boxes(spread))
     ]
     assert worst[0] == worst[1]
     assert len(worst[0]) == 4

@@ -33,13 +33,13 @@ def history(
             request = labels(number, 0.15 - 0.012 * number, version=f"1.{number}", model="lenet")
             del request["indices"]
             keep(client, request | {"branch": "main", "project": "digits"})
-        given = {"project": "digits", "model": "org/mlp", "indices": None, "branch": HOSTILE}
+        members = {"project": "digits", "model": "org/mlp", "indices": None, "branch": HOSTILE}
         for number in (6, 9, 4):
             keep(
                 client,
                 matrix(
                     number,
-                    **given,
+                    **members,
                     version=f"v{number}",
                     tags=[HOSTILE, "nightly"],
                     labels=["cat", HOSTILE, "eel"],
@@ -96,8 +96,8 @@ def address(history: httpx.Client, page: str) -> str:
     """Return the address of a page, with the ids that stand in it."""
 
     def newest(query: str) -> str:
-        found = history.get(f"/v1/projects/{query}").json()
-        identifier: str = found["items"][0]["id"]
+        answer = history.get(f"/v1/projects/{query}").json()
+        identifier: str = answer["items"][0]["id"]
         return identifier
 
     return f"{history.base_url}{PAGES[page].format(**{k: newest(q) for k, q in NAMED.items()})}"
@@ -205,15 +205,15 @@ def test_the_parts_of_a_list_are_linked(
     where = f"/ui/projects/digits?order={order}"
     whole = versions(history.get(where))
     monkeypatch.setattr(project_pages, "PAGE_SIZE", 5)
-    page, found = history.get(where), list[str]()
+    page, listed = history.get(where), list[str]()
     while True:
-        found += versions(page)
+        listed += versions(page)
         link = re.search(r'rel="next" href="([^"]+)"', page.text)
         if link is None:
             break
         page = history.get(str(page.url.join(unescape(link[1]))))
-    assert found == whole
-    assert len(found) == 12
+    assert listed == whole
+    assert len(listed) == 12
 
 
 def test_a_project_and_a_model_lead_on(history: httpx.Client, visit: Visitor) -> None:
@@ -270,9 +270,9 @@ def test_the_classes_of_a_comparison_are_sorted_filtered_and_linked(
     worse = [[90, 10, 0], [0, 100, 0], [40, 0, 60]]
     better = [[100, 0, 0], [0, 100, 0], [0, 20, 80]]
     with keeping(serve_app, tmp_path) as client:
-        given: dict[str, Any] = {"labels": ["a b", "same", "c"], "project": "p", "indices": None}
+        request: dict[str, Any] = {"labels": ["a b", "same", "c"], "project": "p", "indices": None}
         ids = [
-            keep(client, matrix(**given, confusion_matrix=table, gates=gates))["id"]
+            keep(client, matrix(**request, confusion_matrix=table, gates=gates))["id"]
             for table, gates in (
                 (worse, {"rules": [{"index": "recall", "classes": "all", "max_drop": 0.05}]}),
                 (better, None),
@@ -311,14 +311,14 @@ def test_only_what_changed_is_shown(serve_app: ServeApp, tmp_path: Path) -> None
     before = [[9, 1, 0, 0], [1, 9, 0, 0], [0, 0, 9, 1], [0, 0, 1, 9]]
     after = [[8, 2, 0, 0], [1, 9, 0, 0], [0, 0, 9, 1], [0, 0, 1, 9]]
     with keeping(serve_app, tmp_path) as client:
-        given: dict[str, Any] = {"labels": ["a", "b", "c", "d"], "project": "p"}
-        one, two, three = (
-            keep(client, matrix(**given, version=str(at), confusion_matrix=table))["id"]
+        request: dict[str, Any] = {"labels": ["a", "b", "c", "d"], "project": "p"}
+        candidate, two, three = (
+            keep(client, matrix(**request, version=str(at), confusion_matrix=table))["id"]
             for at, table in enumerate((after, before, before))
         )
-        where = f"/ui/compare?candidate={one}&baseline={two}"
-        found = re.findall(r'<tr id="class-(\w)"', client.get(where).text)
-        assert found == ["a", "b"]
+        where = f"/ui/compare?candidate={candidate}&baseline={two}"
+        classes = re.findall(r'<tr id="class-(\w)"', client.get(where).text)
+        assert classes == ["a", "b"]
         assert "2 without any change are left out" in client.get(where).text
         every = re.findall(r'<tr id="class-(\w)"', client.get(f"{where}&all=true").text)
         assert sorted(every) == ["a", "b", "c", "d"]
@@ -331,14 +331,15 @@ def test_different_test_sets_are_not_compared_class_by_class(
 ) -> None:
     with keeping(serve_app, tmp_path) as client:
         tables = {"digits": [[90, 10], [5, 95]], "wine": [[10, 20], [4, 26]]}
-        given: dict[str, Any] = {"labels": ["1", "2"]}
-        one, other = (
+        request: dict[str, Any] = {"labels": ["1", "2"]}
+        candidate, other = (
             keep(
-                client, matrix(**given, project=name, confusion_matrix=table, test_set={"id": name})
+                client,
+                matrix(**request, project=name, confusion_matrix=table, test_set={"id": name}),
             )["id"]
             for name, table in tables.items()
         )
-        page = client.get(f"/ui/compare?candidate={one}&baseline={other}").text
+        page = client.get(f"/ui/compare?candidate={candidate}&baseline={other}").text
         assert "The test sets differ, so no class is compared." in page
         assert ("different test sets" in page, 'id="class-' in page) == (True, False)
         assert 'id="confusion"' not in page
@@ -350,8 +351,8 @@ def test_disjoint_classes_are_one_sentence(serve_app: ServeApp, tmp_path: Path) 
             matrix(project="digits", labels=["1", "2"], confusion_matrix=[[9, 1], [2, 8]]),
             matrix(project="wine", labels=["red", "white"], confusion_matrix=[[5, 1], [2, 4]]),
         )
-        one, other = (keep(client, content)["id"] for content in kept)
-        page = client.get(f"/ui/compare?candidate={one}&baseline={other}").text
+        candidate, other = (keep(client, content)["id"] for content in kept)
+        page = client.get(f"/ui/compare?candidate={candidate}&baseline={other}").text
         assert "no class has items on both sides" in page
         assert "The test sets differ, so no class is compared." in page
         assert ("Cells that changed most" in page, 'id="causes"' in page) == (False, False)
@@ -395,8 +396,8 @@ def test_charts_are_drawn(history: httpx.Client, visit: Visitor) -> None:
 
 
 def target(client: httpx.Client, alias: str) -> str:
-    found: str = client.get(f"/v1/projects/digits/aliases/{alias}").json()["evaluation"]
-    return found
+    identifier: str = client.get(f"/v1/projects/digits/aliases/{alias}").json()["evaluation"]
+    return identifier
 
 
 def test_a_version_is_promoted(history: httpx.Client, visit: Visitor) -> None:
@@ -447,16 +448,16 @@ def test_an_alias_is_set_back_later(history: httpx.Client, browser: Browser) -> 
     assert " ".join(then).count(moment) == 2
     assert of_alias.get_by_role("button").all_inner_texts() == ["Set back to lenet 1.0"]
     stale.goto(page.url)
-    for one, status in (
+    for tab, status in (
         (page, "nightly now points to lenet 1.0 (before: lenet 1.1)."),
         (stale, ""),
     ):
-        one.get_by_role("button", name="Set back to lenet 1.0").click()
+        tab.get_by_role("button", name="Set back to lenet 1.0").click()
         assert target(history, "nightly") == ids[0]
         if status:
-            assert one.get_by_role("status").inner_text() == status
+            assert tab.get_by_role("status").inner_text() == status
         else:
-            assert "moved this alias meanwhile" in one.get_by_role("alert").inner_text()
+            assert "moved this alias meanwhile" in tab.get_by_role("alert").inner_text()
     context.close()
 
 
@@ -575,15 +576,15 @@ def test_what_is_wrong_is_said_on_a_page(history: httpx.Client, path: str, statu
 
 
 def test_a_page_speaks_of_pages_and_shows_the_way_back(history: httpx.Client) -> None:
-    one = history.get(f"/v1/projects/{NAMED['failing']}").json()["items"][0]["id"]
+    identifier = history.get(f"/v1/projects/{NAMED['failing']}").json()["items"][0]["id"]
     browser = {"Accept": "text/html"}
     for path in ("/nope", "/ui/evaluations/none", "/ui/projects/nothing"):
         page = history.get(path, headers=browser).text
         assert "<h1>Page not found</h1>" in page
         assert path.endswith("nothing") or "It may have been deleted, or your key" in page
         assert re.search(r'href="[^"]*ui/projects">Go to Projects</a>', page)
-    same = f"/ui/compare?candidate={one}&baseline={one}"
-    for path in ("/ui/compare", f"/ui/compare?candidate={one}", same):
+    same = f"/ui/compare?candidate={identifier}&baseline={identifier}"
+    for path in ("/ui/compare", f"/ui/compare?candidate={identifier}", same):
         page = history.get(path, headers=browser).text
         assert "Choose a candidate and another evaluation as its baseline." in page
         assert "Field required" not in page
@@ -651,16 +652,16 @@ def test_the_start_shows_what_somebody_must_look_at_first(
         assert client.get("/").headers["location"] == "ui/evaluate"
         worst = keep(client, matrix(20, project="a", model="old", gates={"rules": strict}))["id"]
         for number, errors in enumerate((2, 20, 2)):
-            given = {"model": "up", "version": f"v{number}", "gates": {"rules": close}}
-            keep(client, matrix(errors, project="b", indices=None, **given))
+            request = {"model": "up", "version": f"v{number}", "gates": {"rules": close}}
+            keep(client, matrix(errors, project="b", indices=None, **request))
         unsure = keep(client, matrix(5, project="b", model="close", gates={"rules": close}))["id"]
         keep(client, matrix(2, project="c"))
         assert client.get("/").headers["location"] == "ui/projects"
         page = visit(f"{client.base_url}/").page
         rows = page.locator(".lately tbody tr")
         assert rows.locator("th a").all_inner_texts() == ["old", "close", "c", "up v2"]
-        found = [link.get_attribute("href") for link in rows.locator("th a").all()[:2]]
-        assert found == [f"../ui/evaluations/{one}" for one in (worst, unsure)]
+        links = [link.get_attribute("href") for link in rows.locator("th a").all()[:2]]
+        assert links == [f"../ui/evaluations/{identifier}" for identifier in (worst, unsure)]
         assert page.locator(".head .lead").inner_text() == "4 models: 1 failed, 1 inconclusive."
         line = rows.nth(3).get_by_role("img", name="R' of 3 evaluations")
         # One of the three failed, and the newest has a dot.
@@ -673,12 +674,12 @@ def test_the_start_shows_what_somebody_must_look_at_first(
 
 def test_each_heading_of_a_list_leads_both_ways(history: httpx.Client) -> None:
     page = history.get("/ui/projects/digits").text
-    found = set(re.findall(r'href="(\?order=[^"]+)"', page))
-    for way in list(found):
+    links = set(re.findall(r'href="(\?order=[^"]+)"', page))
+    for way in list(links):
         again = history.get(f"/ui/projects/digits{unescape(way)}")
-        found |= set(re.findall(r'href="(\?order=[^"]+)"', again.text))
-    assert {"?order=-model", "?order=model", "?order=-verdict"} <= found
-    for way in found:
+        links |= set(re.findall(r'href="(\?order=[^"]+)"', again.text))
+    assert {"?order=-model", "?order=model", "?order=-verdict"} <= links
+    for way in links:
         assert history.get(f"/ui/projects/digits{unescape(way)}").status_code == 200
 
 
@@ -686,8 +687,12 @@ def test_equal_shares_are_offered_only_where_they_exist(
     serve_app: ServeApp, tmp_path: Path
 ) -> None:
     with keeping(serve_app, tmp_path) as client:
-        given: list[dict[str, Any]] = [{}, {"cell_weights": [[2] * 3] * 3}, {"spurious": [1, 0, 1]}]
-        kept = [keep(client, matrix(**one))["id"] for one in given]
+        requests: list[dict[str, Any]] = [
+            {},
+            {"cell_weights": [[2] * 3] * 3},
+            {"spurious": [1, 0, 1]},
+        ]
+        kept = [keep(client, matrix(**request))["id"] for request in requests]
         for identifier, offered in zip(kept, (True, False, False), strict=True):
             page = client.get(f"/ui/evaluations/{identifier}").text
             assert ("At equal shares of the classes" in page) is offered

@@ -17,8 +17,8 @@ DRAW = np.random.default_rng(5)
 
 def pair(counts: Any, *keys: str, scope: str = "overall") -> list[Any]:
     values = values_of(dense(counts), indices=keys)
-    found = (overall if scope == "overall" else per_class)(values)
-    return [found[key] for key in keys]
+    indices = (overall if scope == "overall" else per_class)(values)
+    return [indices[key] for key in keys]
 
 
 SAID: dict[str, dict[str, dict[str, str]]] = json.loads(
@@ -36,9 +36,9 @@ def test_every_index_page_tells_its_index_from_another() -> None:
 
 
 def test_every_neighbour_is_an_index_of_the_same_scope() -> None:
-    for scope, known in (("overall", OVERALL_INDICES), ("class", CLASS_INDICES)):
+    for scope, entries in (("overall", OVERALL_INDICES), ("class", CLASS_INDICES)):
         for key, texts in SAID[scope].items():
-            assert {key, *texts} <= known.keys()
+            assert {key, *texts} <= entries.keys()
             # One sentence for a pair.
             assert not [other for other in texts if key in SAID[scope].get(other, {})]
 
@@ -103,15 +103,15 @@ ORDERED = [
 def test_what_the_sentences_say_holds() -> None:
     for counts in DRAW.integers(1, 30, (50, 4, 4)) + 20 * np.eye(4):
         values = values_of(dense(counts))
-        found = {"class": per_class(values), "overall": overall(values)}
+        indices = {"class": per_class(values), "overall": overall(values)}
         for (scope, key), other in EQUAL.items():
-            np.testing.assert_allclose(found[scope][key], other(found[scope]), err_msg=key)
-        squared = found["class"]["informedness"] * found["class"]["markedness"]
-        np.testing.assert_allclose(found["class"]["class_mcc"] ** 2, squared)
+            np.testing.assert_allclose(indices[scope][key], other(indices[scope]), err_msg=key)
+        squared = indices["class"]["informedness"] * indices["class"]["markedness"]
+        np.testing.assert_allclose(indices["class"]["class_mcc"] ** 2, squared)
         for scope, lower, higher in ORDERED:
-            assert np.all(found[scope][lower] <= found[scope][higher] + 1e-12), (lower, higher)
+            assert np.all(indices[scope][lower] <= indices[scope][higher] + 1e-12), (lower, higher)
         lambdas = [
-            found["overall"][f"goodman_kruskal_lambda_{kind}"]
+            indices["overall"][f"goodman_kruskal_lambda_{kind}"]
             for kind in ("true", "symmetric", "predicted")
         ]
         assert min(lambdas) <= lambdas[1] <= max(lambdas)
@@ -137,11 +137,11 @@ def test_who_misses_a_rare_class_loses_a_kth_of_balanced_accuracy() -> None:
 
 
 def test_false_alarms_of_a_rare_class_move_f1_more_than_r_prime() -> None:
-    found = [
+    values = [
         [column[1] for column in pair([[990 - n, n], [0, 10]], "r_prime", "f1", scope="class")]
         for n in (0, 10)
     ]
-    fell = [before - after for before, after in zip(*found, strict=True)]
+    fell = [before - after for before, after in zip(*values, strict=True)]
     assert fell == pytest.approx([10 / 1000, 1 - 2 / 3])
 
 

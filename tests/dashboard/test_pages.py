@@ -58,9 +58,9 @@ def kept(server: str) -> str:
         "model": "cifar",
         "version": "1",
     }
-    found = httpx.post(f"{server}/v1/evaluate", content=orjson.dumps(body), headers=JSON)
-    assert found.status_code == 201, found.text
-    return str(found.json()["id"])
+    answer = httpx.post(f"{server}/v1/evaluate", content=orjson.dumps(body), headers=JSON)
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
 
 
 JSON = {"Content-Type": "application/json"}
@@ -184,8 +184,8 @@ def test_a_mistake_is_told_with_its_place(server: str, visit: Visitor) -> None:
 def test_a_file_of_predictions_is_evaluated(server: str, visit: Visitor) -> None:
     page = visit(server + EVALUATOR).page
     content = b"y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\n"
-    given = {"name": "predictions.csv", "mimeType": "text/csv", "buffer": content}
-    page.get_by_label("Predictions or a matrix").set_input_files(given)  # type: ignore[arg-type] # a FilePayload
+    upload = {"name": "predictions.csv", "mimeType": "text/csv", "buffer": content}
+    page.get_by_label("Predictions or a matrix").set_input_files(upload)  # type: ignore[arg-type] # a FilePayload
     classes = page.locator(".classes tbody th")
     expect(classes).to_have_text(["cat", "dog"])
     page.get_by_label("Confidence").select_option("0.99")
@@ -194,8 +194,8 @@ def test_a_file_of_predictions_is_evaluated(server: str, visit: Visitor) -> None
 
 
 def drop(page: Page, name: str, content: bytes) -> None:
-    given = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
-    page.get_by_label("Predictions or a matrix").set_input_files(given)  # type: ignore[arg-type] # a FilePayload
+    upload = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    page.get_by_label("Predictions or a matrix").set_input_files(upload)  # type: ignore[arg-type] # a FilePayload
 
 
 def test_text_and_report_are_of_the_same_evidence(server: str, visit: Visitor) -> None:
@@ -343,19 +343,19 @@ def test_hundreds_of_pasted_classes_are_sorted_searched_and_paged(
     page.get_by_label("Confusion matrix").evaluate(
         "(field, text) => { field.value = text; field.dispatchEvent(new Event('input')); }", pasted
     )
-    found = page.locator(".classes tbody th")
+    headings = page.locator(".classes tbody th")
     expect(page.locator(".reading")).to_contain_text("with the names of the classes")
     expect(page.locator(".pages")).to_contain_text("Page 1 of 12")
     page.get_by_role("link", name="Items", exact=False).first.press("Enter")
     most = [f"c{i}" for i in np.argsort(-rows.sum(axis=1), kind="stable")[:25]]
-    expect(found).to_have_text(most)
+    expect(headings).to_have_text(most)
     expect(page.locator("[aria-sort] .sort")).to_be_focused()
     assert page.url.endswith("?order=support")
     page.get_by_role("link", name="Next").click()
     expect(page.locator(".pages")).to_contain_text("Page 2 of 12")
     page.get_by_label("Class name contains").fill("C29")
     page.get_by_role("button", name="Search").click()
-    expect(found).to_have_count(11)
+    expect(headings).to_have_count(11)
     assert page.evaluate("document.querySelectorAll('*').length") < 3_000
 
 
@@ -459,8 +459,8 @@ def test_an_index_is_shown_on_a_small_table(server: str, visit: Visitor) -> None
     # 2 x 45 / (50 + 51), 2 x 22 / (30 + 31), 2 x 15 / (20 + 18)
     for value in ("0.8911", "0.7213", "0.7895"):
         assert value in page.locator(".example").first.inner_text()
-    found = page.get_by_role("img").evaluate_all("all => all.map(one => one.ariaLabel)")
-    assert [text for text in found if "predicted as B. A from 0.8911 to 0.0000" in text]
+    descriptions = page.get_by_role("img").evaluate_all("all => all.map(one => one.ariaLabel)")
+    assert [text for text in descriptions if "predicted as B. A from 0.8911 to 0.0000" in text]
     fraction, words = (page.locator(f".index {what}").first for what in ("math", ".formula + *"))
     above, below = fraction.bounding_box(), words.bounding_box()
     assert above
@@ -540,17 +540,19 @@ def test_the_table_of_classes_is_sorted_searched_and_paged_without_a_script(
         "project": "pages",
     }
     report = client.post("/v1/evaluate", content=orjson.dumps(body), headers=JSON).json()
-    recall = {name: one["indices"]["recall"]["value"] for name, one in report["per_class"].items()}
+    recall = {
+        name: indices["indices"]["recall"]["value"] for name, indices in report["per_class"].items()
+    }
     where = f"/ui/evaluations/{report['id']}"
 
     def names(query: str) -> list[str]:
         page = client.get(f"{where}?{query}").text
         charts = re.search(r'id="charts">(.*?)</script>', page)
         assert charts is not None
-        found = re.findall(r'<th scope="row"><bdi>(c\d+)</bdi>', page)
+        classes = re.findall(r'<th scope="row"><bdi>(c\d+)</bdi>', page)
         # The chart has the classes of the table, in its order.
-        assert orjson.loads(charts[1])["table"]["labels"] == found
-        return found
+        assert orjson.loads(charts[1])["table"]["labels"] == classes
+        return classes
 
     worst = sorted(recall, key=lambda name: recall[name])
     assert [recall[name] for name in names("order=recall")] == [recall[name] for name in worst[:25]]

@@ -28,13 +28,13 @@ RULES = [{"index": "recall", "classes": "all", "max_drop": 0.05}]
 def table(seed: int, k: int, items: int, broken: tuple[int, ...] = ()) -> list[list[int]]:
     """Draw a table; the broken classes lose 35 of 100 items to the one before them."""
     draw = np.random.default_rng(seed)
-    found = []
+    counts = []
     for i in range(k):
         shares = np.full(k, 0.05 / (k - 1))
         shares[i] = 0.95 - 0.35 * (i in broken)
         shares[i - 1] += 0.35 * (i in broken)
-        found.append(draw.multinomial(items, shares).tolist())
-    return found
+        counts.append(draw.multinomial(items, shares).tolist())
+    return counts
 
 
 @pytest.fixture(scope="module")
@@ -45,26 +45,29 @@ def history(
     with keeping(serve_app, tmp_path_factory.mktemp("questions")) as client:
         for version in range(1, 16):
             for model in ("svc", "logreg"):
-                given: Json = {
+                request: Json = {
                     "project": "digits",
                     "model": model,
                     "version": f"v{version}",
                     "labels": [str(digit) for digit in range(10)],
                 }
                 if version > 1:
-                    given |= {"baseline": {"version": f"v{version - 1}"}, "gates": {"rules": RULES}}
+                    request |= {
+                        "baseline": {"version": f"v{version - 1}"},
+                        "gates": {"rules": RULES},
+                    }
                 broken = (7,) if (model, version) == ("svc", 15) else ()
                 counts = table(version, 10, 90, broken)
-                identifier = keep(client, given | {"confusion_matrix": counts})["id"]
+                identifier = keep(client, request | {"confusion_matrix": counts})["id"]
                 if (model, version) == ("svc", 14):
                     where = "/v1/projects/digits/aliases/champion"
                     new = {"If-None-Match": "*"}
                     client.put(where, json={"evaluation": identifier}, headers=new)
         for name, fallen in {"r1": (), "r2": (3, 250)}.items():
-            given = {"project": "products", "model": "vit", "version": name}
+            request = {"project": "products", "model": "vit", "version": name}
             names = [f"product-{i:03d}" for i in range(300)]
             counts = table(1 + len(fallen), 300, 40, fallen)
-            keep(client, given | {"labels": names, "confusion_matrix": counts})
+            keep(client, request | {"labels": names, "confusion_matrix": counts})
         yield client
 
 
@@ -92,9 +95,9 @@ class Reader:
 @pytest.fixture
 def reader(history: httpx.Client, visit: Visitor) -> Iterator[Reader]:
     """Start where a reader starts."""
-    found = Reader(visit(f"{history.base_url}/", width=WIDTHS[0]).page)
-    yield found
-    assert 1 <= found.clicks <= MOST_CLICKS, found.taken
+    visitor = Reader(visit(f"{history.base_url}/", width=WIDTHS[0]).page)
+    yield visitor
+    assert 1 <= visitor.clicks <= MOST_CLICKS, visitor.taken
 
 
 def test_why_did_the_gate_fail(reader: Reader) -> None:
@@ -106,9 +109,9 @@ def test_why_did_the_gate_fail(reader: Reader) -> None:
     reader.click(page.locator(".sections a[href='#changes']"))
     # Most of the items of class 7 that were lost are predicted as 6.
     moved = page.locator("[aria-labelledby=changes] tbody tr").filter(has_text="7")
-    found = [row.locator("td").all_inner_texts()[:2] for row in moved.all()]
-    assert ["7", "6"] in found
-    reader.sees(moved.nth(found.index(["7", "6"])))
+    cells = [row.locator("td").all_inner_texts()[:2] for row in moved.all()]
+    assert ["7", "6"] in cells
+    reader.sees(moved.nth(cells.index(["7", "6"])))
 
 
 def test_is_a_version_better_than_the_one_before_for_a_class(reader: Reader) -> None:

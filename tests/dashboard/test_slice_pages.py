@@ -67,8 +67,8 @@ def history(
 
 def newest(history: httpx.Client, project: str, name: str = "") -> str:
     query = {"version": name} if name else {}
-    found = history.get(f"/v1/projects/{project}/evaluations", params=query).json()
-    identifier: str = found["items"][0]["id"]
+    answer = history.get(f"/v1/projects/{project}/evaluations", params=query).json()
+    identifier: str = answer["items"][0]["id"]
     return identifier
 
 
@@ -82,11 +82,11 @@ def test_the_slices_are_those_of_the_report(history: httpx.Client) -> None:
     identifier = newest(history, "digits", "v14")
     report = history.get(f"/v1/evaluations/{identifier}").json()
     page = history.get(f"/ui/evaluations/{identifier}/slices").text
-    found = [report["slices"][i] for i in report["weakest"]]
-    names = [", ".join(f"{k}={v}" for k, v in one["slice"].items()) for one in found]
+    weakest = [report["slices"][i] for i in report["weakest"]]
+    names = [", ".join(f"{k}={v}" for k, v in part["slice"].items()) for part in weakest]
     assert rows(page) == [name.replace("<", "&lt;").replace(">", "&gt;") for name in names]
     assert rows(page)[0] == "region=EU"
-    values = [f"{one['overall']['accuracy']['value']:.4f}" for one in found]
+    values = [f"{part['overall']['accuracy']['value']:.4f}" for part in weakest]
     table = page[page.index('<table class="slices">') :]
     assert re.findall(r'<td class="n">(0\.\d{4}) ', table) == values
     assert f"all items: {report['overall']['accuracy']['value']:.4f}" in page
@@ -119,7 +119,7 @@ def test_a_slice_is_shown_alone(history: httpx.Client) -> None:
     identifier = newest(history, "digits", "v14")
     page = history.get(f"/ui/evaluations/{identifier}", params={"slice": "region=EU"}).text
     report = history.get(f"/v1/evaluations/{identifier}").json()
-    alone = next(one for one in report["slices"] if one["slice"] == {"region": "EU"})
+    alone = next(part for part in report["slices"] if part["slice"] == {"region": "EU"})
     assert "<bdi>svc v14, region=EU</bdi>" in page
     assert f"<dd><bdi>{alone['items']:,.0f}</bdi></dd>" in page
     recall = alone["per_class"]["7"]["indices"]["recall"]["value"]
@@ -130,8 +130,8 @@ def test_a_slice_is_shown_alone(history: httpx.Client) -> None:
         "region=EU, device=ios"
         in history.get(f"/ui/evaluations/{identifier}", params=crossing).text
     )
-    for given, status in (("region=Mars", 404), ("region", 422)):
-        answer = history.get(f"/ui/evaluations/{identifier}", params={"slice": given})
+    for text, status in (("region=Mars", 404), ("region", 422)):
+        answer = history.get(f"/ui/evaluations/{identifier}", params={"slice": text})
         assert answer.status_code == status
 
 
@@ -176,19 +176,19 @@ def test_report_and_comparison_name_the_same_slices(
         baseline, candidate = (side["id"] for side in sides)
         comparison = sides[1]["comparison"]
         worse = [
-            ", ".join(f"{column}={value}" for column, value in one["slice"].items())
-            for one in comparison["slices"]
+            ", ".join(f"{column}={value}" for column, value in part["slice"].items())
+            for part in comparison["slices"]
             if any(
                 delta["p_adjusted"] is not None
                 and delta["p_adjusted"] <= 1 - comparison["confidence"]
                 and delta["value"] < 0
-                for delta in one["overall"].values()
+                for delta in part["overall"].values()
             )
         ]
         query = {"candidate": candidate, "baseline": baseline}
         page = client.get("/ui/compare", params=query).text
         report = client.get(f"/v1/evaluations/{candidate}/report.html").text
-        stored = [{"evaluation": one} for one in (candidate, baseline)]
+        stored = [{"evaluation": identifier} for identifier in (candidate, baseline)]
         options = {name: asked[name] for name in asked.keys() - {"gates"}}
         both = {"candidate": stored[0], "baseline": stored[1], "options": options}
         again = client.post("/v1/compare", json=both).json()["comparison"]
@@ -210,10 +210,10 @@ def test_a_slice_is_followed_over_versions(history: httpx.Client) -> None:
     values = [f"{item['value']:.4f}" for item in trend]
     whole = history.get(where, params=query | {"slice": []}).json()["items"]
     assert values != [f"{item['value']:.4f}" for item in whole]
-    given = {"overall": "kappa", "slice": "region=EU"}
-    page = history.get("/ui/projects/digits/models/svc", params=given).text
-    found = re.findall(r'data-label="Cohen&#39;s kappa"><span>([^<]*)', page)
-    assert found == values[::-1]
+    params = {"overall": "kappa", "slice": "region=EU"}
+    page = history.get("/ui/projects/digits/models/svc", params=params).text
+    shown = re.findall(r'data-label="Cohen&#39;s kappa"><span>([^<]*)', page)
+    assert shown == values[::-1]
     assert 'name="slice" value="region=EU"' in page
     listed = history.get("/ui/projects/digits", params={"slice": "region=EU"}).text
     assert re.findall(r'data-label="Cohen&#39;s kappa"><span>([^<]*)', listed) == values[::-1]
@@ -242,7 +242,7 @@ def test_a_thousand_slices_stay_light(history: httpx.Client) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["slices", "class", "many", "alone", "compare", "whole-compare"])
 def test_everybody_can_use_a_page(history: httpx.Client, visit: Visitor, name: str) -> None:
-    candidate, baseline = (newest(history, "digits", one) for one in ("v14", "v13"))
+    candidate, baseline = (newest(history, "digits", label) for label in ("v14", "v13"))
     compared = f"/ui/compare?candidate={candidate}&baseline={baseline}"
     path = {
         "slices": f"/ui/evaluations/{candidate}/slices",

@@ -110,9 +110,9 @@ def _lie(chance: Random, parts: Parts, _pages: list[Page], _page: Page) -> None:
 
 
 def _change(chance: Random, fields: Fields) -> None:
-    found = [key for key in fields if key[1] in {I32, I64}]
-    if found:
-        fields[chance.choice(found)] = chance.choice(_NUMBERS)
+    integers = [key for key in fields if key[1] in {I32, I64}]
+    if integers:
+        fields[chance.choice(integers)] = chance.choice(_NUMBERS)
 
 
 def _damage(chance: Random, _parts: Parts, _pages: list[Page], page: Page) -> None:
@@ -132,10 +132,10 @@ def _misplace(chance: Random, parts: Parts, pages: list[Page], page: Page) -> No
 
 def _recount(chance: Random, parts: Parts, _pages: list[Page], _page: Page) -> None:
     groups = parts.meta[_GROUPS]
-    found = chance.choice([parts.meta[_SCHEMA], groups, *(group[_CHUNKS] for group in groups)])
-    if found:
-        one = found.pop(chance.randrange(len(found)))
-        found += chance.choice([[], [one, one]])
+    entries = chance.choice([parts.meta[_SCHEMA], groups, *(group[_CHUNKS] for group in groups)])
+    if entries:
+        entry = entries.pop(chance.randrange(len(entries)))
+        entries += chance.choice([[], [entry, entry]])
 
 
 _WRONGS = [_renumber, _renumber, _damage, _damage, _misplace, _lie, _recount]

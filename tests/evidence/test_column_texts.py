@@ -38,7 +38,7 @@ def drawn(kinds: int) -> tuple[list[str], list[str | None]]:
     most = 1 + np.arange(ITEMS) * kinds // ITEMS
     true = [f"klasse ä {i}" for i in (draw.random(ITEMS) ** 3 * most).astype(int).tolist()]
     missing = draw.random(ITEMS) < 0.01
-    return true, [None if gone else one for gone, one in zip(missing, true[::-1], strict=True)]
+    return true, [None if gone else label for gone, label in zip(missing, true[::-1], strict=True)]
 
 
 @pytest.mark.parametrize("kinds", [3, 900, 6000])

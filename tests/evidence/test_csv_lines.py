@@ -26,9 +26,9 @@ class Trickle(io.BytesIO):
 
 def counts(body: bytes) -> dict[tuple[str, str], int]:
     document = evidence.read_columns("csv", Trickle(body), b"", LIMITS)
-    found = evidence.read(document, LIMITS)
-    rows, columns, items = found.table.cells.coordinates()
-    named = [(found.labels[i], found.labels[j]) for i, j in zip(rows, columns, strict=True)]
+    sample = evidence.read(document, LIMITS)
+    rows, columns, items = sample.table.cells.coordinates()
+    named = [(sample.labels[i], sample.labels[j]) for i, j in zip(rows, columns, strict=True)]
     return dict(zip(named, items.astype(int).tolist(), strict=True))
 
 

@@ -34,30 +34,30 @@ def faults(body: bytes | None = None, **content: object) -> list[tuple[str, str]
     return [(fault.pointer, fault.code) for fault in caught.value.errors]
 
 
-def cells(found: Evidence) -> list[list[float]]:
-    assert isinstance(found.table.cells, DenseCells)
-    counts: list[list[float]] = found.table.cells.counts.tolist()
+def cells(sample: Evidence) -> list[list[float]]:
+    assert isinstance(sample.table.cells, DenseCells)
+    counts: list[list[float]] = sample.table.cells.counts.tolist()
     return counts
 
 
 class TestMatrix:
     def test_labels_are_numbers_where_none_are_given(self) -> None:
-        found = evidence(confusion_matrix=[[5, 1], [2, 3]])
-        assert found.labels == ("0", "1")
-        assert cells(found) == [[5, 1], [2, 3]]
-        assert found.items is None
-        assert found.fingerprint is None
+        sample = evidence(confusion_matrix=[[5, 1], [2, 3]])
+        assert sample.labels == ("0", "1")
+        assert cells(sample) == [[5, 1], [2, 3]]
+        assert sample.items is None
+        assert sample.fingerprint is None
 
     def test_the_axis_turns_the_table_but_not_the_vectors(self) -> None:
-        found = evidence(
+        sample = evidence(
             confusion_matrix=[[5, 1], [2, 3]],
             axis="rows_are_predicted",
             unclassified=[7, 0],
             spurious=[0, 9],
         )
-        assert cells(found) == [[5, 2], [1, 3]]
-        assert found.table.support.tolist() == [14, 4]
-        assert found.table.predicted.tolist() == [6, 14]
+        assert cells(sample) == [[5, 2], [1, 3]]
+        assert sample.table.support.tolist() == [14, 4]
+        assert sample.table.predicted.tolist() == [6, 14]
 
     def test_integral_and_fractional_floats_are_counts(self) -> None:
         assert cells(evidence(confusion_matrix=[[5.0, 0.5], [2, 3]])) == [[5, 0.5], [2, 3]]
@@ -132,9 +132,9 @@ class TestMatrix:
     def test_a_hundred_thousand_bad_cells_are_refused_at_once(self) -> None:
         body = orjson.dumps({"confusion_matrix": [[CANARY] * 320] * 320})
         start = time.perf_counter()
-        found = faults(body)
+        errors = faults(body)
         assert time.perf_counter() - start < 5
-        assert found == [("/confusion_matrix/0/0", "not_a_number")]
+        assert errors == [("/confusion_matrix/0/0", "not_a_number")]
 
     def test_more_classes_than_the_limit_are_refused(self) -> None:
         with pytest.raises(Problem, match="invalid_request") as caught:
@@ -152,15 +152,15 @@ class TestMatrix:
 
 class TestOptionsThatAreMatrices:
     def test_they_come_as_arrays(self) -> None:
-        found = evidence(
+        sample = evidence(
             confusion_matrix=[[1, 2], [3, 4]],
             cost=[[0, 1, 0.5], [-2, 0, 0.5]],
             cell_weights=[[1, 0], [0.5, 1]],
             kappa_weights=[[0, 1], [3, 0]],
         )
-        assert found.matrices["cost"].tolist() == [[0, 1, 0.5], [-2, 0, 0.5]]
-        assert found.matrices["cell_weights"].tolist() == [[1, 0], [0.5, 1]]
-        assert found.matrices["kappa_weights"].tolist() == [[0, 1], [3, 0]]
+        assert sample.matrices["cost"].tolist() == [[0, 1, 0.5], [-2, 0, 0.5]]
+        assert sample.matrices["cell_weights"].tolist() == [[1, 0], [0.5, 1]]
+        assert sample.matrices["kappa_weights"].tolist() == [[0, 1], [3, 0]]
 
     def test_a_named_weighting_is_left_for_the_options(self) -> None:
         document = parse(b'{"confusion_matrix": [[1]], "kappa_weights": "linear"}')
@@ -185,23 +185,23 @@ class TestOptionsThatAreMatrices:
 class TestCells:
     def test_they_are_the_table_they_come_from(self) -> None:
         triples = [[0, 1, 4], [1, 0, 2], [0, 1, 1], [1, 1, 8]]
-        found = evidence(cells=triples, labels=["a", "b"], spurious=[3, 0])
+        sample = evidence(cells=triples, labels=["a", "b"], spurious=[3, 0])
         matrix = evidence(confusion_matrix=[[0, 5], [2, 8]], labels=["a", "b"], spurious=[3, 0])
-        assert cells(found) == cells(matrix)
-        assert found.input_digest == matrix.input_digest
+        assert cells(sample) == cells(matrix)
+        assert sample.input_digest == matrix.input_digest
 
     def test_the_axis_turns_them(self) -> None:
-        found = evidence(cells=[[0, 1, 4]], labels=["a", "b"], axis="rows_are_predicted")
-        assert cells(found) == [[0, 0], [4, 0]]
+        sample = evidence(cells=[[0, 1, 4]], labels=["a", "b"], axis="rows_are_predicted")
+        assert cells(sample) == [[0, 0], [4, 0]]
 
     def test_many_classes_stay_sparse(self) -> None:
         labels = list(map(str, range(50_000)))
-        found = evidence(
+        sample = evidence(
             cells=[[49_999, 0, 4], [7, 7, 1]], labels=labels, unclassified=[1] * 50_000
         )
-        assert isinstance(found.table.cells, SparseCells)
-        assert found.table.support[[7, 49_999]].tolist() == [2, 5]
-        assert found.table.predicted[0] == 4
+        assert isinstance(sample.table.cells, SparseCells)
+        assert sample.table.support[[7, 49_999]].tolist() == [2, 5]
+        assert sample.table.predicted[0] == 4
 
     @pytest.mark.parametrize(
         ("triples", "expected"),
@@ -257,20 +257,20 @@ class TestLabels:
     ) -> None:
         true, predicted = arrays
         assume(not has_twins([*true, *predicted]))
-        found = evidence(y_true=true, y_pred=predicted)
+        sample = evidence(y_true=true, y_pred=predicted)
         pairs: Counter[tuple[Any, Any]] = Counter(zip(true, predicted, strict=True))
         distinct = sorted({label for label in (*true, *predicted) if label is not None})
         if isinstance(true[0], int):
-            assert found.labels == tuple(map(str, distinct))
-        assert len(found.labels) == len(distinct)
-        by_name = {label: found.labels.index(name(label)) for label in distinct}
+            assert sample.labels == tuple(map(str, distinct))
+        assert len(sample.labels) == len(distinct)
+        by_name = {label: sample.labels.index(name(label)) for label in distinct}
         expected = np.zeros((len(distinct), len(distinct) + 1))
         for (t, p), times in pairs.items():
             expected[by_name[t], len(distinct) if p is None else by_name[p]] = times
-        assert cells(found) == expected[:, :-1].tolist()
-        assert found.table.support.tolist() == expected.sum(1).tolist()
-        assert found.items is not None
-        assert found.items.true.dtype == np.min_scalar_type(len(distinct))
+        assert cells(sample) == expected[:, :-1].tolist()
+        assert sample.table.support.tolist() == expected.sum(1).tolist()
+        assert sample.items is not None
+        assert sample.items.true.dtype == np.min_scalar_type(len(distinct))
 
     @given(label_arrays(), st.randoms(use_true_random=False))
     def test_declared_labels_give_the_order(
@@ -281,12 +281,12 @@ class TestLabels:
         plain = evidence(y_true=true, y_pred=predicted)
         order = [*plain.labels, "one more"]
         random.shuffle(order)
-        found = evidence(y_true=true, y_pred=predicted, labels=order)
-        assert found.labels == tuple(order)
+        sample = evidence(y_true=true, y_pred=predicted, labels=order)
+        assert sample.labels == tuple(order)
         places = [order.index(label) for label in plain.labels]
-        assert isinstance(found.table.cells, DenseCells)
-        assert found.table.cells.counts[np.ix_(places, places)].tolist() == cells(plain)
-        assert found.fingerprint == plain.fingerprint
+        assert isinstance(sample.table.cells, DenseCells)
+        assert sample.table.cells.counts[np.ix_(places, places)].tolist() == cells(plain)
+        assert sample.fingerprint == plain.fingerprint
 
     def test_strings_are_sorted_by_code_point_and_integers_by_value(self) -> None:
         assert evidence(y_true=["b", "Z", "ä"], y_pred=["a"] * 3).labels == ("Z", "a", "b", "ä")
@@ -296,29 +296,29 @@ class TestLabels:
         assert evidence(y_true=[1.0, 2], y_pred=[2, None]).labels == ("1", "2")
 
     def test_integers_are_matched_with_declared_texts(self) -> None:
-        found = evidence(y_true=[3, 1], y_pred=[1, None], labels=["3", "2", "1"])
-        assert cells(found) == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
+        sample = evidence(y_true=[3, 1], y_pred=[1, None], labels=["3", "2", "1"])
+        assert cells(sample) == [[0, 0, 1], [0, 0, 0], [0, 0, 0]]
         assert evidence(y_true=[3], y_pred=[3], labels=[5, 3]).labels == ("5", "3")
 
     def test_names_are_matched_in_normal_form_without_spaces(self) -> None:
-        found = evidence(y_true=["e\u0301 ", "é"], y_pred=["é", " é"], labels=["é", "b"])
-        assert found.labels == ("é", "b")
-        assert cells(found) == [[2, 0], [0, 0]]
+        sample = evidence(y_true=["e\u0301 ", "é"], y_pred=["é", " é"], labels=["é", "b"])
+        assert sample.labels == ("é", "b")
+        assert cells(sample) == [[2, 0], [0, 0]]
 
     def test_nothing_may_be_predicted_at_all(self) -> None:
         for label in ("a", 7):
-            found = evidence(y_true=[label], y_pred=[None])
-            assert found.table.unclassified is not None
-            assert found.table.unclassified.tolist() == [1]
+            sample = evidence(y_true=[label], y_pred=[None])
+            assert sample.table.unclassified is not None
+            assert sample.table.unclassified.tolist() == [1]
 
     def test_many_classes_stay_sparse(self) -> None:
         true = list(range(3000))
         for to in (int, str):
-            found = evidence(y_true=list(map(to, true)), y_pred=[*map(to, true[1:]), None])
-            assert isinstance(found.table.cells, SparseCells)
-            assert found.table.total == 3000
-            assert found.table.unclassified is not None
-            assert found.table.unclassified.sum() == 1
+            sample = evidence(y_true=list(map(to, true)), y_pred=[*map(to, true[1:]), None])
+            assert isinstance(sample.table.cells, SparseCells)
+            assert sample.table.total == 3000
+            assert sample.table.unclassified is not None
+            assert sample.table.unclassified.sum() == 1
 
     def test_sparse_and_dense_say_the_same(self) -> None:
         rng = np.random.default_rng(0)
@@ -371,9 +371,9 @@ class TestLabels:
         assert caught.value.errors[0].code == "too_many_classes"
 
     def test_weights_are_summed(self) -> None:
-        found = evidence(y_true=[0, 0, 1], y_pred=[0, 1, 1], sample_weight=[0.5, 2, 1])
-        assert cells(found) == [[0.5, 2], [0, 1]]
-        assert found.table.weighted
+        sample = evidence(y_true=[0, 0, 1], y_pred=[0, 1, 1], sample_weight=[0.5, 2, 1])
+        assert cells(sample) == [[0.5, 2], [0, 1]]
+        assert sample.table.weighted
         assert not evidence(y_true=[0], y_pred=[0], sample_weight=[1]).table.weighted
 
     @pytest.mark.parametrize("weights", [[1, -1], [1, "2"], [1, True], [1], [1, None]])
@@ -383,10 +383,10 @@ class TestLabels:
     def test_groups_are_coded(self) -> None:
         for groups in (["p", "q", "p"], [9, 4, 9.0]):
             arrays = {"y_true": [0, 1, 1], "y_pred": [0, 1, 1], "groups": groups}
-            found = read(Document({}, arrays), Limits())
-            assert found.items is not None
-            assert found.items.groups is not None
-            assert found.items.groups.tolist() == [0, 1, 0]
+            sample = read(Document({}, arrays), Limits())
+            assert sample.items is not None
+            assert sample.items.groups is not None
+            assert sample.items.groups.tolist() == [0, 1, 0]
 
     @pytest.mark.parametrize(
         "groups",
@@ -617,13 +617,15 @@ class TestDocument:
 
 class TestFingerprints:
     def test_the_test_set_is_hashed_as_documented(self) -> None:
-        found = evidence(y_true=["b", "ä", "b", "Z"], y_pred=["b"] * 4, labels=["q", "ä", "b", "Z"])
+        sample = evidence(
+            y_true=["b", "ä", "b", "Z"], y_pred=["b"] * 4, labels=["q", "ä", "b", "Z"]
+        )
         expected = hashlib.sha256(
             b"rprime-fp1\n"
             + '["Z","b","ä"]\n'.encode()
             + np.array([1, 2, 1, 0], dtype="<u4").tobytes()
         )
-        assert found.fingerprint == expected.hexdigest()
+        assert sample.fingerprint == expected.hexdigest()
 
     def test_integers_are_hashed_as_text(self) -> None:
         codes = np.array([1, 0, 1], dtype="<u4").tobytes()
@@ -649,9 +651,9 @@ class TestFingerprints:
 
     def test_counts_beyond_integers_have_a_digest(self) -> None:
         size = 3000
-        found = evidence(y_true=[0] * size, y_pred=[0] * size, sample_weight=[2**53 - 1] * size)
-        assert found.table.total > 2**64
-        assert found.input_digest
+        sample = evidence(y_true=[0] * size, y_pred=[0] * size, sample_weight=[2**53 - 1] * size)
+        assert sample.table.total > 2**64
+        assert sample.input_digest
 
     def test_the_digest_does_not_depend_on_the_encoding(self) -> None:
         assert (

@@ -33,10 +33,10 @@ def _small_pieces() -> Iterator[None]:
 def plain(value: Any) -> Any:
     """Return what was parsed, with lists in place of coded texts."""
     if isinstance(value, Document):
-        inner = {name: plain(one) for name, one in value.inner.items()}
+        inner = {name: plain(member) for name, member in value.inner.items()}
         return plain(value.rest), plain(value.arrays), value.names, value.pointer, inner
     if isinstance(value, dict):
-        return [(name, plain(one)) for name, one in value.items()]
+        return [(name, plain(member)) for name, member in value.items()]
     return list(value) if isinstance(value, CodedTexts | Integers) else value
 
 
@@ -46,13 +46,13 @@ def outcome(read: Callable[[bytes, int], Document], body: bytes) -> Any:
         document = read(body, DEPTH)
     except Problem as problem:
         return problem.code, problem.detail, problem.errors
-    found = plain(document)
+    content = plain(document)
     try:
         request = read_request(document, Limits())
     except Problem as problem:
-        return found, problem.code, problem.detail, problem.errors
+        return content, problem.code, problem.detail, problem.errors
     slices = request.evidence.slices
-    return found, request.evidence.input_digest, slices and slices.names
+    return content, request.evidence.input_digest, slices and slices.names
 
 
 STRINGS = [
@@ -90,12 +90,12 @@ def bodies(draw: st.DrawFn) -> bytes:
         ["y_true", "y_pred", "groups", "labels", "y_score", "unknown", "model", "sample_weight"]
     )
     members = [f'"{draw(names)}":{draw(array)}' for _ in range(draw(st.integers(0, 2)))]
-    one = draw(array)
-    members += [f'"y_true":{one}', f'"y_pred":{draw(st.one_of(st.just(one), array))}']
+    column = draw(array)
+    members += [f'"y_true":{column}', f'"y_pred":{draw(st.one_of(st.just(column), array))}']
     if draw(st.booleans()):
-        members.append(f'"slices":{{"x":{draw(st.one_of(st.just(one), array))},"y":{one}}}')
+        members.append(f'"slices":{{"x":{draw(st.one_of(st.just(column), array))},"y":{column}}}')
     if draw(st.booleans()):
-        members.append(f'"baseline":{{"y_pred":{draw(st.one_of(st.just(one), array))}}}')
+        members.append(f'"baseline":{{"y_pred":{draw(st.one_of(st.just(column), array))}}}')
     if draw(st.booleans()):
         members.append(draw(st.sampled_from(['"slices":["a","b"]', '"model":"[x"', '"z":{"a":1}'])))
     return f"{{{','.join(members)}}}".encode("utf-8", "surrogatepass")
@@ -110,10 +110,10 @@ def test_arrays_of_few_strings_are_coded_without_objects() -> None:
     texts = ["ä", "b c", "ä", 'x" y'[:1]] * 500
     columns: dict[str, Any] = {"y_true": texts, "y_pred": texts[::-1], "groups": texts}
     body = orjson.dumps({**columns, "slices": {"s": texts}, "baseline": {"y_pred": texts}})
-    found = read_json(body, DEPTH)
-    coded = [*found.arrays.values(), found.inner["baseline"].arrays["y_pred"]]
-    coded[coded.index(found.arrays["slices"])] = found.arrays["slices"]["s"]
-    assert all(isinstance(one, CodedTexts) for one in coded)
+    document = read_json(body, DEPTH)
+    coded = [*document.arrays.values(), document.inner["baseline"].arrays["y_pred"]]
+    coded[coded.index(document.arrays["slices"])] = document.arrays["slices"]["s"]
+    assert all(isinstance(column, CodedTexts) for column in coded)
     assert outcome(read_json, body) == outcome(parse, body)
 
 
@@ -126,14 +126,14 @@ def test_arrays_of_integers_are_read_without_objects(
     columns: dict[str, Any] = {"y_true": values, "y_pred": values[::-1], "groups": values}
     content = {**columns, "slices": {"s": values}, "slice_cuts": {"s": 3}}
     body = json.dumps(content, separators=separators).encode()
-    found = read_json(body, DEPTH)
-    read = [*(found.arrays[name] for name in columns), found.arrays["slices"]["s"]]
-    assert all(isinstance(one, Integers) for one in read)
+    document = read_json(body, DEPTH)
+    read = [*(document.arrays[name] for name in columns), document.arrays["slices"]["s"]]
+    assert all(isinstance(column, Integers) for column in read)
     assert list(read[0]) == values
     assert (read[0][3], read[0].values.itemsize) == (values[3], 1 if most < 256 else 8)
     del content["groups"]  # they cannot be combined with slices
-    for one in (content, columns, {"y_true": values, "y_pred": ["1"] * len(values)}):
-        body = json.dumps(one, separators=separators).encode()
+    for request in (content, columns, {"y_true": values, "y_pred": ["1"] * len(values)}):
+        body = json.dumps(request, separators=separators).encode()
         assert outcome(read_json, body) == outcome(parse, body)
 
 
@@ -141,9 +141,9 @@ def test_arrays_of_integers_are_read_without_objects(
 def test_other_arrays_of_integers_are_left_to_parse(name: str) -> None:
     values: Any = [[1] * 300] * 2 if name in {"confusion_matrix", "y_score"} else [1] * 300
     body = orjson.dumps({"y_true": [2] * 300, name: values})
-    found = read_json(body, DEPTH).arrays
-    assert found[name] == values
-    assert isinstance(found["y_true"], Integers)
+    columns = read_json(body, DEPTH).arrays
+    assert columns[name] == values
+    assert isinstance(columns["y_true"], Integers)
 
 
 @pytest.mark.parametrize(
@@ -166,15 +166,15 @@ def test_rare_strings_are_found_late(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"class {i}" for i in draw.integers(0, 9, 200_000).tolist()]
     texts[150_000] = texts[199_999] = "rare"
     body = orjson.dumps({"y_true": texts, "y_pred": texts}, option=orjson.OPT_INDENT_2)
-    found = read_json(body, DEPTH).arrays["y_true"]
-    assert isinstance(found, CodedTexts)
-    assert len(found.texts) == 10
-    assert list(found) == texts
+    column = read_json(body, DEPTH).arrays["y_true"]
+    assert isinstance(column, CodedTexts)
+    assert len(column.texts) == 10
+    assert list(column) == texts
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray])  # as a worker receives it
 def test_what_is_no_text_is_said_of_every_kind_of_body(kind: Callable[[bytes], bytes]) -> None:
-    for body, said in (
+    for body, detail in (
         (b'{"y_true":\n["caf\xe9"]}', "Line 2 of the body is not UTF-8"),
         (b"\xef\xbb\xbf{}", "byte order mark"),
         (b" \n", "The body is empty."),
@@ -182,4 +182,4 @@ def test_what_is_no_text_is_said_of_every_kind_of_body(kind: Callable[[bytes], b
     ):
         with pytest.raises(Problem) as refused:
             read_json(kind(body), DEPTH)
-        assert said in refused.value.detail
+        assert detail in refused.value.detail

@@ -24,9 +24,9 @@ def test_codes_that_ascend_give_what_a_look_up_gives(data: st.DataObject) -> Non
     kind = data.draw(st.sampled_from(KINDS))
     most = min(size, int(np.iinfo(kind).max) + 1) - 1
     values = np.array(data.draw(st.lists(st.integers(0, most), max_size=20)), kind)
-    found = recoded(values, codes)
-    assert found.dtype == np.uint8
-    assert found.tolist() == codes[values.astype(np.int64)].tolist()
+    new_codes = recoded(values, codes)
+    assert new_codes.dtype == np.uint8
+    assert new_codes.tolist() == codes[values.astype(np.int64)].tolist()
 
 
 @given(st.lists(st.lists(st.integers(-3, 12), min_size=1, max_size=8), min_size=1, max_size=6))
@@ -34,16 +34,16 @@ def test_pieces_of_integers_keep_their_labels(pieces: list[list[int]]) -> None:
     codes = Vocabulary(100, "/y_true")
     for kind in (np.int8, np.int64):
         for piece in pieces:
-            found = codes.of_integers(np.array(piece, kind), WHERE)
-            assert [codes.labels[code] for code in found.tolist()] == piece
+            piece_codes = codes.of_integers(np.array(piece, kind), WHERE)
+            assert [codes.labels[code] for code in piece_codes.tolist()] == piece
 
 
 def test_after_labels_without_a_gap_others_may_come() -> None:
     codes = Vocabulary(1000, "/y_true")
     pieces = [[0, 1, 2], [2, 0], [-1, 2], [0, 5], [5, 1], [300, 2**40], [1, 2]]
     for piece in pieces:
-        found = codes.of_integers(np.array(piece), WHERE)
-        assert [codes.labels[code] for code in found.tolist()] == piece
+        piece_codes = codes.of_integers(np.array(piece), WHERE)
+        assert [codes.labels[code] for code in piece_codes.tolist()] == piece
 
 
 def test_an_array_that_is_full_is_moved_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

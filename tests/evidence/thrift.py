@@ -59,7 +59,7 @@ class Reader:
         """
         if depth > _DEEPEST:
             raise BrokenError
-        content, found, number = self._content, dict[Key, Any](), 0
+        content, fields, number = self._content, dict[Key, Any](), 0
         # With as few calls as can be: pages of a file have hundreds of thousands of fields.
         while kind := (head := content[self.place]) & 15:
             self.place += 1
@@ -68,14 +68,14 @@ class Reader:
                 raise BrokenError
             number = number + (head >> 4) if head >> 4 else self._integer(I16)
             key = number, kind
-            if key in found:
+            if key in fields:
                 raise BrokenError
             if key in shape:
-                found[key] = self._value(kind, shape[key], depth + 1)
+                fields[key] = self._value(kind, shape[key], depth + 1)
             else:
                 self._skip(kind, depth + 1)
         self.place += 1
-        return found
+        return fields
 
     def _value(self, kind: int, shape: Shape, depth: int) -> Any:
         if kind in _BITS:

@@ -28,8 +28,8 @@ def with_nulls(node: Json) -> Json:
         return [with_nulls(each) for each in node]
     if not isinstance(node, dict):
         return node
-    found = {name: with_nulls(value) for name, value in node.items() if name != "nullable"}
-    return {"anyOf": [found, {"type": "null"}]} if node.get("nullable") is True else found
+    members = {name: with_nulls(value) for name, value in node.items() if name != "nullable"}
+    return {"anyOf": [members, {"type": "null"}]} if node.get("nullable") is True else members
 
 
 class Contract:
@@ -45,47 +45,47 @@ class Contract:
 
     def _resolved(self, node: Json) -> Json:
         while "$ref" in node:
-            found: Json = self.document
+            target: Json = self.document
             for part in node["$ref"].removeprefix("#/").split("/"):
-                found = found[part]
-            node = found
+                target = target[part]
+            node = target
         return node
 
     def operation(self, method: str, path: str) -> tuple[Json, dict[str, str]] | None:
         """Find the operation that a request means, and the parts of its path."""
         for template, methods in self.document["paths"].items():
             pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(template))
-            found = re.fullmatch(pattern, path)
-            if found and method.lower() in methods:
-                return methods[method.lower()], found.groupdict()
+            match = re.fullmatch(pattern, path)
+            if match and method.lower() in methods:
+                return methods[method.lower()], match.groupdict()
         return None
 
     def mistakes(
         self, operation: Json, parts: dict[str, str], query: dict[str, str], body: Json
     ) -> list[str]:
         """Say what of a request the operation does not allow."""
-        known = [self._resolved(each) for each in operation.get("parameters", [])]
-        given = {"path": parts, "query": query}
-        names = {(each["in"], each["name"]) for each in known}
-        found = [
+        parameters = [self._resolved(each) for each in operation.get("parameters", [])]
+        arguments = {"path": parts, "query": query}
+        names = {(each["in"], each["name"]) for each in parameters}
+        mistakes = [
             f"{where} parameter {name} is unknown"
-            for where, values in given.items()
+            for where, values in arguments.items()
             for name in values
             if (where, name) not in names
         ]
-        for each in known:
-            value: Json = given[each["in"]].get(each["name"])
+        for each in parameters:
+            value: Json = arguments[each["in"]].get(each["name"])
             if value is None:
-                found += [f"{each['name']} is missing"] if each.get("required") else []
+                mistakes += [f"{each['name']} is missing"] if each.get("required") else []
                 continue
             number = each["schema"].get("type") == "integer" and re.fullmatch(r"\d+", value)
-            found += self.wrong(each["schema"], int(value) if number else value)
-        wanted = operation.get("requestBody")
-        if wanted is None:
-            return found + (["a body is not wanted"] if body is not None else [])
-        schema = wanted["content"]["application/json"]["schema"]
+            mistakes += self.wrong(each["schema"], int(value) if number else value)
+        expected = operation.get("requestBody")
+        if expected is None:
+            return mistakes + (["a body is not wanted"] if body is not None else [])
+        schema = expected["content"]["application/json"]["schema"]
         # Both ignore an unknown member in silence; here it is a mistake.
-        return found + self.wrong({**schema, "additionalProperties": False}, body)
+        return mistakes + self.wrong({**schema, "additionalProperties": False}, body)
 
     def answer_mistakes(self, operation: Json, status: int, body: Json) -> list[str]:
         """Say what of the stub's own answer the operation does not allow."""
@@ -166,12 +166,12 @@ class _Handler(BaseHTTPRequestHandler):
         prefix = urlsplit(self.server.url).path
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         self.server.requests.append(f"{self.command} {self.path}")
-        found = self.server.contract.operation(self.command, parts.path.removeprefix(prefix))
-        if found is None or not parts.path.startswith(prefix):
+        route = self.server.contract.operation(self.command, parts.path.removeprefix(prefix))
+        if route is None or not parts.path.startswith(prefix):
             self.server.mistakes.append(f"{self.command} {self.path}: no such operation")
             self._send(404, {"message": "Not Found"})
             return
-        operation, names = found
+        operation, names = route
         content = json.loads(body) if body else None
         query = dict(parse_qsl(parts.query))
         mistakes = self.server.contract.mistakes(
@@ -190,16 +190,16 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = answer  # noqa: N815 (the library's names)
 
     def _wrong_headers(self, *, with_body: bool) -> list[str]:
-        wanted = {"content-type": "application/json"} if with_body else {}
+        expected = {"content-type": "application/json"} if with_body else {}
         if self.server.kind == "github":
             # https://docs.github.com/rest: a version that is named stays what it is.
-            wanted |= {
+            expected |= {
                 "accept": "application/vnd.github+json",
                 "x-github-api-version": "2022-11-28",
             }
         return [
             f"{name}: {self.headers[name]}, not {value}"
-            for name, value in wanted.items()
+            for name, value in expected.items()
             if self.headers[name] != value
         ]
 
@@ -211,23 +211,23 @@ class _Handler(BaseHTTPRequestHandler):
         ours = {"owner": "owner", "repo": "repository", "id": "5"}
         ours |= {"issue_number": "7", "merge_request_iid": "7"}
         if token not in {TOKEN, READS, JOB} or (token == JOB and self.server.kind == "gitlab"):
-            found: tuple[int, Json] = 401, {"message": "Bad credentials"}
+            answer: tuple[int, Json] = 401, {"message": "Bad credentials"}
         elif (token == JOB and not names) or (token == READS and self.command != "GET"):
-            found = 403, {"message": "Resource not accessible by integration"}
+            answer = 403, {"message": "Resource not accessible by integration"}
         elif any(ours.get(name, value) != value for name, value in names.items()):
-            found = 404, {"message": "Not Found"}
+            answer = 404, {"message": "Not Found"}
         elif not names:
-            found = 200, self._person()
+            answer = 200, self._person()
         elif self.command == "GET":
             size, page = int(query.get("per_page", 20)), int(query.get("page", 1))
-            found = 200, self.server.comments[size * (page - 1) : size * page]
+            answer = 200, self.server.comments[size * (page - 1) : size * page]
         elif self.command == "POST":
-            found = 201, self.server.add(content["body"], BOT if token == JOB else PERSON)
+            answer = 201, self.server.add(content["body"], BOT if token == JOB else PERSON)
         else:
             comment = self.server.comments[int(names.get("comment_id") or names["note_id"]) - 1]
             comment["body"] = content["body"]
-            found = 200, comment
-        return found
+            answer = 200, comment
+        return answer
 
     def _person(self) -> Json:
         if self.server.kind == "gitlab":

@@ -53,13 +53,13 @@ def _spoken_of(node: Json) -> Json:
         return [_spoken_of(each) for each in node]
     if not isinstance(node, dict):
         return node
-    found = {}
+    members = {}
     for name, value in node.items():
         if name == "properties":
-            found[name] = {each: _spoken_of(schema) for each, schema in value.items()}
+            members[name] = {each: _spoken_of(schema) for each, schema in value.items()}
         elif name not in WORDS and not name.startswith("x-"):
-            found[name] = _spoken_of(value)
-    return found
+            members[name] = _spoken_of(value)
+    return members
 
 
 def _references(node: Json) -> list[list[str]]:
@@ -67,8 +67,8 @@ def _references(node: Json) -> list[list[str]]:
         return [place for each in node for place in _references(each)]
     if not isinstance(node, dict):
         return []
-    own = node.get("$ref")
-    places = [own.removeprefix("#/").split("/")] if isinstance(own, str) else []
+    reference = node.get("$ref")
+    places = [reference.removeprefix("#/").split("/")] if isinstance(reference, str) else []
     return places + [place for each in node.values() for place in _references(each)]
 
 

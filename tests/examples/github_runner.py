@@ -57,7 +57,7 @@ def evaluated(text: str, contexts: Contexts) -> Any:
 def filled(text: str, contexts: Contexts) -> str:
     """Put values in the place of expressions."""
     return re.sub(
-        r"\$\{\{(.*?)\}\}", lambda found: str(evaluated(found[1].strip(), contexts) or ""), text
+        r"\$\{\{(.*?)\}\}", lambda match: str(evaluated(match[1].strip(), contexts) or ""), text
     )
 
 
@@ -148,22 +148,24 @@ class Runner:
                 condition and not evaluated(condition, contexts)
             ):
                 continue
-            done, found = self.step(step, contexts)
+            done, step_outputs = self.step(step, contexts)
             if done is not None and not failed:
                 ended = done
             if "id" in step:
-                outputs[step["id"]] = {"outputs": found}
+                outputs[step["id"]] = {"outputs": step_outputs}
         assert ended is not None
         return ended
 
     def step(
         self, step: dict[str, Any], contexts: Contexts
     ) -> tuple[Done | None, Mapping[str, str]]:
-        given = {name: filled(str(value), contexts) for name, value in step.get("with", {}).items()}
+        inputs = {
+            name: filled(str(value), contexts) for name, value in step.get("with", {}).items()
+        }
         if "/examples/github@" in step.get("uses", ""):
-            return self.use(given)
+            return self.use(inputs)
         if "uses" in step:
-            self.kept += [given["path"]] if "upload-artifact" in step["uses"] else []
+            self.kept += [inputs["path"]] if "upload-artifact" in step["uses"] else []
             return None, {}
         assert "${{" not in step["run"], "an expression in a script is an injection"
         output = self.folder / "temp" / "output"
@@ -175,28 +177,33 @@ class Runner:
         lines = output.read_text(encoding="utf-8").splitlines()
         return done, dict(line.split("=", 1) for line in lines)
 
-    def use(self, given: Mapping[str, str]) -> tuple[Done, dict[str, str]]:
+    def use(self, inputs: Mapping[str, str]) -> tuple[Done, dict[str, str]]:
         """Run the action with these inputs; return its last step and its outputs."""
-        known = ACTION["inputs"]
-        assert given.keys() <= known.keys()
-        assert {name for name, one in known.items() if one.get("required")} <= given.keys()
+        declared = ACTION["inputs"]
+        assert inputs.keys() <= declared.keys()
+        assert {
+            name for name, member in declared.items() if member.get("required")
+        } <= inputs.keys()
         defaults = {
-            name: filled(one.get("default", ""), self.contexts) for name, one in known.items()
+            name: filled(member.get("default", ""), self.contexts)
+            for name, member in declared.items()
         }
         outputs: dict[str, Any] = {}
         # Neither `vars` nor `secrets` is there in an action.
         contexts = {
             "github": self.contexts["github"],
-            "inputs": {**defaults, **given},
+            "inputs": {**defaults, **inputs},
             "steps": outputs,
         }
         done: Done | None = None
         for step in ACTION["runs"]["steps"]:
-            done, found = self.step(step, contexts)
-            outputs[step.get("id", "")] = {"outputs": found}
+            done, step_outputs = self.step(step, contexts)
+            outputs[step.get("id", "")] = {"outputs": step_outputs}
             assert done is not None
             if done.returncode:
                 break
         assert done is not None
-        named = {name: filled(one["value"], contexts) for name, one in ACTION["outputs"].items()}
+        named = {
+            name: filled(member["value"], contexts) for name, member in ACTION["outputs"].items()
+        }
         return done, {name: value for name, value in named.items() if value}

@@ -63,9 +63,9 @@ def missing(what: str) -> NoReturn:
     pytest.skip(f"NOT TESTED: {what}")
 
 
-def out_of_reach(said: str) -> NoReturn:
+def out_of_reach(reason: str) -> NoReturn:
     """Skip a test for want of a package registry, in CI, too: it says nothing about the code."""
-    pytest.skip(f"NOT TESTED: the package registry gives nothing: {said[-500:]}")
+    pytest.skip(f"NOT TESTED: the package registry gives nothing: {reason[-500:]}")
 
 
 def npm_ci(folder: Path) -> None:

@@ -21,8 +21,8 @@ YAML = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 def block(start: str) -> str:
     """The one block of YAML that starts so."""
-    (found,) = (text for text in YAML if text.lstrip().startswith(start))
-    return str(found)
+    (example,) = (text for text in YAML if text.lstrip().startswith(start))
+    return str(example)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_the_job_of_gitlab_is_valid_and_fails_for_a_worse_model(folder: Path) ->
     job: Any = yaml.safe_load(block("model-quality:"))["model-quality"]
     script = "\n".join([*job["before_script"], *job["script"]])
     with forge_of("gitlab") as forge:
-        given = {
+        variables = {
             "CI_JOB_URL": "https://gitlab.example/jobs/7",
             "CI_API_V4_URL": forge.url,
             "CI_PROJECT_ID": "5",
@@ -94,12 +94,14 @@ def test_the_job_of_gitlab_is_valid_and_fails_for_a_worse_model(folder: Path) ->
             "GITLAB_TOKEN": TOKEN,
         }
         for status, word in ((1, "failed"), (0, "passed")):
-            done = run("sh", "-e", "-c", script, cwd=folder, variables=given)
+            done = run("sh", "-e", "-c", script, cwd=folder, variables=variables)
             assert done.returncode == status, done.stderr
             (note,) = forge.bodies
             assert f"Gate {word}" in note
             shutil.copy(folder / "champion.csv", folder / "predicted")
-        without = run("sh", "-e", "-c", script, cwd=folder, variables=given | {"GITLAB_TOKEN": ""})
+        without = run(
+            "sh", "-e", "-c", script, cwd=folder, variables=variables | {"GITLAB_TOKEN": ""}
+        )
         assert without.returncode == 0, without.stderr
     reports = job["artifacts"]["reports"]
     # The recall of three classes, and its average.

@@ -21,10 +21,10 @@ KINDS = ("github", "gitlab")
 
 @pytest.fixture(params=KINDS)
 def forge(request: pytest.FixtureRequest) -> Iterator[Forge]:
-    with forge_of(request.param) as found:
+    with forge_of(request.param) as server:
         for number in range(230):
-            found.add(f"comment {number}\r\n<!-- rprime:report 0 -->", BOT)
-        yield found
+            server.add(f"comment {number}\r\n<!-- rprime:report 0 -->", BOT)
+        yield server
 
 
 def variables(forge: Forge, folder: Path, token: str) -> dict[str, str]:
@@ -53,16 +53,16 @@ def report(model: str) -> str:
     with TemporaryDirectory() as folder:
         table = Path(folder) / "table.json"
         table.write_text('{"confusion_matrix": [[5, 1], [2, 7]], "labels": ["<a>", "b"]}')
-        given = ("--model", model, "--markdown", "rprime.md")
-        run("rprime", "evaluate", table, *given, cwd=Path(folder))
+        arguments = ("--model", model, "--markdown", "rprime.md")
+        run("rprime", "evaluate", table, *arguments, cwd=Path(folder))
         return (Path(folder) / "rprime.md").read_text()
 
 
 def comment(forge: Forge, folder: Path, model: str = "", *, token: str = TOKEN) -> Done:
     """Put the report about a model into request 7."""
     (folder / "rprime.md").write_text(report(model))
-    given = variables(forge, folder, token)
-    return run("rprime", "comment", "rprime.md", cwd=folder, variables=given)
+    environment = variables(forge, folder, token)
+    return run("rprime", "comment", "rprime.md", cwd=folder, variables=environment)
 
 
 def ours(forge: Forge) -> list[str]:
@@ -100,7 +100,7 @@ def test_the_token_of_a_job_finds_its_own_comment(tmp_path: Path) -> None:
     with forge_of("github") as forge:
         for _ in range(2):
             assert comment(forge, tmp_path, token=JOB).returncode == 0
-        assert [one["user"]["login"] for one in forge.comments] == ["github-actions[bot]"]
+        assert [entry["user"]["login"] for entry in forge.comments] == ["github-actions[bot]"]
 
 
 @pytest.mark.parametrize(("token", "status"), [(READS, 403), ("wrong", 401)])
@@ -123,23 +123,23 @@ def test_where_nobody_answers_there_is_no_comment(kind: str, tmp_path: Path) -> 
 
 
 def test_without_a_request_there_is_nothing_to_do(forge: Forge, tmp_path: Path) -> None:
-    given = variables(forge, tmp_path, TOKEN)
+    environment = variables(forge, tmp_path, TOKEN)
     (tmp_path / "event.json").write_text('{"ref": "refs/heads/main"}')
-    given.pop("CI_MERGE_REQUEST_IID", None)
-    done = run("rprime", "comment", "rprime.md", cwd=tmp_path, variables=given)
+    environment.pop("CI_MERGE_REQUEST_IID", None)
+    done = run("rprime", "comment", "rprime.md", cwd=tmp_path, variables=environment)
     assert (done.returncode, forge.requests) == (0, [])
     assert "no comment" in done.stderr
     (tmp_path / "rprime.md").write_text("<!-- rprime:report 0123 -->\n")
     named = ("rprime", "comment", "rprime.md", "--number", "7")
-    assert run(*named, cwd=tmp_path, variables=given).returncode == 0
+    assert run(*named, cwd=tmp_path, variables=environment).returncode == 0
     assert len(ours(forge)) == 1
 
 
 def test_what_is_no_report_is_refused(forge: Forge, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n")
-    given = variables(forge, tmp_path, TOKEN)
+    environment = variables(forge, tmp_path, TOKEN)
     for file in ("notes.md", "none.md"):
-        done = run("rprime", "comment", file, cwd=tmp_path, variables=given)
+        done = run("rprime", "comment", file, cwd=tmp_path, variables=environment)
         assert done.returncode == 2, done.stderr
     assert run("rprime", "comment", "notes.md", cwd=tmp_path).returncode == 2
     assert comment(forge, tmp_path, token="").returncode == 2
@@ -147,11 +147,11 @@ def test_what_is_no_report_is_refused(forge: Forge, tmp_path: Path) -> None:
 
 
 def test_the_stub_refuses_what_is_not_documented(forge: Forge, tmp_path: Path) -> None:
-    given = variables(forge, tmp_path, TOKEN)
+    environment = variables(forge, tmp_path, TOKEN)
     path = "/repos/owner/repository/issues/7/comments"
     path = path if forge.kind == "github" else "/projects/5/merge_requests/7/notes"
     headers = {
-        "Authorization": f"Bearer {given.get('GITHUB_TOKEN', TOKEN)}",
+        "Authorization": f"Bearer {environment.get('GITHUB_TOKEN', TOKEN)}",
         "Accept": "application/vnd.github+json",
         "X-GitHub-Api-Version": "2022-11-28",
     }

@@ -112,8 +112,8 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def generate(generator: Path, language: str, client: Path) -> Done:
-    asked = ("generate", "-g", language, "-i", OPENAPI, "-o", client)
-    done = run(generator / "openapi-generator-cli", *asked, cwd=client.parent, timeout=600)
+    arguments = ("generate", "-g", language, "-i", OPENAPI, "-o", client)
+    done = run(generator / "openapi-generator-cli", *arguments, cwd=client.parent, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     return done
 

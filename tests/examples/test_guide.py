@@ -11,19 +11,19 @@ GUIDE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
-    found = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
-    assert found
-    return found
+    texts = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+    assert texts
+    return texts
 
 
 @pytest.mark.slow
 def test_every_command_ends_as_it_says(server: str, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     for line in "".join(blocks("sh")).splitlines():
-        command, _, said = line.partition("  # ends with ")
+        command, _, status = line.partition("  # ends with ")
         command = command.replace("http://127.0.0.1:8000", server)
         done = run("sh", "-c", command, cwd=tmp_path)
-        assert done.returncode == int(said or 0), f"{line}\n{done.stdout}\n{done.stderr}"
+        assert done.returncode == int(status or 0), f"{line}\n{done.stdout}\n{done.stderr}"
     assert (tmp_path / "rprime.html").exists()
 
 

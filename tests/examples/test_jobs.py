@@ -89,13 +89,13 @@ def history(serve: Serve) -> Iterator[httpx.Client]:
 
 
 def kept(history: httpx.Client, project: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = history.get(f"/v1/projects/{project}/evaluations").json()["items"]
-    return found
+    items: list[dict[str, str]] = history.get(f"/v1/projects/{project}/evaluations").json()["items"]
+    return items
 
 
 def champion(history: httpx.Client, project: str = "digits", alias: str = "champion") -> str:
-    found = history.get(f"/v1/projects/{project}/aliases/{alias}").json()
-    return str(found["evaluation"])
+    record = history.get(f"/v1/projects/{project}/aliases/{alias}").json()
+    return str(record["evaluation"])
 
 
 class TestWorkflow:
@@ -263,8 +263,8 @@ class TestAction:
     def test_an_outage_is_no_verdict(
         self, runner: Runner, on_service_error: str, status: int
     ) -> None:
-        given = {"server": stopped(), "baseline": "champion.csv"}
-        done, outputs = self.use(runner, on_service_error=on_service_error, **given)
+        inputs = {"server": stopped(), "baseline": "champion.csv"}
+        done, outputs = self.use(runner, on_service_error=on_service_error, **inputs)
         assert done.returncode == status
         assert outputs == {"verdict": "none"}
 
@@ -284,12 +284,12 @@ class TestAction:
         (matcher,) = json.loads(Path(file[1]).read_text())["problemMatcher"]
         assert f"::remove-matcher owner={matcher['owner']}::" in done.stdout
         (pattern,) = matcher["pattern"]
-        found = [
+        matches = [
             tuple(match[pattern[name]] for name in ("file", "line", "column"))
             for line in done.stderr.splitlines()
             if (match := re.search(pattern["regexp"], line))
         ]
-        assert found == [("gates.yaml", "2", "12"), ("gates.yaml", "5", "5")], done.stderr
+        assert matches == [("gates.yaml", "2", "12"), ("gates.yaml", "5", "5")], done.stderr
 
     @pytest.mark.parametrize(("strict", "status"), [("false", 0), ("true", 3)])
     def test_without_a_gate_there_is_a_report_and_no_verdict(
@@ -302,20 +302,20 @@ class TestAction:
         assert "report" in outputs
 
     def test_a_service_keeps_it(self, runner: Runner, history: httpx.Client) -> None:
-        given = {"project": "shop", "baseline": "alias=champion", "promote": "champion"}
+        inputs = {"project": "shop", "baseline": "alias=champion", "promote": "champion"}
         for predicted in (GOOD, TRUE):
             write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=predicted)
-            done, outputs = self.use(runner, server=str(history.base_url), **given)
+            done, outputs = self.use(runner, server=str(history.base_url), **inputs)
             assert done.returncode == 0, done.stderr
             newest = kept(history, "shop")[0]
             assert champion(history, "shop") == newest["id"] == outputs["evaluation"]
-        assert [found["verdict"] for found in kept(history, "shop")] == ["pass", "no_baseline"]
+        assert [item["verdict"] for item in kept(history, "shop")] == ["pass", "no_baseline"]
 
     def test_five_builds_and_a_second_model(self, runner: Runner, history: httpx.Client) -> None:
         """The rules hold against the alias, which a pass moves, and against the anchor."""
         with (runner.folder / "gates.yaml").open("a") as file:
             file.write("anchor: {alias: agreed}\n")
-        given = {"server": str(history.base_url), "project": "five", "anchor": "agreed"}
+        inputs = {"server": str(history.base_url), "project": "five", "anchor": "agreed"}
         builds = [
             (GOOD, 0, "no_baseline", True),
             (GOOD, 0, "pass", True),
@@ -329,7 +329,7 @@ class TestAction:
                 runner.folder / "predictions.csv", y_true=TRUE[: len(predicted)], y_pred=predicted
             )
             done, outputs = self.use(
-                runner, model="one", baseline="alias=champion", promote="champion", **given
+                runner, model="one", baseline="alias=champion", promote="champion", **inputs
             )
             assert (done.returncode, outputs["verdict"]) == (status, verdict), done.stderr
             assert ("FIRST, not judged" in done.stderr) is (verdict == "no_baseline")
@@ -337,7 +337,7 @@ class TestAction:
             assert (champion(history, "five") == outputs["evaluation"]) is moved
             assert champion(history, "five", "agreed") == first
         done, outputs = self.use(
-            runner, model="two", baseline="alias=other", promote="other", **given
+            runner, model="two", baseline="alias=other", promote="other", **inputs
         )
         assert (done.returncode, outputs["verdict"]) == (0, "no_baseline"), done.stderr
         assert champion(history, "five", "other") == outputs["evaluation"]
@@ -372,13 +372,13 @@ class TestAction:
     def test_what_is_not_merged_never_moves_the_alias(
         self, runner: Runner, history: httpx.Client, event_name: str, moved: bool
     ) -> None:
-        given = {"server": str(history.base_url), "project": event_name, "promote": "champion"}
-        first, outputs = self.use(runner, baseline="alias=champion", **given)
+        inputs = {"server": str(history.base_url), "project": event_name, "promote": "champion"}
+        first, outputs = self.use(runner, baseline="alias=champion", **inputs)
         assert first.returncode == 0, first.stderr
         runner.event_name, runner.branch = event_name, "other"
         runner.event = PULL_REQUEST if event_name.startswith("pull") else {}
         write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=TRUE)
-        done, later = self.use(runner, baseline="champion.csv", **given)
+        done, later = self.use(runner, baseline="champion.csv", **inputs)
         assert (done.returncode, later["verdict"]) == (0, "pass"), done.stderr
         assert champion(history, event_name) == (later if moved else outputs)["evaluation"]
 
@@ -387,12 +387,12 @@ class TestAction:
         self, runner: Runner, history: httpx.Client, github: Forge, figure: str, shown: bool
     ) -> None:
         runner.api, runner.token, runner.event = github.url, JOB, PULL_REQUEST
-        given = {"server": str(history.base_url), "project": "pictures", "figure": figure}
-        done, outputs = self.use(runner, baseline="champion.csv", **given)
+        inputs = {"server": str(history.base_url), "project": "pictures", "figure": figure}
+        done, outputs = self.use(runner, baseline="champion.csv", **inputs)
         assert done.returncode == 0, done.stderr
-        found = re.findall(r"!\[\w+\]\(<(.*)>\)", github.bodies[0])
-        assert len(found) == shown
-        for address in found:
+        addresses = re.findall(r"!\[\w+\]\(<(.*)>\)", github.bodies[0])
+        assert len(addresses) == shown
+        for address in addresses:
             assert outputs["evaluation"] in address
             assert httpx.get(address).headers["content-type"].startswith("image/svg+xml")
 
@@ -418,26 +418,26 @@ class TestAction:
         links.mkdir()
         (links / "python3").symlink_to(str(python))
         install = ACTION["runs"]["steps"][0]["run"]
-        given = {"PATH": f"{links}:/usr/bin:/bin"}
+        variables = {"PATH": f"{links}:/usr/bin:/bin"}
         # Without the registry: the package alone is built and installed, and what it depends on is
         # that of this environment. With it, which takes minutes, all of it is installed.
         if not REGISTRIES:
-            given |= {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
-            given["PYTHONPATH"] = sysconfig.get_path("purelib")
-        given = runner.environment(tmp_path / "output") | given
-        done = run(*BASH, install, cwd=runner.folder, variables=given, timeout=600)
+            variables |= {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
+            variables["PYTHONPATH"] = sysconfig.get_path("purelib")
+        variables = runner.environment(tmp_path / "output") | variables
+        done = run(*BASH, install, cwd=runner.folder, variables=variables, timeout=600)
         if done.returncode != 0 and "No matching distribution" in done.stderr:
             out_of_reach(done.stderr)
         assert done.returncode == 0, done.stderr
         program = Path((runner.folder / "path").read_text().strip()) / "rprime"
         assert (program.parents[1] / "pyvenv.cfg").exists()
-        found = run(program, "--version", cwd=runner.folder, variables=given)
-        assert found.stdout == f"rprime {library.__version__}\n", found.stderr
+        output = run(program, "--version", cwd=runner.folder, variables=variables)
+        assert output.stdout == f"rprime {library.__version__}\n", output.stderr
         (package,) = program.parents[1].glob("lib/*/site-packages/rprime")
         assert (package / "docs" / "index.md").exists()
         matrix = EXAMPLES / "mnist.json"
-        found = run(program, "evaluate", matrix, "--json", cwd=runner.folder, variables=given)
-        assert '"accuracy":{"value":0.9806' in found.stdout, found.stderr
+        output = run(program, "evaluate", matrix, "--json", cwd=runner.folder, variables=variables)
+        assert '"accuracy":{"value":0.9806' in output.stdout, output.stderr
 
 
 def _python_with_pip() -> str | None:
@@ -461,7 +461,7 @@ class TestGitLab:
     def job(folder: Path, **variables: str) -> Done:
         """Run the script as a runner does: all lines in one shell, up to the first failure."""
         script = "\n".join([*GITLAB["before_script"], *GITLAB["script"]])
-        given = {
+        settings = {
             "CI_COMMIT_SHA": "0123456789abcdef0123456789abcdef01234567",
             "CI_COMMIT_REF_NAME": "main",
             "CI_COMMIT_BRANCH": "main",
@@ -469,7 +469,7 @@ class TestGitLab:
             "CI_JOB_URL": "https://gitlab.example/owner/repository/-/jobs/7",
             "CI_PROJECT_ID": "5",
         }
-        return run("sh", "-e", "-c", script, cwd=folder, variables=given | variables)
+        return run("sh", "-e", "-c", script, cwd=folder, variables=settings | variables)
 
     def test_the_digits_pass_and_every_report_is_there(self, runner: Runner) -> None:
         done = self.job(runner.folder)
@@ -519,8 +519,8 @@ class TestGitLab:
             write_csv(
                 runner.folder / "predictions.csv", y_true=TRUE[: len(predicted)], y_pred=predicted
             )
-            given = {"RPRIME_SERVER": str(history.base_url), "CI_COMMIT_SHA": str(number)}
-            done = self.job(runner.folder, **given)
+            variables = {"RPRIME_SERVER": str(history.base_url), "CI_COMMIT_SHA": str(number)}
+            done = self.job(runner.folder, **variables)
             assert done.returncode == status, done.stderr
             newest = kept(history, "digits")[0]["id"]
             first = first or newest
@@ -534,20 +534,20 @@ class TestGitLab:
 
     def test_a_merge_request_has_one_note(self, runner: Runner) -> None:
         with forge_of("gitlab") as forge:
-            given = {
+            variables = {
                 "CI_API_V4_URL": forge.url,
                 "CI_MERGE_REQUEST_PROJECT_ID": "5",
                 "CI_MERGE_REQUEST_IID": "7",
                 "GITLAB_TOKEN": TOKEN,
             }
             for rounds in range(2):
-                done = self.job(runner.folder, **given)
+                done = self.job(runner.folder, **variables)
                 assert done.returncode == 0, done.stderr
                 (body,) = forge.bodies
                 assert body == (runner.folder / "rprime.md").read_text()
                 assert ("brought up to date" in done.stderr) is bool(rounds)
-            reading = self.job(runner.folder, **given | {"GITLAB_TOKEN": READS})
+            reading = self.job(runner.folder, **variables | {"GITLAB_TOKEN": READS})
             assert (reading.returncode, len(forge.bodies)) == (0, 1)
-            asked = len(forge.requests)
-            without = self.job(runner.folder, **given | {"GITLAB_TOKEN": ""})
-            assert (without.returncode, len(forge.requests)) == (0, asked)
+            requests = len(forge.requests)
+            without = self.job(runner.folder, **variables | {"GITLAB_TOKEN": ""})
+            assert (without.returncode, len(forge.requests)) == (0, requests)

@@ -18,7 +18,7 @@ DOCUMENTS: list[dict[str, Any]] = list(
 OBJECTS = {document["kind"]: document for document in DOCUMENTS}
 POD = OBJECTS["Deployment"]["spec"]["template"]["spec"]
 [CONTAINER] = POD["containers"]
-VARIABLES = {one["name"]: one for one in CONTAINER["env"]}
+VARIABLES = {variable["name"]: variable for variable in CONTAINER["env"]}
 MIB = 1024 * 1024
 
 
@@ -96,14 +96,14 @@ def test_the_memory_holds_all_limits() -> None:
 
 
 def test_the_temporary_folder_holds_bodies_that_are_written_there() -> None:
-    [folder] = [one for one in POD["volumes"] if one["name"] == "temporary"]
+    [folder] = [volume for volume in POD["volumes"] if volume["name"] == "temporary"]
     limits = Settings(store="none").limits
     size = int(folder["emptyDir"]["sizeLimit"].removesuffix("Mi")) * MIB
     assert size > limits.large_requests * limits.other_body_bytes
 
 
 def test_only_its_user_and_group_read_the_keys() -> None:
-    [keys] = [one for one in POD["volumes"] if one["name"] == "keys"]
+    [keys] = [volume for volume in POD["volumes"] if volume["name"] == "keys"]
     assert keys["secret"]["defaultMode"] == 0o440
 
 
@@ -117,14 +117,16 @@ def test_there_is_time_to_stop() -> None:
 
 @pytest.mark.slow
 def test_a_service_with_these_variables_answers_the_probes(serve: Serve, tmp_path: Path) -> None:
-    [mount] = [one for one in CONTAINER["volumeMounts"] if one["name"] == "keys"]
+    [mount] = [volume for volume in CONTAINER["volumeMounts"] if volume["name"] == "keys"]
     keys = VARIABLES["RPRIME_KEYS_FILE"]["value"]
     assert keys == f"{mount['mountPath']}/keys.json"
-    given = {name: one["value"] for name, one in VARIABLES.items() if "value" in one}
-    given["RPRIME_HOSTS"] += ",127.0.0.1"
-    given |= {"RPRIME_KEYS_FILE": str(tmp_path / "keys.json"), "RPRIME_STORE": "none"}
-    given |= {"RPRIME_SESSION_SECRET": 32 * "x", "RPRIME_DRAIN_SECONDS": "0"}
-    with serve(**given) as client:
+    settings = {
+        name: variable["value"] for name, variable in VARIABLES.items() if "value" in variable
+    }
+    settings["RPRIME_HOSTS"] += ",127.0.0.1"
+    settings |= {"RPRIME_KEYS_FILE": str(tmp_path / "keys.json"), "RPRIME_STORE": "none"}
+    settings |= {"RPRIME_SESSION_SECRET": 32 * "x", "RPRIME_DRAIN_SECONDS": "0"}
+    with serve(**settings) as client:
         address = f"http://127.0.0.1:{client.base_url.port}"
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             path = CONTAINER[probe]["httpGet"]["path"]

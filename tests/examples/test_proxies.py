@@ -54,8 +54,8 @@ def free_port() -> int:
 
 def program(name: str) -> str:
     # Debian keeps nginx where only root looks.
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin")
-    return found or missing(f"the file of {name}: there is no {name}, see .ci/programs")
+    path = shutil.which(name) or shutil.which(name, path="/usr/sbin")
+    return path or missing(f"the file of {name}: there is no {name}, see .ci/programs")
 
 
 def of_nginx(place: Place) -> list[str]:
@@ -87,9 +87,9 @@ def nginx_command(folder: Path, site: str) -> list[str]:
 def of_caddy(place: Place) -> list[str]:
     """Write the configuration of Caddy with other ports; return its command."""
     site = (EXAMPLES / "caddy" / "Caddyfile").read_text()
-    given = f"\ttls {place.certificate} {place.key}\n"
+    directive = f"\ttls {place.certificate} {place.key}\n"
     changes = {
-        f"\n{NAME} {{\n": f"\n{NAME}:{place.https} {{\n{given}",
+        f"\n{NAME} {{\n": f"\n{NAME}:{place.https} {{\n{directive}",
         "127.0.0.1:8000": place.upstream,
     }
     options = f"{{\n\tadmin off\n\thttp_port {place.http}\n\tdefault_bind 127.0.0.1\n}}\n"
@@ -141,8 +141,8 @@ def name_the_server(request: httpx.Request) -> None:
 
 
 def listens(port: int) -> bool:
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class TestTraining:
             done = train(tmp_path, "--server", str(client.base_url))
             assert done.returncode == 0, done.stderr
             kept = client.get("/v1/projects/digits/evaluations").json()["items"]
-            assert [found["version"] for found in kept] == ["svc", "champion"]
+            assert [item["version"] for item in kept] == ["svc", "champion"]
             report = client.get(f"/v1/evaluations/{kept[0]['id']}").json()
         assert report["comparison"]["pairing"] == "paired"
         assert report["gate"]["verdict"] == "pass"

@@ -82,6 +82,6 @@ def posted(client: httpx.Client, **members: object) -> bytes:
 
 def fault(response: httpx.Response) -> tuple[int, str, str]:
     assert response.headers["content-type"] == "application/problem+json"
-    found = response.json()
-    errors = found.get("errors", [{"pointer": "", "code": found["code"]}])
+    problem = response.json()
+    errors = problem.get("errors", [{"pointer": "", "code": problem["code"]}])
     return response.status_code, errors[0]["pointer"], errors[0]["code"]

@@ -354,11 +354,11 @@ def test_no_key_is_in_the_log(serve: Serve, tmp_path: Path) -> None:
     keys.revoke(path, key.id)
     sent = [token, revoked, token[:-4] + "beef", f"rp_{'0' * 12}_{'d' * 48}", "canary"]
     with serve(log=log, RPRIME_KEYS_FILE=str(path)) as client:
-        for given, method in product(sent, ("GET", "POST", "HEAD")):
+        for credential, method in product(sent, ("GET", "POST", "HEAD")):
             for where in ("/evaluate", CLOSED, "/v1/projects/p/trend", "/nowhere"):
-                client.request(method, where, headers=bearer(given), content=b"{")
+                client.request(method, where, headers=bearer(credential), content=b"{")
     written = log.read_text()
     events = [json.loads(line) for line in written.splitlines()]
     assert {"key_refused", "keys_read"} <= {event["event"] for event in events}
-    for given in sent:
-        assert given.rpartition("_")[2][:20] not in written
+    for credential in sent:
+        assert credential.rpartition("_")[2][:20] not in written

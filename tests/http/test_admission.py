@@ -51,12 +51,12 @@ def test_under_overload_some_requests_are_answered_in_time(serve: Serve) -> None
         async def ask(clients: int) -> list[httpx.Response]:
             limits = httpx.Limits(max_connections=None)
             async with httpx.AsyncClient(base_url=url, limits=limits, timeout=60) as many:
-                asked = (many.post("/evaluate", json=request(100)) for _ in range(clients))
-                return await asyncio.gather(*asked)
+                posts = (many.post("/evaluate", json=request(100)) for _ in range(clients))
+                return await asyncio.gather(*posts)
 
-        found = asyncio.run(ask(60))
-        refused = [response for response in found if response.status_code != 200]
-        assert 0 < len(refused) < len(found)
+        responses = asyncio.run(ask(60))
+        refused = [response for response in responses if response.status_code != 200]
+        assert 0 < len(refused) < len(responses)
         for response in refused:
             assert (response.status_code, response.json()["code"]) == (503, "overloaded")
             assert response.headers["retry-after"] == "1"
@@ -80,9 +80,9 @@ def test_readiness_ends_before_the_shutdown(tmp_path: Path) -> None:
         process = start(RPRIME, "serve", "--port", "0", env=env, stderr=stderr)
     assert process.stdout is not None
     with process.stdout:
-        found = re.search(r"http://\S+(?=,)", process.stdout.readline())
-    assert found
-    with httpx.Client(base_url=found[0], timeout=30) as client:
+        match = re.search(r"http://\S+(?=,)", process.stdout.readline())
+    assert match
+    with httpx.Client(base_url=match[0], timeout=30) as client:
         assert client.get("/readyz").status_code == 200
         process.terminate()
         wait_until(lambda: client.get("/readyz").status_code != 200)
@@ -115,16 +115,16 @@ def test_a_request_that_outlasts_the_shutdown_gets_a_503(serve_app: ServeApp) ->
 def test_the_command_passes_on_how_long_requests_may_take_after_a_signal(
     rprime: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found: list[int | None] = []
+    timeouts: list[int | None] = []
 
     def run(self: uvicorn.Server, sockets: list[socket.socket]) -> None:
         sockets[0].close()
-        found.append(self.config.timeout_graceful_shutdown)
+        timeouts.append(self.config.timeout_graceful_shutdown)
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
     done = rprime("serve", "--port", "0", RPRIME_STORE="none", RPRIME_STOP_SECONDS="7")
     assert done.returncode == 0
-    assert found == [7]
+    assert timeouts == [7]
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def await_accepted(client: httpx.Client) -> None:
 
 
 def at_once(
-    client: httpx.Client, process: int, contents: list[bytes], *, known: bool
+    client: httpx.Client, process: int, contents: list[bytes], *, accepted: bool
 ) -> list[tuple[socket.socket, HTTPResponse]]:
     """Send requests that the service finds together, on accepted or on new connections."""
     address = client.base_url.host, client.base_url.port or 0
@@ -160,8 +160,8 @@ def at_once(
     def connected() -> list[socket.socket]:
         return [socket.create_connection(address, timeout=30) for _ in contents]
 
-    connections = connected() if known else []
-    if known:
+    connections = connected() if accepted else []
+    if accepted:
         await_accepted(client)
     os.kill(process, signal.SIGSTOP)
     connections = connections or connected()
@@ -181,9 +181,9 @@ def test_requests_are_rejected_while_the_queue_is_full(
     client, log = narrow
     process = processes[client.base_url.port or 0]
     contents = [POST + b"X-Request-Id: mine-%d\r\n" % i + WHOLE for i in range(12)]
-    found = at_once(client, process, contents, known=known)
-    refused = [(i, *one) for i, one in enumerate(found) if one[1].status != 200]
-    assert 6 < len(refused) < len(found)
+    answers = at_once(client, process, contents, accepted=known)
+    refused = [(i, *pair) for i, pair in enumerate(answers) if pair[1].status != 200]
+    assert 6 < len(refused) < len(answers)
     for i, connection, answer in refused:
         problem = json.loads(answer.read())
         assert (answer.status, problem["code"]) == (503, "overloaded")
@@ -197,11 +197,11 @@ def test_requests_are_rejected_while_the_queue_is_full(
             again = HTTPResponse(connection)
             again.begin()
             assert (again.status, bool(again.read())) == (200, True)
-    for connection, _ in found:
+    for connection, _ in answers:
         connection.close()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     logged = {line["request_id"]: line["status"] for line in lines if "request_id" in line}
-    assert all(logged[f"mine-{i}"] == answer.status for i, (_, answer) in enumerate(found))
+    assert all(logged[f"mine-{i}"] == answer.status for i, (_, answer) in enumerate(answers))
 
 
 def test_a_full_queue_rejects_other_requests_than_short_posts_too(
@@ -217,14 +217,14 @@ def test_a_full_queue_rejects_other_requests_than_short_posts_too(
         "broken": b"POST \x00\r\n\r\n",
     }
     contents = [*kinds.values(), *([POST + WHOLE] * 6)]
-    found = at_once(client, processes[client.base_url.port or 0], contents, known=True)
-    statuses = [answer.status for _, answer in found]
+    answers = at_once(client, processes[client.base_url.port or 0], contents, accepted=True)
+    statuses = [answer.status for _, answer in answers]
     answered = dict(zip(kinds, statuses, strict=False))
     assert (answered["probe"], answered["broken"]) == (200, 400)
     assert statuses.count(503) > 5
     assert set(statuses) == {200, 400, 503}
-    assert found[list(kinds).index("closing")][1].will_close
-    for connection, _ in found:
+    assert answers[list(kinds).index("closing")][1].will_close
+    for connection, _ in answers:
         connection.close()
 
 
@@ -237,8 +237,10 @@ def test_the_queue_is_empty_when_all_requests_are_answered(
         # Some clients disconnect before the response, or within the request.
         os.kill(process, signal.SIGSTOP)
         for _ in range(5):
-            with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as one:
-                one.sendall(content)
+            with socket.create_connection(
+                (client.base_url.host, client.base_url.port or 0)
+            ) as connection:
+                connection.sendall(content)
         os.kill(process, signal.SIGCONT)
     await_accepted(client)
     # A request left in a queue of one would have all others rejected.

@@ -34,9 +34,9 @@ class Audited:
         deadline = 200
         for _ in range(deadline):
             lines = [json.loads(line) for line in self.log.read_text().splitlines()]
-            found = [e for e in lines if e["event"] == name and e.get("request_id") == request_id]
-            if found:
-                return found
+            records = [e for e in lines if e["event"] == name and e.get("request_id") == request_id]
+            if records:
+                return records
             self.client.get("/livez")
         return []
 
@@ -60,8 +60,8 @@ def audited(serve: Serve, folder: Path, **variables: str) -> Iterator[Audited]:
 
 @pytest.fixture(scope="module")
 def service(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
-    with audited(serve, tmp_path_factory.mktemp("audited")) as found:
-        yield found
+    with audited(serve, tmp_path_factory.mktemp("audited")) as audit:
+        yield audit
 
 
 def key_id(token: str) -> str:
@@ -236,8 +236,8 @@ FORWARDED = [
 @pytest.fixture(scope="module")
 def proxied(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Audited]:
     trusted = {"RPRIME_TRUSTED_PROXIES": "127.0.0.0/8, 10.0.0.0/8"}
-    with audited(serve, tmp_path_factory.mktemp("proxied"), **trusted) as found:
-        yield found
+    with audited(serve, tmp_path_factory.mktemp("proxied"), **trusted) as audit:
+        yield audit
 
 
 @pytest.mark.parametrize(("headers", "address"), FORWARDED, ids=str)

@@ -51,16 +51,16 @@ Labels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 @pytest.mark.parametrize("kind", MEDIA_TYPES)
 def test_integers_give_the_report_of_json(client: httpx.Client, labels: Labels, kind: str) -> None:
     true, predicted = labels
-    found = report(client, kind, {"y_true": true, "y_pred": predicted})
-    assert found == posted(client, y_true=true, y_pred=predicted)
+    content = report(client, kind, {"y_true": true, "y_pred": predicted})
+    assert content == posted(client, y_true=true, y_pred=predicted)
 
 
 @pytest.mark.parametrize("kind", MEDIA_TYPES)
 def test_strings_give_the_report_of_json(client: httpx.Client, labels: Labels, kind: str) -> None:
     names = np.array([f"class {9 - i} é" for i in range(12)])
     true, predicted = (names[part] for part in labels)
-    found = report(client, kind, {"y_true": true.tolist(), "y_pred": predicted.tolist()})
-    assert found == posted(client, y_true=true.tolist(), y_pred=predicted.tolist())
+    content = report(client, kind, {"y_true": true.tolist(), "y_pred": predicted.tolist()})
+    assert content == posted(client, y_true=true.tolist(), y_pred=predicted.tolist())
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_dictionaries_count_only_what_occurs(
     names = pa.array(["unused", "b", hole, "a"])
     true = pa.DictionaryArray.from_arrays(pa.array([3, 1, 3]), names)
     predicted = pa.DictionaryArray.from_arrays(pa.array([3, None, None if hole else 2]), names)
-    found = report(client, kind, {"y_true": true, "y_pred": predicted})
-    assert found == posted(client, y_true=["a", "b", "a"], y_pred=["a", None, None])
+    content = report(client, kind, {"y_true": true, "y_pred": predicted})
+    assert content == posted(client, y_true=["a", "b", "a"], y_pred=["a", None, None])
 
 
 @pytest.mark.parametrize("kind", ["csv", "arrow", "parquet"])
 def test_null_is_unclassified(client: httpx.Client, kind: str) -> None:
-    found = report(client, kind, {"y_true": [10, 9, 9], "y_pred": [None, 9, 10]})
-    assert found == posted(client, y_true=[10, 9, 9], y_pred=[None, 9, 10])
+    content = report(client, kind, {"y_true": [10, 9, 9], "y_pred": [None, 9, 10]})
+    assert content == posted(client, y_true=[10, 9, 9], y_pred=[None, 9, 10])
 
 
 def test_nan_is_unclassified(client: httpx.Client) -> None:
@@ -100,8 +100,8 @@ def test_labels_that_come_late_have_their_place(client: httpx.Client, kind: str)
     true = np.sort(np.random.default_rng(1).integers(-400, 70_000, 100_000))[::-1].copy()
     predicted = np.where(np.arange(true.size) % 3, true, -400)
     request = {"indices": ["accuracy"], "intervals": False}
-    found = report(client, kind, {"y_true": true, "y_pred": predicted}, request)
-    assert found == posted(client, y_true=true, y_pred=predicted, **request)
+    content = report(client, kind, {"y_true": true, "y_pred": predicted}, request)
+    assert content == posted(client, y_true=true, y_pred=predicted, **request)
 
 
 @pytest.mark.parametrize("kind", MEDIA_TYPES)
@@ -112,20 +112,20 @@ def test_everything_at_once_is_as_in_json(client: httpx.Client, labels: Labels, 
     options = {"gates": {"rules": [{"index": "r_prime", "max_drop": 0.02}]}}
     columns = {"y_true": true, "y_pred": predicted, "y_pred_baseline": other}
     columns |= {"sample_weight": weights, "group": groups}
-    found = json.loads(report(client, kind, columns, options))
+    answer = json.loads(report(client, kind, columns, options))
     members = {"y_true": true, "y_pred": predicted, "sample_weight": weights, "groups": groups}
-    wanted = json.loads(posted(client, **members, baseline={"y_pred": other}, **options))
-    assert found["comparison"]["pairing"] == "paired"
-    assert found == wanted
+    expected = json.loads(posted(client, **members, baseline={"y_pred": other}, **options))
+    assert answer["comparison"]["pairing"] == "paired"
+    assert answer == expected
 
 
 @pytest.mark.parametrize("kind", MEDIA_TYPES)
 def test_codes_are_positions_in_the_labels(client: httpx.Client, kind: str) -> None:
     names = ["zebra", "ant", "cat"]
     columns = {"y_true": np.array([0, 1, 0], np.int8), "y_pred": np.array([0, -1, 1], np.int8)}
-    found = report(client, kind, columns, {"codes": True, "labels": names})
+    content = report(client, kind, columns, {"codes": True, "labels": names})
     true, predicted = ["zebra", "ant", "zebra"], ["zebra", None, "ant"]
-    assert found == posted(client, y_true=true, y_pred=predicted, labels=names)
+    assert content == posted(client, y_true=true, y_pred=predicted, labels=names)
 
 
 def test_items_with_ids_are_the_same_in_any_order(client: httpx.Client) -> None:
@@ -285,16 +285,16 @@ def test_strings_that_are_none_are_refused(
     client: httpx.Client, name: str, values: Any, expected: tuple[int, str, str]
 ) -> None:
     columns = {"y_true": np.array(["a", "b"]), "y_pred": np.array(["a", "b"]), name: values}
-    found = fault(send(client, "npz", as_npz(columns)))
-    assert (found[0], found[1].rpartition("/0")[0] or found[1], found[2]) == expected
+    problem = fault(send(client, "npz", as_npz(columns)))
+    assert (problem[0], problem[1].rpartition("/0")[0] or problem[1], problem[2]) == expected
 
 
 def test_strings_in_either_byte_order_are_the_same_classes(client: httpx.Client) -> None:
     names = np.array(["é", "b", "\U0001d54f", "b"])
     columns = {"y_true": names.astype(">U9"), "y_pred": names.astype("<U2")}
-    found = json.loads(report(client, "npz", columns))
-    assert found["labels"] == ["b", "é", "\U0001d54f"]
-    assert found["overall"]["accuracy"]["value"] == 1
+    answer = json.loads(report(client, "npz", columns))
+    assert answer["labels"] == ["b", "é", "\U0001d54f"]
+    assert answer["overall"]["accuracy"]["value"] == 1
 
 
 def test_nothing_is_nothing_to_evaluate(client: httpx.Client) -> None:
@@ -304,10 +304,10 @@ def test_nothing_is_nothing_to_evaluate(client: httpx.Client) -> None:
 
 
 def test_texts_that_are_no_integers_stay_what_they_are(client: httpx.Client) -> None:
-    found = json.loads(report(client, "csv", {"y_true": ["10", "9"], "y_pred": ["10", "9"]}))
-    assert found["labels"] == ["9", "10"]
-    found = json.loads(report(client, "csv", {"y_true": ["10", "09"], "y_pred": ["10", "8"]}))
-    assert found["labels"] == ["09", "10", "8"]
+    answer = json.loads(report(client, "csv", {"y_true": ["10", "9"], "y_pred": ["10", "9"]}))
+    assert answer["labels"] == ["9", "10"]
+    answer = json.loads(report(client, "csv", {"y_true": ["10", "09"], "y_pred": ["10", "8"]}))
+    assert answer["labels"] == ["09", "10", "8"]
 
 
 @pytest.mark.parametrize(
@@ -321,8 +321,8 @@ def test_texts_that_are_no_integers_stay_what_they_are(client: httpx.Client) -> 
 def test_two_spellings_of_one_class_have_a_warning(
     client: httpx.Client, columns: dict[str, Any], labels: tuple[str, str]
 ) -> None:
-    found = json.loads(report(client, "csv", columns))
-    warning = next(one for one in found["warnings"] if one["code"] == "similar_labels")
+    answer = json.loads(report(client, "csv", columns))
+    warning = next(entry for entry in answer["warnings"] if entry["code"] == "similar_labels")
     assert f"`{labels[0]}` and `{labels[1]}`" in warning["detail"]
 
 
@@ -337,7 +337,7 @@ def test_the_text_nan_is_a_missing_value_unless_it_is_a_class(client: httpx.Clie
 
 def test_the_line_of_a_fault_is_said_in_every_block(client: httpx.Client) -> None:
     rows = ["y_true,y_pred,sample_weight", *["cat,dog,1"] * 200_000]
-    for number, row, said in (
+    for number, row, message in (
         (3, "cat", "has 1 field, the header 3"),
         (150_000, "cat,dog,much", "has no number in column 3"),
         (199_999, "cat,caf\xe9,1", "is not UTF-8"),
@@ -345,7 +345,7 @@ def test_the_line_of_a_fault_is_said_in_every_block(client: httpx.Client) -> Non
         wrong = [*rows[: number - 1], row, *rows[number:]]
         response = send(client, "csv", "\n".join(wrong).encode("latin-1"))
         assert response.status_code == 400
-        assert f"Line {number} of the CSV {said}" in response.json()["detail"]
+        assert f"Line {number} of the CSV {message}" in response.json()["detail"]
 
 
 def test_a_bomb_does_not_go_off(serve: Any) -> None:
@@ -427,8 +427,8 @@ def test_a_stream_of_the_old_format_is_read(client: httpx.Client) -> None:
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)
     assert not sink.getvalue().startswith(b"\xff")
-    found = send(client, "arrow", sink.getvalue()).content
-    assert found == posted(client, y_true=[1, 2], y_pred=[1, 1])
+    content = send(client, "arrow", sink.getvalue()).content
+    assert content == posted(client, y_true=[1, 2], y_pred=[1, 1])
 
 
 def test_views_of_the_same_bytes_are_no_bomb(client: httpx.Client) -> None:

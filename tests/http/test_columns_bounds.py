@@ -120,11 +120,11 @@ def parquet(columns: Columns, **options: Any) -> bytes:
 
 def varint(number: int, size: int = 0) -> bytes:
     """Write an integer as Thrift does, with bytes that say nothing up to a size."""
-    number, found = number << 1, list[int]()
-    while number or len(found) < max(size, 1):
-        found.append(number & 127 | 128)
+    number, digits = number << 1, list[int]()
+    while number or len(digits) < max(size, 1):
+        digits.append(number & 127 | 128)
         number >>= 7
-    return bytes([*found[:-1], found[-1] & 127])
+    return bytes([*digits[:-1], digits[-1] & 127])
 
 
 def modest(body: bytes) -> bytes:
@@ -291,8 +291,8 @@ def test_a_full_temporary_folder_is_told_and_passes(tmp_path: Path) -> None:
     body = as_npz({"y_true": labels, "y_pred": labels})
     assert len(body) > 10_000
     command = [sys.executable, str(script)]
-    found = subprocess.run(command, input=body, capture_output=True, check=True).stdout
-    assert found.split() == [b"503", b"overloaded", b"2"]
+    output = subprocess.run(command, input=body, capture_output=True, check=True).stdout
+    assert output.split() == [b"503", b"overloaded", b"2"]
 
 
 FULL = """

@@ -19,10 +19,10 @@ def tables(draw: random.Random, k: int) -> Any:
     """Draw a table: of nothing, of right items alone, nearly empty, full, or of one line."""
     random_of = np.random.default_rng(draw.randrange(1 << 30))
     full = random_of.integers(0, 50, (k, k))
-    found = draw.choice([full * 0, np.diag(full.diagonal()), full // 45, full, full])
+    table = draw.choice([full * 0, np.diag(full.diagonal()), full // 45, full, full])
     if draw.random() < 0.2:
-        found = found * (np.arange(k) == 0)
-    return (found if draw.random() < 0.5 else found.T).tolist()
+        table = table * (np.arange(k) == 0)
+    return (table if draw.random() < 0.5 else table.T).tolist()
 
 
 def evidence(draw: random.Random, labels: list[str]) -> Json:

@@ -55,13 +55,15 @@ def slow(hasty: httpx.Client) -> Iterator[dict[str, socket.socket]]:
         "empty lines": b"",
     }
     with ExitStack() as stack:
-        found = {kind: stack.enter_context(connect(hasty, some)) for kind, some in sent.items()}
-        found["half a second head"] = stack.enter_context(connect(hasty, REQUEST))
-        first = HTTPResponse(found["half a second head"])
+        connections = {
+            kind: stack.enter_context(connect(hasty, some)) for kind, some in sent.items()
+        }
+        connections["half a second head"] = stack.enter_context(connect(hasty, REQUEST))
+        first = HTTPResponse(connections["half a second head"])
         first.begin()
         assert (first.status, bool(first.read())) == (200, True)
-        found["half a second head"].sendall(HEAD)
-        yield found
+        connections["half a second head"].sendall(HEAD)
+        yield connections
 
 
 @pytest.fixture(scope="module")
@@ -159,8 +161,8 @@ def test_slow_uploads_hold_no_worker(serve: Serve) -> None:
         slow = [stack.enter_context(connect(client, head + content)) for _ in range(3)]
         wait_until(lambda: gauge(client, "rprime_in_flight_bytes") > 0)
         for letter in (b"c", b"a", b"t"):
-            for one in slow:
-                one.sendall(letter)
+            for connection in slow:
+                connection.sendall(letter)
             answer = client.post("/evaluate", content=b"y_true,y_pred\na,b\nb,b\n", headers=column)
             assert answer.status_code == 200
         slow[0].sendall(b",cat\n")
@@ -204,6 +206,6 @@ def test_five_hundred_slow_clients_take_nothing_from_a_good_one(
         for _ in range(50):
             response = hasty.post("/evaluate", content=BODY, headers=headers)
             assert response.status_code == 200
-        found = [connection.recv(12) for connection in lingering]
-    assert set(found) == {b"", b"HTTP/1.1 408"}
+        heads = [connection.recv(12) for connection in lingering]
+    assert set(heads) == {b"", b"HTTP/1.1 408"}
     assert "Traceback" not in log.read_text()

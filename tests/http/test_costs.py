@@ -113,7 +113,7 @@ def test_whoever_waits_longest_gets_the_place_but_for_an_owner_with_its_share() 
 
         first = [visit("a", "a1", done), visit("b", "b1", done)]
         later = [visit("a", "a2"), visit("c", "c1"), visit("b", "b2")]
-        tasks = [asyncio.create_task(one) for one in (*first, *later)]
+        tasks = [asyncio.create_task(visitor) for visitor in (*first, *later)]
         await asyncio.sleep(0)
         done.set()
         await asyncio.gather(*tasks)

@@ -18,8 +18,8 @@ def test_a_page_loads_everything_from_the_service(client: httpx.Client, page: st
     assert links
     for link in links:
         assert "//" not in link
-        found = client.get(str(response.url.join(link)), follow_redirects=True)
-        assert found.status_code == 200, link
+        answer = client.get(str(response.url.join(link)), follow_redirects=True)
+        assert answer.status_code == 200, link
 
 
 @pytest.mark.parametrize("page", ["/docs", "/redoc", "/docs/problems", "/docs/index.md"])

@@ -42,8 +42,8 @@ def test_the_paper_is_reproduced(client: httpx.Client) -> None:
     report = evaluate(client, confusion_matrix=MNIST)
     assert report["overall"]["r_prime"]["value"] == pytest.approx(0.9806, abs=5e-5)
     assert report["overall"]["kappa"]["value"] == pytest.approx(0.9784, abs=5e-5)
-    found = [report["per_class"][str(i)]["indices"]["r_prime"]["value"] for i in range(10)]
-    assert found == pytest.approx(PRINTED, abs=5.1e-5)
+    values = [report["per_class"][str(i)]["indices"]["r_prime"]["value"] for i in range(10)]
+    assert values == pytest.approx(PRINTED, abs=5.1e-5)
 
 
 def is_core(entry: Index) -> bool:

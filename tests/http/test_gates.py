@@ -13,12 +13,12 @@ GOOD = {"y_true": TRUE, "y_pred": TRUE}
 RULES = [{"index": "recall", "classes": "all", "max_drop": 0.1}]
 
 
-def judged(client: httpx.Client, **given: Any) -> Json:
-    answer = client.post("/evaluate", json={**GOOD, **given})
+def judged(client: httpx.Client, **members: Any) -> Json:
+    answer = client.post("/evaluate", json={**GOOD, **members})
     assert answer.status_code == 200, answer.text
     assert answer.headers["Evaluation-Verdict"] == answer.json()["gate"]["verdict"]
-    found: Json = answer.json()["gate"]
-    return found
+    gate: Json = answer.json()["gate"]
+    return gate
 
 
 def test_each_result_has_one_sided_limits_and_their_level(client: httpx.Client) -> None:
@@ -54,9 +54,9 @@ def test_every_member_of_a_gate_is_described(model: Any) -> None:
     models = [schema, *schema["$defs"].values()]
     silent = [
         name
-        for one in models
-        for name, member in one.get("properties", {}).items()
-        if "description" not in member and one.get("title") not in OF_BASELINES
+        for schema in models
+        for name, member in schema.get("properties", {}).items()
+        if "description" not in member and schema.get("title") not in OF_BASELINES
     ]
     assert not silent
 

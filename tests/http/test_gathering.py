@@ -27,8 +27,8 @@ def evaluation_request(content: bytes) -> EvaluationRequest:
 
 async def at_once(evaluation_requests: list[EvaluationRequest]) -> list[object]:
     batcher = RequestBatcher()
-    asked = (batcher.evaluate(one) for one in evaluation_requests)
-    return await asyncio.gather(*asked, return_exceptions=True)
+    answers = (batcher.evaluate(request) for request in evaluation_requests)
+    return await asyncio.gather(*answers, return_exceptions=True)
 
 
 def test_many_at_once_get_what_each_gets_alone(server: str) -> None:
@@ -52,15 +52,15 @@ def test_many_at_once_get_what_each_gets_alone(server: str) -> None:
 def test_more_than_fit_into_one_stack_are_all_answered() -> None:
     evaluation_requests = [evaluation_request(body()) for _ in range(2 * MOST_TOGETHER + 3)]
     answers = asyncio.run(at_once(evaluation_requests))
-    for one, found in zip(evaluation_requests, answers, strict=True):
-        assert one.report(found) == one.report(one.evaluate())  # type: ignore[arg-type] # none has failed
+    for request, answer in zip(evaluation_requests, answers, strict=True):
+        assert request.report(answer) == request.report(request.evaluate())  # type: ignore[arg-type] # none has failed
 
 
 def test_a_fault_of_the_engine_is_the_answer_to_all_of_its_stack_and_to_nobody_else() -> None:
     fine, other = evaluation_request(body()), evaluation_request(body())
     broken = replace(fine, options=replace(fine.options, indices=("no_such_index",)))
-    found = asyncio.run(at_once([broken, other, broken]))
-    assert [isinstance(answer, KeyError) for answer in found] == [True, False, True]
+    results = asyncio.run(at_once([broken, other, broken]))
+    assert [isinstance(answer, KeyError) for answer in results] == [True, False, True]
 
 
 def test_one_who_goes_away_takes_nobody_along() -> None:

@@ -25,7 +25,7 @@ def codes(report: Json) -> list[str]:
 
 
 def test_a_project_is_kept_and_found_where_the_answer_says(client: httpx.Client) -> None:
-    given: Json = {
+    request: Json = {
         "model": "lenet",
         "version": "1.2",
         "branch": "main",
@@ -34,12 +34,12 @@ def test_a_project_is_kept_and_found_where_the_answer_says(client: httpx.Client)
         "source": "https://ci.example/7",
         "test_set": {"id": "holdout"},
     }
-    response = client.post("/evaluate", json=matrix(**given))
+    response = client.post("/evaluate", json=matrix(**request))
     report = response.json()
     assert response.status_code == 201
     assert response.headers["location"] == report["links"]["self"]
     assert report["id"] in report["links"]["self"]
-    assert {name: report[name] for name in given} == given
+    assert {name: report[name] for name in request} == request
     assert "gate" not in report
 
 
@@ -89,7 +89,7 @@ def test_a_stored_baseline_needs_a_project(client: httpx.Client) -> None:
 def test_the_same_once_more_is_the_one_that_is_there(client: httpx.Client) -> None:
     first = keep(client, matrix(version="1"))
     again = keep(client, matrix(version="1"), 200)
-    codes = [[warning["code"] for warning in one.pop("warnings")] for one in (first, again)]
+    codes = [[warning["code"] for warning in report.pop("warnings")] for report in (first, again)]
     assert (codes[0].pop(), codes[1].pop()) == ("first_evaluation", "already_stored")
     assert codes[0] == codes[1]
     assert again == first
@@ -129,9 +129,11 @@ def test_what_a_repetition_adds_is_not_lost_in_silence(
     first = keep(client, labels(keep_items=False, tags=["a"]))
     again = keep(client, labels(**{"keep_items": False, **more}), 200)
     assert again["id"] == first["id"]
-    (said,) = (one["detail"] for one in again["warnings"] if one["code"] == "already_stored")
+    (detail,) = (
+        warning["detail"] for warning in again["warnings"] if warning["code"] == "already_stored"
+    )
     rest = f" without {lacks}, and stays so: delete it to store it anew." if lacks else "."
-    assert said == f"This evaluation is stored already, as {first['id']}{rest}"
+    assert detail == f"This evaluation is stored already, as {first['id']}{rest}"
 
 
 def test_a_key_gets_the_same_answer_again(client: httpx.Client) -> None:
@@ -222,18 +224,18 @@ def test_a_key_holds_for_a_batch(client: httpx.Client) -> None:
         matrix(5, model="m"),
     )
     first = post(*batch)
-    assert [one["status"] for one in first.json()["results"]] == [201, 200, 422, 201]
+    assert [result["status"] for result in first.json()["results"]] == [201, 200, 422, 201]
     with ThreadPoolExecutor(4) as pool:
         repeats = list(pool.map(lambda _: post(*batch), range(8)))
-    alike = [[one.get("report") for one in answer.json()["results"]] for answer in repeats]
-    assert alike == [[one.get("report") for one in first.json()["results"]]] * 8
+    alike = [[result.get("report") for result in answer.json()["results"]] for answer in repeats]
+    assert alike == [[result.get("report") for result in first.json()["results"]]] * 8
     assert len(client.get("/v1/projects/pets/evaluations").json()["items"]) == 2
     other = post(matrix(4), matrix(6))
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
     assert len(client.get("/v1/projects/pets/evaluations").json()["items"]) == 2
     stored = first.json()["results"][0]["report"]["id"]
     assert client.delete(f"/v1/evaluations/{stored}").status_code == 204
-    assert [one["status"] for one in post(*batch).json()["results"]] == [410, 200, 422, 201]
+    assert [result["status"] for result in post(*batch).json()["results"]] == [410, 200, 422, 201]
 
 
 def test_an_interrupted_batch_is_completed(client: httpx.Client) -> None:
@@ -244,10 +246,10 @@ def test_an_interrupted_batch_is_completed(client: httpx.Client) -> None:
         return results
 
     first = post()
-    assert [one["status"] for one in first] == [201, 404]
+    assert [result["status"] for result in first] == [201, 404]
     keep(client, matrix(6, version="9"))
     again = post()
-    assert [one["status"] for one in again] == [201, 201]
+    assert [result["status"] for result in again] == [201, 201]
     assert again[0] == first[0]
     assert post() == again
 
@@ -300,10 +302,10 @@ def test_a_branch_passes_over_what_failed_or_was_waived(client: httpx.Client) ->
     waived = keep(client, matrix(30, branch="main", gates={"rules": [floor], "waivers": [waiver]}))
     assert [r["gate"]["verdict"] for r in (good, bad)] == ["pass", "fail"]
     assert waived["gate"]["results"][0]["verdict"] == "waived"
-    found = keep(client, matrix(2, baseline={"branch": "main"}))["comparison"]["baseline"]
-    assert found["resolved"] == good["id"]
+    baseline = keep(client, matrix(2, baseline={"branch": "main"}))["comparison"]["baseline"]
+    assert baseline["resolved"] == good["id"]
     skipped = [f"`{waived['id']}` (its failure was waived)", f"`{bad['id']}` (its gate failed)"]
-    assert found["why"].endswith(f"skipped newer ones: {', '.join(skipped)}.")
+    assert baseline["why"].endswith(f"skipped newer ones: {', '.join(skipped)}.")
 
 
 def test_kept_items_make_comparisons_paired(client: httpx.Client) -> None:
@@ -331,9 +333,9 @@ def test_a_large_request_is_kept_as_well(client: httpx.Client) -> None:
 def test_looks_are_counted_for_each_test_set(client: httpx.Client) -> None:
     gates = {"rules": RULES, "max_looks": 3}
     reports = [keep(client, labels(seed, gates=gates)) for seed in range(1, 5)]
-    found = [report["gate"] for report in reports]
-    assert [gate["look"] for gate in found] == [1, 2, 3, 4]
-    assert [(gate["alpha"], gate["max_looks"]) for gate in found] == [(0.05 / 3, 3)] * 4
+    judgements = [report["gate"] for report in reports]
+    assert [gate["look"] for gate in judgements] == [1, 2, 3, 4]
+    assert [(gate["alpha"], gate["max_looks"]) for gate in judgements] == [(0.05 / 3, 3)] * 4
     exceeded = ["looks_exceeded" in codes(report) for report in reports]
     assert exceeded == [False, False, False, True]
     other = keep(client, matrix(gates=gates, test_set={"fingerprint": "ab" * 32}))

@@ -57,8 +57,8 @@ def listed(store: Store, order: Order, limit: int = 10, cursor: str | None = Non
     return listing(store, "pets", Filters(), order, limit=limit, cursor=cursor)
 
 
-def versions(found: Part) -> list[str | None]:
-    return [summary.version for summary, _ in found[0]]
+def versions(part: Part) -> list[str | None]:
+    return [summary.version for summary, _ in part[0]]
 
 
 def test_a_row_has_the_headlines_of_the_report(store: Store, reports: list[Json]) -> None:
@@ -87,31 +87,31 @@ def test_a_list_is_ordered(store: Store, order: str, expected: list[Any]) -> Non
 
 @pytest.mark.parametrize("order", [NEWEST_FIRST, Order("-r_prime"), Order("date")])
 def test_parts_of_a_list_make_the_whole(store: Store, order: Order) -> None:
-    found: list[str | None] = []
+    names: list[str | None] = []
     cursor = None
     while True:
         part = listed(store, order, limit=2, cursor=cursor)
-        found += versions(part)
+        names += versions(part)
         cursor = part[1]
         if cursor is None:
             break
-    assert found == versions(listed(store, order))
+    assert names == versions(listed(store, order))
     with pytest.raises(InvalidCursorError):
         listed(store, order, cursor="elsewhere")
 
 
 def test_models_come_with_their_newest_evaluation(store: Store, reports: list[Json]) -> None:
-    found = overview(store, store.projects())
-    newest = [(line["project"], line["model"], line["entry"]["id"]) for line in found["lines"]]
+    page = overview(store, store.projects())
+    newest = [(line["project"], line["model"], line["entry"]["id"]) for line in page["lines"]]
     assert newest == [
         ("pets", "a", reports[4]["id"]),
         ("others", None, reports[5]["id"]),
         ("pets", "b", reports[3]["id"]),
     ]
-    assert found["lines"][0]["entry"]["verdict"].word == "failed"
-    for line, report in zip(found["lines"], (reports[4], reports[5], reports[3]), strict=True):
+    assert page["lines"][0]["entry"]["verdict"].word == "failed"
+    for line, report in zip(page["lines"], (reports[4], reports[5], reports[3]), strict=True):
         assert line["cell"]["value"] == f"{value_of(report, 'r_prime'):.4f}"
-    drawn = [line["sparkline"] and len(line["sparkline"]["places"]) for line in found["lines"]]
+    drawn = [line["sparkline"] and len(line["sparkline"]["places"]) for line in page["lines"]]
     assert drawn == [3, None, 2]
 
 
@@ -119,9 +119,9 @@ def test_a_line_is_as_high_as_its_values_are_apart() -> None:
     def places(values: list[float]) -> list[float]:
         like = Point("i", None, None, None, None, None, None, None, "", classified_only=False)
         points = [like._replace(value=value) for value in values]
-        found = sparkline(points)
-        assert found is not None
-        return [y for _, y, _ in found["places"]]
+        line = sparkline(points)
+        assert line is not None
+        return [y for _, y, _ in line["places"]]
 
     assert places([0.2, 0.9]) == [100, 0]
     # Close values stay close: the line is at least 0.05 high.

@@ -53,16 +53,16 @@ def test_a_list_is_newest_first_and_filtered(client: httpx.Client) -> None:
 def test_pages_follow_one_another(client: httpx.Client) -> None:
     for number in range(5):
         keep(client, matrix(number, version=str(number)))
-    found: list[str] = []
+    versions: list[str] = []
     cursor: str | None = None
     while True:
         params = {"limit": "2", **({"cursor": cursor} if cursor else {})}
         page = client.get("/v1/projects/pets/evaluations", params=params).json()
-        found += [item["version"] for item in page["items"]]
+        versions += [item["version"] for item in page["items"]]
         cursor = page["next_cursor"]
         if cursor is None:
             break
-    assert found == ["4", "3", "2", "1", "0"]
+    assert versions == ["4", "3", "2", "1", "0"]
 
 
 def test_a_cursor_is_a_moment_for_any_filter_and_project(client: httpx.Client) -> None:
@@ -122,9 +122,9 @@ def test_projects_are_listed_with_their_counts(client: httpx.Client) -> None:
     keep(client, matrix(1))
     newest = keep(client, matrix(2))["id"]
     keep(client, matrix(3, project="others"))
-    found = client.get("/v1/projects").json()["items"][1]
-    assert found.pop("bytes") > 0
-    assert found == {
+    project = client.get("/v1/projects").json()["items"][1]
+    assert project.pop("bytes") > 0
+    assert project == {
         "name": "pets",
         "evaluations": 2,
         "newest": newest,
@@ -181,8 +181,8 @@ def test_what_is_not_there_is_not_found(
 def test_what_is_found_is_what_was_answered(client: httpx.Client, content: Json) -> None:
     made = client.post("/evaluate?include=table", json=content)
     assert made.status_code == 201, made.text
-    found = client.get(made.headers["location"] + "?include=table")
-    assert found.content == made.content
+    answer = client.get(made.headers["location"] + "?include=table")
+    assert answer.content == made.content
 
 
 def test_a_comparison_is_found_as_it_was_given(client: httpx.Client) -> None:
@@ -293,26 +293,26 @@ def test_a_verdict_is_one_word(client: httpx.Client) -> None:
 
 
 def test_an_alias_changes_only_for_who_knows_it(client: httpx.Client) -> None:
-    one, two = (keep(client, matrix(errors))["id"] for errors in (1, 2))
+    first, two = (keep(client, matrix(errors))["id"] for errors in (1, 2))
     path = "/v1/projects/pets/aliases/champion"
 
     def put(evaluation: str, **headers: str) -> httpx.Response:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return client.put(path, json={"evaluation": evaluation}, headers=named)
 
-    assert put(one).json()["code"] == "precondition_required"
-    assert put(one, If_Match="*").status_code == 412
-    made = put(one, If_None_Match="*")
+    assert put(first).json()["code"] == "precondition_required"
+    assert put(first, If_Match="*").status_code == 412
+    made = put(first, If_None_Match="*")
     assert (made.status_code, made.headers["location"]) == (201, path)
     assert put(two, If_None_Match="*").status_code == 412
     etag = made.headers["etag"]
     assert client.get(path).headers["etag"] == etag
-    assert client.get(path).json()["evaluation"] == one
+    assert client.get(path).json()["evaluation"] == first
     moved = put(two, If_Match=etag)
     assert moved.status_code == 200
-    late = put(one, If_Match=etag)
+    late = put(first, If_Match=etag)
     assert (late.status_code, late.headers["etag"]) == (412, moved.headers["etag"])
-    assert put(one, If_Match=f"W/{moved.headers['etag']}").status_code == 412
+    assert put(first, If_Match=f"W/{moved.headers['etag']}").status_code == 412
     assert [a["alias"] for a in client.get("/v1/projects/pets/aliases").json()["items"]] == [
         "champion"
     ]
@@ -330,14 +330,16 @@ def test_the_changes_of_an_alias_are_listed(client: httpx.Client) -> None:
     path = "/v1/projects/pets/aliases/champion"
     assert client.get(f"{path}/history").status_code == 404
     answers = [
-        client.put(path, json={"evaluation": one["id"]}, headers={condition: "*"})
-        for one, condition in zip(made, ("If-None-Match", "If-Match"), strict=True)
+        client.put(path, json={"evaluation": report["id"]}, headers={condition: "*"})
+        for report, condition in zip(made, ("If-None-Match", "If-Match"), strict=True)
     ]
     assert all(put.is_success for put in answers)
     items = client.get(f"{path}/history").json()["items"]
     assert items[0]["changed_at"] == answers[-1].json()["updated_at"]
     versions = [{"model": "svc", "version": v, "by": None} for v in ("v2", "v1")]
-    expected = [{"evaluation": one["id"]} | v for one, v in zip(made[::-1], versions, strict=True)]
+    expected = [
+        {"evaluation": report["id"]} | v for report, v in zip(made[::-1], versions, strict=True)
+    ]
     assert [{k: v for k, v in item.items() if k != "changed_at"} for item in items] == expected
     assert client.delete(path, headers={"If-Match": "*"}).status_code == 204
     assert client.get(f"{path}/history").json()["items"][0]["evaluation"] is None
@@ -420,8 +422,8 @@ def test_a_purge_keeps_what_it_is_told_to(client: httpx.Client) -> None:
 
     def purge(**body: object) -> Json:
         answer = client.post("/v1/projects/pets/purge", json=body)
-        found: Json = answer.json()
-        return found
+        summary: Json = answer.json()
+        return summary
 
     counts = {"deleted": 3, "kept": 3, "aliased": 1}
     assert purge(keep_last=2, dry_run=True) == {**counts, "dry_run": True}
@@ -446,8 +448,8 @@ def test_a_history_moves_house(client: httpx.Client, serve_app: ServeApp, tmp_pa
     assert lines[0]["rprime_export"] == 3
     assert lines[-1] == {"end": {"lines": len(lines) - 1}}
     assert client.get("/v1/export?project=nope").status_code == 404
-    own = client.get("/v1/export?project=others").content.splitlines()
-    assert sum(b'"evaluation"' in line[:20] for line in own) == 1
+    export = client.get("/v1/export?project=others").content.splitlines()
+    assert sum(b'"evaluation"' in line[:20] for line in export) == 1
     ndjson = {"Content-Type": "application/x-ndjson"}
     (tmp_path / "other").mkdir()
     with keeping(serve_app, tmp_path / "other") as other:
@@ -461,7 +463,7 @@ def test_a_history_moves_house(client: httpx.Client, serve_app: ServeApp, tmp_pa
         broken = exported.content[: len(exported.content) // 2]
         refused = other.post("/v1/import", content=broken, headers=ndjson)
         assert refused.json()["errors"][0]["code"] == "invalid_export"
-        cut = other.post("/v1/import", content=b"\n".join(own[:-1]), headers=ndjson)
+        cut = other.post("/v1/import", content=b"\n".join(export[:-1]), headers=ndjson)
         assert "ends without its last line: it was cut" in cut.json()["errors"][0]["detail"]
         for content, type_, status in (
             (b"", "application/x-ndjson", 422),
@@ -473,10 +475,10 @@ def test_a_history_moves_house(client: httpx.Client, serve_app: ServeApp, tmp_pa
 
 @pytest.mark.parametrize("name", ["my%20shop", "%2e%2e", "x" * 129, "%F0%9F%90%B1"])
 def test_a_new_name_in_a_path_follows_the_rule_of_names(client: httpx.Client, name: str) -> None:
-    found = keep(client, matrix())["id"]
+    identifier = keep(client, matrix())["id"]
     for path, body in (
         (f"/v1/projects/{name}", {"badge_public": True}),
-        (f"/v1/projects/pets/aliases/{name}", {"evaluation": found}),
+        (f"/v1/projects/pets/aliases/{name}", {"evaluation": identifier}),
     ):
         answer = client.put(path, json=body, headers={"If-None-Match": "*"})
         [error] = answer.json()["errors"]
@@ -501,7 +503,7 @@ def test_another_project_is_as_if_it_were_not_there(keyed: httpx.Client, tmp_pat
     _, mine = keys.create(path, ["evaluate", "write"], project="mine")
     keyed.headers["X-Request-Id"] = "r"
     theirs = keyed.post("/evaluate", json=matrix(project="theirs"), headers=bearer(admin)).json()
-    own = keyed.post("/evaluate", json=matrix(project="mine"), headers=bearer(mine)).json()
+    report = keyed.post("/evaluate", json=matrix(project="mine"), headers=bearer(mine)).json()
     gone = "01k9d3hv5gw2zj4t8x6c7m1n0p"
     for method, suffix in (("GET", ""), ("DELETE", ""), ("GET", "/verdict"), ("GET", "/report.md")):
         answers = [
@@ -525,7 +527,7 @@ def test_another_project_is_as_if_it_were_not_there(keyed: httpx.Client, tmp_pat
         for name in (theirs["id"], gone)
     ]
     assert compared[0] == compared[1]
-    assert keyed.get(own["links"]["self"], headers=bearer(mine)).status_code == 200
+    assert keyed.get(report["links"]["self"], headers=bearer(mine)).status_code == 200
     assert keyed.get("/v1/export", headers=bearer(mine)).status_code == 403
 
 

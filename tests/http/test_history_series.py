@@ -28,12 +28,12 @@ def leaderboard(client: httpx.Client, index: str, **query: object) -> Json:
     params = {"index": index, **{name: str(value) for name, value in query.items()}}
     answer = client.get("/v1/projects/pets/leaderboard", params=params)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    board: Json = answer.json()
+    return board
 
 
 def versions(board: Json) -> list[list[str]]:
-    return [[one["version"] for one in tier["versions"]] for tier in board["tiers"]]
+    return [[entry["version"] for entry in tier["versions"]] for tier in board["tiers"]]
 
 
 REASONS = {"chi2": "no_interval"}
@@ -106,13 +106,13 @@ def test_scores_are_not_kept_and_that_is_said(client: httpx.Client) -> None:
     content = labels(version="1", labels=LABELS, gates=gates) | {"y_score": scores}
     content["indices"] = ["accuracy", "log_loss"]
     report = keep(client, content)
-    found = client.get(report["links"]["self"]).json()
-    for answer in (report, found):
+    stored = client.get(report["links"]["self"]).json()
+    for answer in (report, stored):
         assert "scores_not_kept" in [warning["code"] for warning in answer["warnings"]]
         assert answer["gate"]["results"][0]["observed"] == report["overall"]["log_loss"]["value"]
-    assert found["overall"]["log_loss"] == {"value": None, "interval": None, "reason": "no_scores"}
+    assert stored["overall"]["log_loss"] == {"value": None, "interval": None, "reason": "no_scores"}
     assert "scores_not_kept" in client.get(f"{report['links']['self']}/report.md").text
-    assert client.get(report["links"]["self"], params={"include": "curves"}).json() == found
+    assert client.get(report["links"]["self"], params={"include": "curves"}).json() == stored
     for path in ("trend", "leaderboard", "badge.svg"):
         answer = client.get(f"/v1/projects/pets/{path}?index=log_loss")
         assert answer.status_code == 422
@@ -149,7 +149,7 @@ def test_versions_that_nothing_tells_apart_share_a_tier(client: httpx.Client) ->
     assert [set(tier) for tier in versions(board)] == [{"a", "b"}, {"c", "d"}]
     assert [tier["tier"] for tier in board["tiers"]] == [1, 2]
     assert "paired" in board["tiers"][0]["why"]
-    values = [one["value"] for tier in board["tiers"] for one in tier["versions"]]
+    values = [entry["value"] for tier in board["tiers"] for entry in tier["versions"]]
     assert values == sorted(values, reverse=True)
     assert len(board["test_set"]) == 64
 
@@ -186,8 +186,8 @@ def test_only_the_newest_evaluation_of_a_version_stands(client: httpx.Client) ->
     keep(client, matrix(5))
     keep(client, matrix(6))
     board = leaderboard(client, "accuracy")
-    shown = [one for tier in board["tiers"] for one in tier["versions"]]
-    assert [one["evaluation"] for one in shown if one["version"] == "1"] == [second]
+    shown = [entry for tier in board["tiers"] for entry in tier["versions"]]
+    assert [entry["evaluation"] for entry in shown if entry["version"] == "1"] == [second]
     assert len(shown) == 3
 
 
@@ -216,18 +216,18 @@ def test_curves_that_were_asked_for_are_kept(client: httpx.Client, k: int) -> No
     report = keep(client, content | {"labels": names, "project": "pets", "curves": True})
     address = report["links"]["self"]
     assert "curves" not in client.get(address).json()
-    found = client.get(address, params={"include": "curves"}).json()["curves"]
-    assert found["reliability"] == report["curves"]["reliability"]
-    assert list(found["roc"]) == list(found["precision_recall"]) == names
+    curves = client.get(address, params={"include": "curves"}).json()["curves"]
+    assert curves["reliability"] == report["curves"]["reliability"]
+    assert list(curves["roc"]) == list(curves["precision_recall"]) == names
     for kind in ("roc", "precision_recall"):
         for label in names:
-            whole, kept = report["curves"][kind][label], found[kind][label]
+            whole, kept = report["curves"][kind][label], curves[kind][label]
             points = list(zip(*(whole[axis] for axis in list(whole)[:2]), strict=True))
             assert len(kept["recall"]) <= 96
             assert set(zip(*(kept[axis] for axis in list(whole)[:2]), strict=True)) <= set(points)
-    assert found["risk_coverage"]["coverage"][-1] == 1
+    assert curves["risk_coverage"]["coverage"][-1] == 1
     parts = client.get(address, params={"include": "curves,warnings"}).json()
-    assert parts["curves"] == found
+    assert parts["curves"] == curves
     assert "overall" not in parts
 
 
@@ -258,7 +258,9 @@ def test_a_series_honours_the_options_of_each_evaluation(
     board = leaderboard(client, index, **named)
     # Values with other options than the newest have no place beside it.
     expected = [("none", "different_options")] if said else []
-    assert [(one["version"] or "none", one["reason"]) for one in board["unranked"]] == expected
+    assert [
+        (entry["version"] or "none", entry["reason"]) for entry in board["unranked"]
+    ] == expected
     badge = client.get("/v1/projects/pets/badge.json", params={"index": index, **named}).json()
     assert float(badge["message"]) == pytest.approx(items[1]["value"], abs=1e-3)
     assert badge["label"].endswith(f" with {said}") is bool(said)
@@ -269,7 +271,7 @@ def test_other_cell_weights_have_no_place_beside_the_best(client: httpx.Client) 
     for version, errors in (("2", 5), ("3", 9)):
         keep(client, matrix(errors, version=version, **WEIGHED))
     board = leaderboard(client, "accuracy")
-    assert [one["reason"] for one in board["unranked"]] == ["different_options"]
+    assert [entry["reason"] for entry in board["unranked"]] == ["different_options"]
 
 
 def test_weighted_values_say_why_they_have_no_interval(client: httpx.Client) -> None:

@@ -117,7 +117,7 @@ def test_a_gate_judges_slices_against_a_stored_baseline(
     assert good["gate"]["verdict"] == "pass"
     worse = keep(store, body("3", 0.4, keep_items=keep_items, **gate))
     assert worse["gate"]["verdict"] == "fail"
-    failed = [one["slice"] for one in worse["gate"]["results"] if one["verdict"] == "fail"]
+    failed = [result["slice"] for result in worse["gate"]["results"] if result["verdict"] == "fail"]
     assert {"region": "EU"} in failed
     assert all(slice_.get("region", "EU") == "EU" for slice_ in failed)
 
@@ -125,8 +125,8 @@ def test_a_gate_judges_slices_against_a_stored_baseline(
 def series(client: httpx.Client, query: str) -> Json:
     answer = client.get(f"/v1/projects/pets/trend?index={query}")
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    trend: Json = answer.json()
+    return trend
 
 
 def test_a_slice_has_its_trend(store: httpx.Client) -> None:
@@ -137,20 +137,22 @@ def test_a_slice_has_its_trend(store: httpx.Client) -> None:
         ("slice=device=ios&slice=region=EU", {"device": "ios", "region": "EU"}),
         ('slice={"region":"US"}', {"region": "US"}),
     ):
-        found = series(store, f"accuracy&{query}")
-        assert found["slice"] == name
-        assert [item["evaluation"] for item in found["items"]] == [one["id"] for one in reports]
+        trend = series(store, f"accuracy&{query}")
+        assert trend["slice"] == name
+        assert [item["evaluation"] for item in trend["items"]] == [
+            report["id"] for report in reports
+        ]
         of_class = series(store, f"recall&class=1&{query}")["items"]
-        for item, recall, report in zip(found["items"], of_class, reports, strict=True):
-            [own] = [one for one in report["slices"] if one["slice"] == name]
-            accuracy = own["overall"]["accuracy"]
+        for item, recall, report in zip(trend["items"], of_class, reports, strict=True):
+            [part] = [entry for entry in report["slices"] if entry["slice"] == name]
+            accuracy = part["overall"]["accuracy"]
             assert item["value"] == accuracy["value"]
             assert item["interval"] == accuracy["interval"]
-            assert recall["value"] == own["per_class"]["1"]["indices"]["recall"]["value"]
+            assert recall["value"] == part["per_class"]["1"]["indices"]["recall"]["value"]
     whole = series(store, "accuracy")
     assert (whole["slice"], len(whole["items"])) == (None, 4)
     listed = store.get("/v1/projects/pets/evaluations?slice=region=EU&version=2").json()["items"]
-    assert [one["id"] for one in listed] == [reports[2]["id"]]
+    assert [entry["id"] for entry in listed] == [reports[2]["id"]]
 
 
 def test_an_unknown_slice_is_not_found_and_the_nearest_is_named(store: httpx.Client) -> None:
@@ -192,18 +194,18 @@ def test_a_slice_is_reported_as_its_items_alone(
         **{side: np.array(whole[side])[inside].tolist() for side in ("y_true", "y_pred")},
         **({} if indices is None else {"indices": indices}),
     }
-    wanted = store.post("/v1/evaluate?include=table", json=alone).json()
+    expected = store.post("/v1/evaluate?include=table", json=alone).json()
     answer = store.get(f"{place}?include=table&{query}")
-    found = answer.json()
+    report = answer.json()
     for member in ("overall", "per_class", "counts", "top_confusions", "table", "options"):
-        assert found[member] == wanted[member], member
-    assert found["slice"] == name
-    assert not {"gate", "comparison", "slices"} & found.keys()
+        assert report[member] == expected[member], member
+    assert report["slice"] == name
+    assert not {"gate", "comparison", "slices"} & report.keys()
     assert "evaluation-verdict" not in answer.headers
     assert answer.headers["etag"] != store.get(f"{place}?include=table").headers["etag"]
     part = store.get(f"{place}?include=overall&{query}").json()
-    assert (part["overall"], part["slice"]) == (found["overall"], name)
-    accuracy = f"{wanted['overall']['accuracy']['value']:.4f}"
+    assert (part["overall"], part["slice"]) == (report["overall"], name)
+    accuracy = f"{expected['overall']['accuracy']['value']:.4f}"
     text = ", ".join(f"{column}={value}" for column, value in name.items())
     for suffix in ("md", "html", "csv", "openmetrics.txt", "junit.xml"):
         rendering = store.get(f"{place}/report.{suffix}?{query}").text
@@ -214,14 +216,14 @@ def test_a_slice_is_reported_as_its_items_alone(
 def test_a_badge_is_about_a_slice(store: httpx.Client) -> None:
     report = keep(store, body("1", 0.4))
     keep(store, {key: m for key, m in body("2").items() if not key.startswith("slice")})
-    [own] = [one for one in report["slices"] if one["slice"] == {"region": "EU"}]
+    [part] = [entry for entry in report["slices"] if entry["slice"] == {"region": "EU"}]
     badge = "/v1/projects/pets/badge.json?slice=region=EU"
-    found = store.get(f"{badge}&index=accuracy").json()
-    assert found["label"] == "Accuracy of region=EU"
-    assert found["message"] == f"{own['overall']['accuracy']['value']:.4f}"
-    found = store.get(f"{badge}&index=recall&class=1").json()
-    assert found["label"] == "Recall of 1, region=EU"
-    assert found["message"] == f"{own['per_class']['1']['indices']['recall']['value']:.4f}"
+    answer = store.get(f"{badge}&index=accuracy").json()
+    assert answer["label"] == "Accuracy of region=EU"
+    assert answer["message"] == f"{part['overall']['accuracy']['value']:.4f}"
+    answer = store.get(f"{badge}&index=recall&class=1").json()
+    assert answer["label"] == "Recall of 1, region=EU"
+    assert answer["message"] == f"{part['per_class']['1']['indices']['recall']['value']:.4f}"
     assert store.get(badge).status_code == 422  # a verdict is about all items
     assert store.get("/v1/projects/pets/badge.svg?class=1").status_code == 422
     assert store.get("/v1/projects/pets/badge.json?index=recall&class=9").status_code == 404
@@ -246,17 +248,17 @@ def test_versions_are_ranked_on_a_slice(store: httpx.Client, keep_items: bool) -
     for version, wrong in (("1", 0.5), ("2", 0.1), ("3", 0.12)):
         keep(store, body(version, wrong, keep_items=keep_items))
     place = "/v1/projects/pets/leaderboard?index=accuracy"
-    found = store.get(f"{place}&slice=region=EU").json()
-    assert found["slice"] == {"region": "EU"}
-    tiers = [{one["version"] for one in tier["versions"]} for tier in found["tiers"]]
+    board = store.get(f"{place}&slice=region=EU").json()
+    assert board["slice"] == {"region": "EU"}
+    tiers = [{entry["version"] for entry in tier["versions"]} for tier in board["tiers"]]
     # A few items more are wrong and none less, which only shows item by item.
     lost = int(((REGION == "EU") & (LUCK >= 0.1) & (LUCK < 0.12)).sum())
     assert 0.5**lost < 0.05
     assert tiers == ([{"2"}, {"3"}, {"1"}] if keep_items else [{"2", "3"}, {"1"}])
-    assert ("unpaired" in found["tiers"][0]["why"]) is not keep_items
+    assert ("unpaired" in board["tiers"][0]["why"]) is not keep_items
     calm = store.get(f"{place}&slice=region=US").json()
     assert len(calm["tiers"]) == 1
-    assert calm["tiers"][0]["versions"][0]["value"] != found["tiers"][0]["versions"][0]["value"]
+    assert calm["tiers"][0]["versions"][0]["value"] != board["tiers"][0]["versions"][0]["value"]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +273,7 @@ def test_a_figure_of_an_evaluation_says_its_slice(
 ) -> None:
     place = f"/v1/evaluations/{keep(store, body('1'))['id']}/figures"
     for figure in ("confusion", "per_class", "radar"):
-        part, whole = (store.get(f"{place}/{figure}.svg{asked}") for asked in (f"?{query}", ""))
+        part, whole = (store.get(f"{place}/{figure}.svg{suffix}") for suffix in (f"?{query}", ""))
         assert text in part.text, figure
         assert text not in whole.text, figure
         assert part.headers["etag"] != whole.headers["etag"], figure
@@ -290,23 +292,27 @@ def test_a_figure_says_its_slice(store: httpx.Client) -> None:
 
 @pytest.mark.parametrize("keep_items", [True, False])
 def test_two_models_are_compared_on_a_slice(store: httpx.Client, keep_items: bool) -> None:
-    one, two = (keep(store, body(v, w, keep_items=keep_items)) for v, w in (("1", 0.1), ("2", 0.4)))
-    stored = {"evaluation": one["id"]}
+    first, two = (
+        keep(store, body(v, w, keep_items=keep_items)) for v, w in (("1", 0.1), ("2", 0.4))
+    )
+    stored = {"evaluation": first["id"]}
     for candidate in ({"evaluation": two["id"]}, evidence(0.4)):
-        asked = {"candidate": candidate, "baseline": stored, "slice": {"region": "EU"}}
-        answer = store.post("/v1/compare", json=asked)
+        request = {"candidate": candidate, "baseline": stored, "slice": {"region": "EU"}}
+        answer = store.post("/v1/compare", json=request)
         assert answer.status_code == 200, answer.text
-        found = answer.json()
-        assert found["slice"] == {"region": "EU"}
-        own = [next(s for s in r["slices"] if s["slice"] == found["slice"]) for r in (one, two)]
-        values = [part["overall"]["accuracy"]["value"] for part in own]
-        difference = found["comparison"]["overall"]["accuracy"]
+        report = answer.json()
+        assert report["slice"] == {"region": "EU"}
+        parts = [
+            next(s for s in r["slices"] if s["slice"] == report["slice"]) for r in (first, two)
+        ]
+        values = [part["overall"]["accuracy"]["value"] for part in parts]
+        difference = report["comparison"]["overall"]["accuracy"]
         assert difference["value"] == pytest.approx(values[1] - values[0])
         paired = keep_items
-        assert found["comparison"]["pairing"] == ("paired" if paired else "unpaired")
+        assert report["comparison"]["pairing"] == ("paired" if paired else "unpaired")
     for baseline in (stored, evidence(0.1)):
-        asked = {"candidate": stored, "baseline": baseline, "slice": {"region": "Eu"}}
-        [error] = store.post("/v1/compare", json=asked).json()["errors"]
+        request = {"candidate": stored, "baseline": baseline, "slice": {"region": "Eu"}}
+        [error] = store.post("/v1/compare", json=request).json()["errors"]
         assert (error["pointer"], error["code"]) == ("/slice", "unknown_slice")
         assert "`region=EU`" in error["detail"]
 
@@ -316,19 +322,19 @@ EVEN = {"confusion_matrix": [[45, 5], [9, 41]], "labels": ["a", "b"], "indices":
 
 
 def test_a_history_is_computed_at_equal_shares(store: httpx.Client) -> None:
-    for version, given in (("1", UNEVEN), ("2", EVEN)):
-        keep(store, {**given, "project": "pets", "version": version})
-    found = series(store, "accuracy&prevalence=uniform")
-    assert found["prevalence"] == "uniform"
+    for version, request in (("1", UNEVEN), ("2", EVEN)):
+        keep(store, {**request, "project": "pets", "version": version})
+    trend = series(store, "accuracy&prevalence=uniform")
+    assert trend["prevalence"] == "uniform"
     expected = [(80 / 90 + 8 / 10) / 2, (45 / 50 + 41 / 50) / 2]
-    assert [item["value"] for item in found["items"]] == pytest.approx(expected)
-    assert all("equal shares" in item["population"] for item in found["items"])
+    assert [item["value"] for item in trend["items"]] == pytest.approx(expected)
+    assert all("equal shares" in item["population"] for item in trend["items"])
     assert series(store, "accuracy")["prevalence"] is None
     place = "/v1/projects/pets/leaderboard?index=accuracy"
     board = store.get(f"{place}&prevalence=uniform").json()
     assert board["prevalence"] == "uniform"
     [tier] = board["tiers"]
-    assert [one["value"] for one in tier["versions"]] == pytest.approx(sorted(expected)[::-1])
+    assert [entry["value"] for entry in tier["versions"]] == pytest.approx(sorted(expected)[::-1])
     for route in ("trend", "leaderboard"):
         refused = store.get(f"/v1/projects/pets/{route}?index=accuracy&prevalence=none")
         assert refused.status_code == 422
@@ -338,14 +344,14 @@ def test_classes_of_a_history_are_computed_at_their_populations(store: httpx.Cli
     """On the page of a model, in figures and in agreements; each as a report on it says."""
     uneven = {name: member for name, member in UNEVEN.items() if name != "indices"}
     population = {"prevalence": {"a": 0.2, "b": 0.8}}
-    known = {"project": "pets", "model": "m"}
-    keep(store, {**uneven, **known, "version": "1"})
-    keep(store, {**uneven, **known, "version": "2", "population": population})
-    wanted = [
+    names = {"project": "pets", "model": "m"}
+    keep(store, {**uneven, **names, "version": "1"})
+    keep(store, {**uneven, **names, "version": "2", "population": population})
+    reports = [
         store.post("/v1/evaluate", json={**uneven, **more}).json()["per_class"]
         for more in ({}, {"population": population}, {"population": {"prevalence": "uniform"}})
     ]
-    entries = [[one[label]["indices"]["precision"] for label in "ab"] for one in wanted]
+    entries = [[indices[label]["indices"]["precision"] for label in "ab"] for indices in reports]
     precision = [[entry["value"] for entry in row] for row in entries]
     page = "/ui/projects/pets/models/m?index=precision"
     for query, (newest, oldest), about in (
@@ -354,14 +360,14 @@ def test_classes_of_a_history_are_computed_at_their_populations(store: httpx.Cli
     ):
         shown = store.get(page + query).text
         table = shown[shown.index('<table class="steps">') :]
-        found = re.findall(
+        cells = re.findall(
             r'<td class="n">(?:<a [^>]*>)?(\d\.\d{4})', table[: table.index("</table>")]
         )
         pairs = zip(newest, oldest, strict=True)
-        assert found == [f"{value:.4f}" for pair in pairs for value in pair]
+        assert cells == [f"{value:.4f}" for pair in pairs for value in pair]
         assert about in shown[: shown.index("<form")]
-    asked = {"project": "pets", "indices": ["precision"]}
-    study = store.post("/v1/studies/agreement", json=asked)
+    request = {"project": "pets", "indices": ["precision"]}
+    study = store.post("/v1/studies/agreement", json=request)
     assert study.status_code == 200, study.text
     for label, values in zip("ab", zip(*precision[:2], strict=True), strict=True):
         box = study.json()["boxes"][label]["precision"]
@@ -381,56 +387,58 @@ def test_a_class_of_a_slice_leads_to_the_comparison_of_the_slice(store: httpx.Cl
 
 def test_a_slice_is_computed_at_equal_shares(store: httpx.Client) -> None:
     report = keep(store, body("1", 0.4, indices=["accuracy", "macro_recall"]))
-    [own] = [one for one in report["slices"] if one["slice"] == {"region": "EU"}]
+    [part] = [entry for entry in report["slices"] if entry["slice"] == {"region": "EU"}]
     [item] = series(store, "accuracy&prevalence=uniform&slice=region=EU")["items"]
-    assert item["value"] == pytest.approx(own["overall"]["macro_recall"]["value"])
+    assert item["value"] == pytest.approx(part["overall"]["macro_recall"]["value"])
 
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_two_models_are_compared_at_equal_shares(store: httpx.Client, kept: bool) -> None:
-    sides = [{n: m for n, m in one.items() if n != "indices"} for one in (EVEN, UNEVEN)]
+    sides = [{n: m for n, m in side.items() if n != "indices"} for side in (EVEN, UNEVEN)]
     if kept:
-        sides = [{"evaluation": keep(store, {**one, "project": "pets"})["id"]} for one in sides]
-    asked = {"candidate": sides[0], "baseline": sides[1], "prevalence": "uniform"}
-    found = store.post("/v1/compare", json=asked).json()
-    assert found["population"] == "about a population with equal shares of all classes"
+        sides = [{"evaluation": keep(store, {**side, "project": "pets"})["id"]} for side in sides]
+    request = {"candidate": sides[0], "baseline": sides[1], "prevalence": "uniform"}
+    report = store.post("/v1/compare", json=request).json()
+    assert report["population"] == "about a population with equal shares of all classes"
     expected = (45 / 50 + 41 / 50) / 2 - (80 / 90 + 8 / 10) / 2
-    assert found["comparison"]["overall"]["accuracy"]["value"] == pytest.approx(expected)
-    plain = store.post("/v1/compare", json={n: asked[n] for n in ("candidate", "baseline")}).json()
+    assert report["comparison"]["overall"]["accuracy"]["value"] == pytest.approx(expected)
+    plain = store.post(
+        "/v1/compare", json={n: request[n] for n in ("candidate", "baseline")}
+    ).json()
     assert plain["population"] is None
     assert plain["comparison"]["comparability"] == "different"
 
 
 def test_a_stored_candidate_is_compared_at_its_prevalence(store: httpx.Client) -> None:
-    sides = [{n: m for n, m in one.items() if n != "indices"} for one in (EVEN, UNEVEN)]
+    sides = [{n: m for n, m in side.items() if n != "indices"} for side in (EVEN, UNEVEN)]
     population = {"prevalence": {"a": 0.2, "b": 0.8}}
     of_candidate, of_baseline = (
-        keep(store, {**one, "project": "pets", **more})["id"]
-        for one, more in zip(sides, ({"population": population}, {}), strict=True)
+        keep(store, {**side, "project": "pets", **more})["id"]
+        for side, more in zip(sides, ({"population": population}, {}), strict=True)
     )
-    asked = {"candidate": {"evaluation": of_candidate}, "baseline": {"evaluation": of_baseline}}
-    found = store.post("/v1/compare", json=asked).json()
-    assert "a 0.2, b 0.8" in found["population"]
+    request = {"candidate": {"evaluation": of_candidate}, "baseline": {"evaluation": of_baseline}}
+    report = store.post("/v1/compare", json=request).json()
+    assert "a 0.2, b 0.8" in report["population"]
     expected = {**sides[0], "population": population, "baseline": sides[1]}
-    wanted = store.post("/v1/evaluate", json=expected).json()["comparison"]
-    assert found["comparison"]["overall"] == wanted["overall"]
+    comparison = store.post("/v1/evaluate", json=expected).json()["comparison"]
+    assert report["comparison"]["overall"] == comparison["overall"]
     page = store.get(f"/ui/compare?candidate={of_candidate}&baseline={of_baseline}")
-    value = wanted["overall"]["accuracy"]["value"]
+    value = comparison["overall"]["accuracy"]["value"]
     assert "a 0.2, b 0.8" in page.text
     assert f"{value:+.4f}".replace("-", "\u2212") in page.text
 
 
 def test_no_population_has_spurious_predictions(store: httpx.Client) -> None:
     side = {"confusion_matrix": [[9, 1], [0, 9]], "labels": ["a", "b"], "spurious": [1, 0]}
-    asked = {"candidate": side, "baseline": side, "prevalence": "uniform"}
-    [error] = store.post("/v1/compare", json=asked).json()["errors"]
+    request = {"candidate": side, "baseline": side, "prevalence": "uniform"}
+    [error] = store.post("/v1/compare", json=request).json()["errors"]
     assert error["code"] == "not_with_population"
 
 
 def evidence(wrong: float) -> Json:
     """Return a side of a comparison."""
-    given = body("", wrong)
-    return {name: given[name] for name in ("y_true", "y_pred", "slices", "slice_crossings")}
+    request = body("", wrong)
+    return {name: request[name] for name in ("y_true", "y_pred", "slices", "slice_crossings")}
 
 
 def head(store: httpx.Client, place: str, **query: str) -> str:
@@ -444,11 +452,11 @@ def head(store: httpx.Client, place: str, **query: str) -> str:
 @pytest.mark.parametrize("slice_", [{}, {"slice": "region=EU"}])
 def test_pages_show_an_evaluation_at_equal_shares(store: httpx.Client, slice_: Json) -> None:
     """Page and comparison have the values of POST /v1/compare; links and forms keep the choice."""
-    one, two = (keep(store, body(v, w, model="m")) for v, w in (("1", 0.1), ("2", 0.4)))
-    sides = {"candidate": two["id"], "baseline": one["id"]}
-    asked: Json = {name: {"evaluation": identifier} for name, identifier in sides.items()}
-    asked |= {"prevalence": "uniform", "slice": {"region": "EU"} if slice_ else {}}
-    compared = store.post("/v1/compare", json={n: m for n, m in asked.items() if m}).json()
+    baseline, two = (keep(store, body(v, w, model="m")) for v, w in (("1", 0.1), ("2", 0.4)))
+    sides = {"candidate": two["id"], "baseline": baseline["id"]}
+    request: Json = {name: {"evaluation": identifier} for name, identifier in sides.items()}
+    request |= {"prevalence": "uniform", "slice": {"region": "EU"} if slice_ else {}}
+    compared = store.post("/v1/compare", json={n: m for n, m in request.items() if m}).json()
     changes = compared["comparison"]["overall"]["accuracy"]
     query = {**slice_, "prevalence": "uniform"}
     about = "about a population with equal shares of all classes"
@@ -495,8 +503,8 @@ def test_a_comparison_says_that_it_is_not_about_the_population(store: httpx.Clie
     bare = {n: m for n, m in EVEN.items() if n != "indices"} | {"project": "pets"}
     population = {"prevalence": {"a": 0.2, "b": 0.8}}
     two = keep(store, {**bare, "population": population})
-    one = keep(store, {**bare, "confusion_matrix": [[45, 5], [0, 0]]})
-    shown = head(store, "/ui/compare", candidate=two["id"], baseline=one["id"])
+    baseline = keep(store, {**bare, "confusion_matrix": [[45, 5], [0, 0]]})
+    shown = head(store, "/ui/compare", candidate=two["id"], baseline=baseline["id"])
     assert "about the items, not about the population of the candidate's report" in shown
     assert "0.8600" in shown
     assert f"{0.2 * 0.9 + 0.8 * 0.82:.4f}" not in shown
@@ -504,14 +512,17 @@ def test_a_comparison_says_that_it_is_not_about_the_population(store: httpx.Clie
 
 def test_slices_are_left_out_at_equal_shares(store: httpx.Client) -> None:
     """A slice has shares of the classes of its own, or lacks some: no test holds for it."""
-    one, two = (keep(store, body(v, w)) for v, w in (("1", 0.1), ("2", 0.4)))
-    asked: Json = {"candidate": {"evaluation": two["id"]}, "baseline": {"evaluation": one["id"]}}
-    asked |= {"prevalence": "uniform"}
-    found = store.post("/v1/compare", json=asked).json()
-    assert found["comparison"].get("slices") is None
-    assert "slices_not_compared" in [warning["code"] for warning in found["warnings"]]
+    baseline, two = (keep(store, body(v, w)) for v, w in (("1", 0.1), ("2", 0.4)))
+    request: Json = {
+        "candidate": {"evaluation": two["id"]},
+        "baseline": {"evaluation": baseline["id"]},
+    }
+    request |= {"prevalence": "uniform"}
+    report = store.post("/v1/compare", json=request).json()
+    assert report["comparison"].get("slices") is None
+    assert "slices_not_compared" in [warning["code"] for warning in report["warnings"]]
     rule = {"index": "accuracy", "max_drop": 0.1, "slices": "region"}
-    answer = store.post("/v1/compare", json={**asked, "gates": {"rules": [rule]}})
+    answer = store.post("/v1/compare", json={**request, "gates": {"rules": [rule]}})
     [error] = answer.json()["errors"]
     assert (error["pointer"], error["code"]) == ("/gates/rules/0/slices", "not_with_population")
 
@@ -521,15 +532,15 @@ def test_page_and_compare_find_the_slices_of_the_report(
     store: httpx.Client, keep_items: bool
 ) -> None:
     """Unless the items are gone: then the slices are compared as tables, and the page says so."""
-    asked = {"indices": ["kappa", "recall"], "slice_adjust": "benjamini_hochberg"}
-    one = keep(store, body("1", 0.1))
+    options = {"indices": ["kappa", "recall"], "slice_adjust": "benjamini_hochberg"}
+    baseline = keep(store, body("1", 0.1))
     more = {"baseline": {"version": "1"}, "confidence": 0.9, "keep_items": keep_items}
-    two = keep(store, body("2", 0.2, **asked, **more))
-    sides = {"candidate": two["id"], "baseline": one["id"]}
+    two = keep(store, body("2", 0.2, **options, **more))
+    sides = {"candidate": two["id"], "baseline": baseline["id"]}
     stored = {name: {"evaluation": identifier} for name, identifier in sides.items()}
-    found = store.post("/v1/compare", json=stored).json()["comparison"]
-    assert (found["slices"] == two["comparison"]["slices"]) is keep_items
-    assert [*found["slices"][0]["overall"]] == ["kappa"]
+    comparison = store.post("/v1/compare", json=stored).json()["comparison"]
+    assert (comparison["slices"] == two["comparison"]["slices"]) is keep_items
+    assert [*comparison["slices"][0]["overall"]] == ["kappa"]
     shown = head(store, "/ui/compare", **sides)
     report = head(store, f"/ui/evaluations/{two['id']}")
     assert ("compared as tables" in shown) is not keep_items

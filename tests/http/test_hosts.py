@@ -55,5 +55,5 @@ def test_elsewhere_every_name_is_known_unless_they_are_given(serve_app: ServeApp
 
 def test_a_star_knows_all() -> None:
     assert Settings(hosts=("*",)).known_hosts is None
-    own = frozenset({"localhost", "127.0.0.1", "[::1]", "127.0.0.7"})
-    assert Settings(host="127.0.0.7").known_hosts == own
+    hosts = frozenset({"localhost", "127.0.0.1", "[::1]", "127.0.0.7"})
+    assert Settings(host="127.0.0.7").known_hosts == hosts

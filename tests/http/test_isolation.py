@@ -72,7 +72,9 @@ def workers(processes: dict[int, int]) -> Workers:
 
     def found(client: httpx.Client) -> list[int]:
         threads = Path(f"/proc/{processes[address(client)[1]]}/task").iterdir()
-        children = (int(child) for one in threads for child in _read(one / "children").split())
+        children = (
+            int(child) for thread in threads for child in _read(thread / "children").split()
+        )
         return [child for child in children if b"application.worker" in _read(_command_of(child))]
 
     return found
@@ -185,9 +187,9 @@ def test_a_worker_that_ends_ends_its_request_alone(
         problem = orjson.loads(response.read())
     assert (problem["status"], problem["code"]) == ENDS[number], problem
     assert (response.getheader("Retry-After") is not None) == (number == signal.SIGKILL)
-    found = client.get("/metrics").text
+    metrics = client.get("/metrics").text
     labels = f'kind="large_requests",reason="{number.name}"'
-    assert f"rprime_workers_ended_total{{{labels}}} 1.0" in found
+    assert f"rprime_workers_ended_total{{{labels}}} 1.0" in metrics
     assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
     events = [orjson.loads(line) for line in log.read_text().splitlines()[before:]]
     (ended,) = [event for event in events if event["event"] == "worker_ended"]

@@ -66,15 +66,17 @@ COLUMNS = {
 def bodies() -> list[tuple[str, bytes, dict[str, str]]]:
     """Return every kind of evidence: good, with a defect, and cut short."""
     options: tuple[dict[str, object], ...] = (OPTIONS, {CANARY: CANARY}, {"project": f"{CANARY}\n"})
-    found: list[tuple[str, bytes, dict[str, str]]] = [
+    requests: list[tuple[str, bytes, dict[str, str]]] = [
         ("application/json", json.dumps(evidence | more).encode(), {})
         for evidence, more in product(EVIDENCE.values(), options)
     ]
-    found += [
+    requests += [
         (media, content, {"request": json.dumps(more)})
         for (media, content), more in product(COLUMNS.items(), options)
     ]
-    return found + [(media, content[: len(content) // 2], more) for media, content, more in found]
+    return requests + [
+        (media, content[: len(content) // 2], more) for media, content, more in requests
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -22,12 +22,12 @@ FEW = {
 
 def report(**content: object) -> dict[str, Any]:
     evaluation_request = read_request(orjson.dumps(FEW | content), Limits())
-    found: dict[str, Any] = json.loads(evaluation_request.report(evaluation_request.evaluate()))
-    return found
+    answer: dict[str, Any] = json.loads(evaluation_request.report(evaluation_request.evaluate()))
+    return answer
 
 
-def page(**wanted: object) -> list[str]:
-    return list(report(classes=wanted)["per_class"])
+def page(**options: object) -> list[str]:
+    return list(report(classes=options)["per_class"])
 
 
 def many(k: int) -> dict[str, Any]:
@@ -42,9 +42,9 @@ def many(k: int) -> dict[str, Any]:
 
 class TestPage:
     def test_all_classes_come_unasked_where_they_are_few(self) -> None:
-        found = report()
-        assert list(found["per_class"]) == found["labels"]
-        assert "classes" not in found
+        answer = report()
+        assert list(answer["per_class"]) == answer["labels"]
+        assert "classes" not in answer
 
     def test_classes_are_ordered_by_items_predictions_labels_or_worst_first(self) -> None:
         assert page() == ["c", "a", "b", "d"]
@@ -55,21 +55,21 @@ class TestPage:
         assert page(order_by="prevalence") == ["c", "a", "b", "d"]
 
     def test_an_index_that_is_not_reported_can_order(self) -> None:
-        found = report(indices=["accuracy", "f1"], classes={"order_by": "recall", "limit": 1})
-        assert list(found["per_class"]) == ["a"]
-        assert "recall" not in found["per_class"]["a"]
+        answer = report(indices=["accuracy", "f1"], classes={"order_by": "recall", "limit": 1})
+        assert list(answer["per_class"]) == ["a"]
+        assert "recall" not in answer["per_class"]["a"]
 
     def test_what_is_left_out_is_said(self) -> None:
-        found = report(classes={"limit": 1, "offset": 1})
-        assert list(found["per_class"]) == ["a"]
-        assert found["classes"] == {
+        answer = report(classes={"limit": 1, "offset": 1})
+        assert list(answer["per_class"]) == ["a"]
+        assert answer["classes"] == {
             "total": 4,
             "left_out": 3,
             "limit": 1,
             "offset": 1,
             "order_by": "support",
         }
-        assert len(found["labels"]) == 4
+        assert len(answer["labels"]) == 4
 
     def test_the_values_are_those_of_the_whole_report(self) -> None:
         whole, part = report(), report(classes={"limit": 2, "order_by": "predicted"})
@@ -79,11 +79,11 @@ class TestPage:
     def test_pages_together_are_the_whole_report(self) -> None:
         pages = [report(classes={"limit": 1, "offset": i})["per_class"] for i in range(5)]
         assert pages[4] == {}
-        assert {label: v for found in pages for label, v in found.items()} == report()["per_class"]
+        assert {label: v for part in pages for label, v in part.items()} == report()["per_class"]
 
     def test_averages_name_the_classes_of_the_page_that_they_leave_out(self) -> None:
         whole = report()["overall"]["macro_recall"]
-        assert [one["class"] for one in whole["excluded"]] == ["d"]
+        assert [exclusion["class"] for exclusion in whole["excluded"]] == ["d"]
         part = report(classes={"limit": 1})["overall"]["macro_recall"]
         assert part == whole | {"excluded": [], "excluded_elsewhere": 1}
 
@@ -107,8 +107,8 @@ class TestPage:
 
     def test_requests_that_wait_together_keep_their_own_pages(self, client: httpx.Client) -> None:
         bodies = [FEW | {"classes": {"limit": n}} for n in (1, 2, 3)]
-        found = client.post("/v1/evaluate/batch", json={"requests": bodies}).json()["results"]
-        assert [len(one["report"]["per_class"]) for one in found] == [1, 2, 3]
+        results = client.post("/v1/evaluate/batch", json={"requests": bodies}).json()["results"]
+        assert [len(result["report"]["per_class"]) for result in results] == [1, 2, 3]
 
 
 class TestRenderings:
@@ -122,9 +122,9 @@ class TestRenderings:
     )
     def test_renderings_follow(self, client: httpx.Client, media: str, said: str) -> None:
         body = FEW | {"classes": {"limit": 2}}
-        found = client.post("/evaluate", json=body, headers={"Accept": media})
-        assert said in found.text
-        assert "class,b,recall" not in found.text
+        answer = client.post("/evaluate", json=body, headers={"Accept": media})
+        assert said in answer.text
+        assert "class,b,recall" not in answer.text
 
 
 class TestManyClasses:
@@ -137,20 +137,20 @@ class TestManyClasses:
             "/evaluate", content=body, headers={"Content-Type": "application/json"}
         )
         assert time.perf_counter() - start < 60
-        found = answer.json()
-        assert found["classes"]["left_out"] == 100_000 - len(found["per_class"]) > 0
+        content = answer.json()
+        assert content["classes"]["left_out"] == 100_000 - len(content["per_class"]) > 0
         assert len(answer.content) < 16 * 2**20
-        supports = [one["support"] for one in found["per_class"].values()]
+        supports = [entry["support"] for entry in content["per_class"].values()]
         assert supports == sorted(supports, reverse=True)
 
     def test_labels_give_what_their_cells_give(self) -> None:
         k = 20_000
         true = [f"c{i:05}" for i in range(k)] * 2
         predicted = [f"c{i:05}" for i in range(k)] + [f"c{i // 2:05}" for i in range(k)]
-        wanted: dict[str, Any] = {"indices": ["r_prime"], "classes": {"limit": 5}}
-        whole = library.evaluate(true, predicted, **wanted).to_dict()
+        options: dict[str, Any] = {"indices": ["r_prime"], "classes": {"limit": 5}}
+        whole = library.evaluate(true, predicted, **options).to_dict()
         cells = [[i, i, 1] for i in range(k)] + [[i, i // 2, 1] for i in range(k)]
-        table = library.evaluate(cells=cells, labels=true[:k], **wanted).to_dict()
+        table = library.evaluate(cells=cells, labels=true[:k], **options).to_dict()
         assert whole["per_class"] == table["per_class"]
         assert whole["overall"] == table["overall"]
 

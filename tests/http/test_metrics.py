@@ -75,11 +75,11 @@ def test_what_is_unknown_makes_no_series(counting: httpx.Client) -> None:
     for i in range(20):
         counting.get(f"/{SECRET}/{i}")
         counting.request("PROPFIND", f"/{SECRET}/{i}")
-    found = samples(counting)
+    series = samples(counting)
     assert requests(counting, "GET", "other", "4xx") >= 20
     assert requests(counting, "other", "other", "4xx") >= 20
     # Two histograms at most, however many were asked for.
-    assert len(found) - before <= 2 * 16
+    assert len(series) - before <= 2 * 16
     assert SECRET not in counting.get("/metrics").text
 
 
@@ -93,8 +93,8 @@ def test_an_evaluation_is_counted_by_its_evidence(counting: httpx.Client, kind: 
 
 def test_a_verdict_is_counted_wherever_it_is_given(counting: httpx.Client) -> None:
     single = matrix(project=None, gates=GATES)
-    asked = [single, matrix(gates=GATES), matrix(gates=GATES, version="2")]
-    verdicts = {counting.post("/evaluate", json=body).json()["gate"]["verdict"] for body in asked}
+    bodies = [single, matrix(gates=GATES), matrix(gates=GATES, version="2")]
+    verdicts = {counting.post("/evaluate", json=body).json()["gate"]["verdict"] for body in bodies}
     assert verdicts == {"pass"}
     batch = {"requests": [single, {"cells": 7}, matrix(gates=GATES, version="3")]}
     assert counting.post("/v1/evaluate/batch", json=batch).status_code == 207
@@ -115,12 +115,12 @@ def test_the_state_of_pools_store_and_memory_is_shown(counting: httpx.Client) ->
     assert value(counting, "rprime_info", version=__version__) == 1
     assert value(counting, "rprime_in_flight_limit_bytes") == 1_000_000
     assert value(counting, "rprime_pool_size", pool="workers") == 2
-    found = samples(counting)
+    metrics = samples(counting)
     for name in ("rprime_in_flight_bytes", "rprime_store_pending_writes"):
-        assert found[name, frozenset()] == 0
-    assert found["rprime_pool_requests", frozenset({("pool", "workers")})] == 0
-    assert found["rprime_store_up", frozenset()] == 1
-    assert found["process_resident_memory_bytes", frozenset()] > 0
+        assert metrics[name, frozenset()] == 0
+    assert metrics["rprime_pool_requests", frozenset({("pool", "workers")})] == 0
+    assert metrics["rprime_store_up", frozenset()] == 1
+    assert metrics["process_resident_memory_bytes", frozenset()] > 0
 
 
 def test_openmetrics_comes_where_it_is_asked_for(counting: httpx.Client) -> None:
@@ -138,17 +138,17 @@ def test_metrics_take_a_key_that_reads_all_projects(serve_app: ServeApp, tmp_pat
         "evaluate": keys.create(path, ["evaluate"])[1],
     }
     with serve_app(create_app(Settings(keys_file=path, store="none"))) as client:
-        found = {
+        answers = {
             name: client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
             for name, token in tokens.items()
         }
         assert client.get("/metrics").status_code == 401
-    assert {name: response.status_code for name, response in found.items()} == {
+    assert {name: response.status_code for name, response in answers.items()} == {
         "all": 200,
         "one": 403,
         "evaluate": 403,
     }
-    assert "\nrprime_store_up " not in found["all"].text
+    assert "\nrprime_store_up " not in answers["all"].text
 
 
 @pytest.fixture(scope="module")
@@ -185,9 +185,9 @@ def test_a_scrape_sums_over_the_workers(workers: tuple[httpx.Client, Path, int])
     for _ in range(30):
         assert client.post("/evaluate", json=matrix(project=None)).status_code == 200
     wait_until(lambda: requests(client, "POST", "/evaluate", "2xx") == before + 30)
-    found = samples(client)
+    metrics = samples(client)
     labels = frozenset({("evidence", "confusion_matrix"), ("verdict", "none")})
-    assert found["rprime_evaluations_total", labels] == before + 30
+    assert metrics["rprime_evaluations_total", labels] == before + 30
     wait_until(lambda: value(client, "rprime_in_flight_limit_requests") == 2 * 256)
     assert value(client, "rprime_info", version=__version__) == 2
 

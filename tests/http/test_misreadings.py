@@ -15,7 +15,7 @@ def reported(client: httpx.Client, **request: Any) -> tuple[Json, dict[str, str]
     answer = client.post("/evaluate", json=request)
     assert answer.status_code == 200, answer.text
     report: Json = answer.json()
-    return report, {one["code"]: one["detail"] for one in report["warnings"]}
+    return report, {warning["code"]: warning["detail"] for warning in report["warnings"]}
 
 
 def refused(client: httpx.Client, **request: Any) -> Json:
@@ -36,13 +36,15 @@ def refused(client: httpx.Client, **request: Any) -> Json:
 def test_other_numbers_of_items_are_said_of_an_unknown_test_set(
     client: httpx.Client, matrix: list[list[int]], words: str
 ) -> None:
-    _, said = reported(client, **SURE, baseline=SURE | {"confusion_matrix": matrix})
-    assert words in said["test_set_unknown"]
-    assert ("transposed" in said["test_set_unknown"]) == (matrix == [[50, 5], [10, 35]])
+    _, details = reported(client, **SURE, baseline=SURE | {"confusion_matrix": matrix})
+    assert words in details["test_set_unknown"]
+    assert ("transposed" in details["test_set_unknown"]) == (matrix == [[50, 5], [10, 35]])
     same = {"test_set": {"id": "test"}}
-    _, said = reported(client, **SURE, **same, baseline=SURE | same | {"confusion_matrix": matrix})
-    assert ("supports_differ" in said) == (matrix != SURE["confusion_matrix"])
-    assert "test_set_unknown" not in said
+    _, details = reported(
+        client, **SURE, **same, baseline=SURE | same | {"confusion_matrix": matrix}
+    )
+    assert ("supports_differ" in details) == (matrix != SURE["confusion_matrix"])
+    assert "test_set_unknown" not in details
 
 
 def test_a_floor_of_an_error_rate_is_refused(client: httpx.Client) -> None:
@@ -90,12 +92,12 @@ OMITTING = {"labels": ["a", "b"], "confusion_matrix": [[40, 5], [5, 40]], "uncla
 def test_a_gate_says_that_no_rule_counts_what_has_no_prediction(
     client: httpx.Client, rule: Json, counted: bool
 ) -> None:
-    report, said = reported(client, **OMITTING, gates={"rules": [rule]})
+    report, details = reported(client, **OMITTING, gates={"rules": [rule]})
     sentence = (
         "110 of 200 items have no prediction, and no rule counts these as wrong: add one about "
         "`coverage`."
     )
-    assert said.get("omissions_not_judged") == (None if counted else sentence)
+    assert details.get("omissions_not_judged") == (None if counted else sentence)
     more = "" if counted else f" {sentence}"
     assert report["gate"]["message"] == f"The gate passed.{more}"
     with_coverage = {"rules": [rule | {"id": "own"}, {"index": "coverage", "min_value": 0.2}]}
@@ -107,8 +109,8 @@ def test_a_mark_of_a_missing_value_is_a_class_with_a_warning(
     client: httpx.Client, mark: str
 ) -> None:
     labels = {"y_true": ["a", mark, "b"] * 5, "y_pred": ["a", "b", mark] * 5}
-    _, said = reported(client, **labels)
-    assert said["label_is_missing_mark"].startswith(f"`{mark}` counts as a class.")
+    _, details = reported(client, **labels)
+    assert details["label_is_missing_mark"].startswith(f"`{mark}` counts as a class.")
     assert "label_is_missing_mark" not in reported(client, **labels, labels=["a", "b", mark])[1]
     assert "label_is_missing_mark" not in reported(client, y_true=["a", "b"], y_pred=["a", "b"])[1]
 
@@ -122,10 +124,10 @@ def test_predictions_none_of_which_is_a_true_class_are_refused(
     place = request if side == "candidate" else request["baseline"]
     assert isinstance(place, dict)
     place["y_pred"] = spelt
-    (found,) = client.post("/evaluate", json=request).json()["errors"]
-    assert found["code"] == "no_true_class"
-    assert found["pointer"] == ("/y_pred" if side == "candidate" else "/baseline/y_pred")
-    assert "`cat`, `dog`; `y_pred` has `Cat`, `Dog`" in found["detail"]
+    (error,) = client.post("/evaluate", json=request).json()["errors"]
+    assert error["code"] == "no_true_class"
+    assert error["pointer"] == ("/y_pred" if side == "candidate" else "/baseline/y_pred")
+    assert "`cat`, `dog`; `y_pred` has `Cat`, `Dog`" in error["detail"]
     for more in ({"labels": ["cat", "dog", "Cat", "Dog"]}, {"aliases": {"Cat": "cat"}}):
         assert client.post("/evaluate", json=request | more).is_success
     few = {"y_true": truth[:19], "y_pred": spelt[:19]}
@@ -141,7 +143,7 @@ def test_scores_as_labels_of_a_csv_are_noticed(client: httpx.Client) -> None:
             headers={"content-type": "text/csv"},
         )
         assert answer.status_code == 200, answer.text
-        return {one["code"] for one in answer.json()["warnings"]}
+        return {warning["code"] for warning in answer.json()["warnings"]}
 
     assert "label_is_score" in codes("0.12", "0.97", "0.5", "1e-3", "2.5e-05")
     assert "label_is_score" not in codes("0.0", "1.0", "1.0", "0.0")
@@ -150,23 +152,23 @@ def test_scores_as_labels_of_a_csv_are_noticed(client: httpx.Client) -> None:
 
 def test_predictions_against_the_scores_are_noticed(client: httpx.Client) -> None:
     scores = [[0.1, 0.9], [0.8, 0.2], [0.7, 0.3], [0.4, 0.6]]
-    best, given = ["b", "a", "a", "b"], {"labels": ["a", "b"], "y_score": scores}
-    _, said = reported(client, **given, y_true=best, y_pred=["a", "b", "b", "b"])
-    assert said["predictions_contradict_scores"].startswith("Only 1 of 4 predictions are")
+    best, request = ["b", "a", "a", "b"], {"labels": ["a", "b"], "y_score": scores}
+    _, details = reported(client, **request, y_true=best, y_pred=["a", "b", "b", "b"])
+    assert details["predictions_contradict_scores"].startswith("Only 1 of 4 predictions are")
     for predicted in (best, ["b", "a", "b", "a"], ["b", None, None, None]):
-        _, said = reported(client, **given, y_true=best, y_pred=predicted)
-        assert "predictions_contradict_scores" not in said
+        _, details = reported(client, **request, y_true=best, y_pred=predicted)
+        assert "predictions_contradict_scores" not in details
 
 
 def test_the_assumed_order_of_score_columns_is_said(client: httpx.Client) -> None:
     labels = ["10", "2", "9"]
     content: Json = {"y_true": ["2", "10", "9"], "y_score": np.eye(3).tolist()}
-    _, said = reported(client, **content)
-    assert "the classes `10`, `2`, `9`, in this order" in said["columns_assumed"]
+    _, details = reported(client, **content)
+    assert "the classes `10`, `2`, `9`, in this order" in details["columns_assumed"]
     assert "columns_assumed" not in reported(client, **content, labels=labels)[1]
     csv = "y_true,score:2,score:10\n2,.9,.1\n10,.2,.8\n"
     answer = client.post("/evaluate", content=csv, headers={"content-type": "text/csv"})
-    assert "columns_assumed" not in {one["code"] for one in answer.json()["warnings"]}
+    assert "columns_assumed" not in {warning["code"] for warning in answer.json()["warnings"]}
 
 
 def test_a_ceiling_of_gains_of_what_should_be_high_is_refused(client: httpx.Client) -> None:
@@ -177,11 +179,11 @@ def test_a_ceiling_of_gains_of_what_should_be_high_is_refused(client: httpx.Clie
 
 def test_the_class_minus_one_stays_a_number_in_csv(client: httpx.Client) -> None:
     content = {"labels": [-1, 0], "confusion_matrix": [[5, 1], [1, 5]]}
-    found = client.post("/evaluate", json=content, headers={"accept": "text/csv"}).text
-    assert ",-1," in found
+    text = client.post("/evaluate", json=content, headers={"accept": "text/csv"}).text
+    assert ",-1," in text
     content = {"labels": ["-1+2", "=a"], "confusion_matrix": [[5, 1], [1, 5]]}
-    found = client.post("/evaluate", json=content, headers={"accept": "text/csv"}).text
-    assert (",'-1+2," in found, ",'=a," in found) == (True, True)
+    text = client.post("/evaluate", json=content, headers={"accept": "text/csv"}).text
+    assert (",'-1+2," in text, ",'=a," in text) == (True, True)
 
 
 @pytest.mark.parametrize("rows", [[[1, 0], [0, 1]], [[1], [0]], [[0.2, 0.8], [0.7, 0.3]]])

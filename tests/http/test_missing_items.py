@@ -51,8 +51,8 @@ def compared(store: httpx.Client, candidate: Json, baseline: Json, **more: objec
     body = {name: {"evaluation": side["id"]} for name, side in sides.items()}
     response = store.post("/v1/compare", json=body | more)
     assert response.status_code == 200, response.text
-    found: Json = response.json()
-    return found
+    report: Json = response.json()
+    return report
 
 
 LOST = np.flatnonzero((TRUE != "b") | (np.arange(N) < 200))
@@ -61,8 +61,8 @@ LOST = np.flatnonzero((TRUE != "b") | (np.arange(N) < 200))
 
 def test_stored_items_are_matched_by_their_ids(store: httpx.Client) -> None:
     old, new = kept(store, "1"), kept(store, "2", LOST)
-    found = compared(store, new, old)
-    comparison = found["comparison"]
+    report = compared(store, new, old)
+    comparison = report["comparison"]
     assert (comparison["comparability"], comparison["pairing"]) == ("common_items", "paired")
     assert comparison["overall"]["accuracy"]["interval"] is not None
     counts = {"removed": 20, "relabelled": 0, "moved": 0}
@@ -77,7 +77,7 @@ def test_stored_items_are_matched_by_their_ids(store: httpx.Client) -> None:
         ],
         "new_classes": {},
     }
-    (warning,) = (w for w in found["warnings"] if w["code"] == "items_differ")
+    (warning,) = (w for w in report["warnings"] if w["code"] == "items_differ")
     assert "Not compared: class `b` 20 of 40." in warning["detail"]
     assert (
         "Not compared: slice region=EU 10 of 100, slice region=US 10 of 300." in warning["detail"]
@@ -89,35 +89,35 @@ def test_new_items_are_named_by_their_class(store: httpx.Client) -> None:
         kept(store, "1", LOST),
         kept(store, "2", true=np.where(np.arange(N) == 210, "c", TRUE)),
     )
-    found = compared(store, new, old)
-    missing = found["comparison"]["missing"]
+    report = compared(store, new, old)
+    missing = report["comparison"]["missing"]
     assert (missing["removed"], missing["added"]) == (0, 20)
     assert missing["new_classes"] == {"b": 19, "c": 1}
-    assert "Only the candidate has items of `c`." in found["warnings"][0]["detail"]
+    assert "Only the candidate has items of `c`." in report["warnings"][0]["detail"]
 
 
 def test_relabelled_items_come_with_the_command_that_helps(store: httpx.Client) -> None:
     labels = TRUE.copy()
     labels[:12] = "c"
-    found = compared(store, kept(store, "2", true=labels), kept(store, "1"))
-    missing = found["comparison"]["missing"]
+    report = compared(store, kept(store, "2", true=labels), kept(store, "1"))
+    missing = report["comparison"]["missing"]
     assert (missing["removed"], missing["relabelled"]) == (0, 12)
-    assert {name: one["relabelled"] for name, one in missing["classes"].items()} == {
+    assert {name: changes["relabelled"] for name, changes in missing["classes"].items()} == {
         "a": 10,
         "b": 2,
     }
-    assert "`rprime evaluate BASELINE.csv`" in found["warnings"][0]["detail"]
+    assert "`rprime evaluate BASELINE.csv`" in report["warnings"][0]["detail"]
 
 
 def test_items_that_moved_are_missing_in_both_slices(store: httpx.Client) -> None:
     moved = REGION.copy()
     moved[:8] = "US"
-    found = compared(store, kept(store, "2", region=moved), kept(store, "1"))
-    comparison = found["comparison"]
+    report = compared(store, kept(store, "2", region=moved), kept(store, "1"))
+    comparison = report["comparison"]
     assert comparison["comparability"] == "same_items"
-    slices = {one["slice"]["region"]: one["moved"] for one in comparison["missing"]["slices"]}
+    slices = {part["slice"]["region"]: part["moved"] for part in comparison["missing"]["slices"]}
     assert slices == {"EU": 2, "US": 2}
-    assert {one["slice"]["region"]: one["items"] for one in comparison["slices"]} == {
+    assert {part["slice"]["region"]: part["items"] for part in comparison["slices"]} == {
         "EU": 98,
         "US": 300,
     }
@@ -127,22 +127,22 @@ def test_a_slice_of_stored_items_is_compared_on_those_of_both(store: httpx.Clien
     moved = REGION.copy()
     moved[:8] = "US"
     old, new = kept(store, "1"), kept(store, "2", LOST, region=moved)
-    found = compared(store, new, old, slice={"region": "US"})["comparison"]
-    assert (found["comparability"], found["pairing"]) == ("common_items", "paired")
-    assert (found["missing"]["items"], found["missing"]["removed"]) == (300, 10)
-    assert found["missing"]["added"] == 2
+    comparison = compared(store, new, old, slice={"region": "US"})["comparison"]
+    assert (comparison["comparability"], comparison["pairing"]) == ("common_items", "paired")
+    assert (comparison["missing"]["items"], comparison["missing"]["removed"]) == (300, 10)
+    assert comparison["missing"]["added"] == 2
 
 
 def test_the_same_items_have_nothing_missing(store: httpx.Client) -> None:
-    found = compared(store, kept(store, "2"), kept(store, "1"))["comparison"]
-    assert "missing" not in found
+    comparison = compared(store, kept(store, "2"), kept(store, "1"))["comparison"]
+    assert "missing" not in comparison
 
 
 def test_a_stored_baseline_without_items_cannot_be_matched(store: httpx.Client) -> None:
     old = kept(store, "1", keep_items=False)
-    found = compared(store, kept(store, "2", LOST), old)["comparison"]
-    assert found["comparability"] == "different"
-    assert "missing" not in found
+    comparison = compared(store, kept(store, "2", LOST), old)["comparison"]
+    assert comparison["comparability"] == "different"
+    assert "missing" not in comparison
 
 
 def test_a_stored_report_keeps_what_is_missing(store: httpx.Client) -> None:

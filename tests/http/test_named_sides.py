@@ -67,9 +67,9 @@ def test_the_latest_candidate_is_the_newest_and_the_latest_baseline_did_not_fail
     assert answer["candidate"]["resolved"] == ids[1]
     assert answer["comparison"]["baseline"]["resolved"] == ids[0]
     with Client(str(client.base_url)) as python:
-        found = python.compare({"latest": True, "project": "pets"}, {"alias": "champion"})
-    assert found.candidate is not None
-    assert found.candidate.resolved == ids[1]
+        comparison = python.compare({"latest": True, "project": "pets"}, {"alias": "champion"})
+    assert comparison.candidate is not None
+    assert comparison.candidate.resolved == ids[1]
 
 
 def test_a_baseline_may_be_of_another_project(client: httpx.Client, ids: tuple[str, str]) -> None:

@@ -74,15 +74,15 @@ EMPTY_WORDS = {"a", "an", "the", "of", "its", "this", "is", "value", "whether", 
 def test_every_property_and_parameter_is_described() -> None:
     document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
     schemas = document["components"]["schemas"]
-    found = list(properties(document, ()))
-    assert len(found) > 1000
-    found += [
+    places = list(properties(document, ()))
+    assert len(places) > 1000
+    places += [
         (operation["operationId"], parameter["name"], parameter)
         for operations in document["paths"].values()
         for operation in operations.values()
         for parameter in operation.get("parameters", ())
     ]
-    for place, name, schema in found:
+    for place, name, schema in places:
         # A reference may leave the description to what it refers to.
         referred = schemas.get(schema.get("$ref", "").rpartition("/")[2], {})
         text = schema.get("description") or referred.get("description", "")

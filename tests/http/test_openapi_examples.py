@@ -23,7 +23,7 @@ HISTORY: str = DOCUMENT["paths"]["/v1/import"]["post"]["requestBody"]["content"]
 def bodies(operation: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the media type and the content of each example of a body."""
     for media, content in operation.get("requestBody", {"content": {}})["content"].items():
-        shown = [one["value"] for one in content.get("examples", {}).values()]
+        shown = [example["value"] for example in content.get("examples", {}).values()]
         shown += [content["example"]] if "example" in content else []
         for value in shown:
             yield media, value if isinstance(value, str) else json.dumps(value)
@@ -71,7 +71,7 @@ def test_an_operation_succeeds_untouched(
     assert answer.is_success, answer.text
     assert answer.headers.get("content-type", "") != "application/problem+json"
     if answer.status_code == 207:
-        assert [one["status"] for one in answer.json()["results"]] == [200, 200]
+        assert [result["status"] for result in answer.json()["results"]] == [200, 200]
 
 
 def test_every_kind_of_evidence_and_format_has_an_example(stored: httpx.Client) -> None:

@@ -43,10 +43,10 @@ def test_a_map_has_estimated_prevalences(client: httpx.Client) -> None:
     )
     assert report["population"]["shares"] == SHARES
     assert report["overall"]["accuracy"]["standard_error"] == pytest.approx(0.0158715998)
-    found = report["per_class"]["a"]["indices"]["estimated_prevalence"]
+    estimate = report["per_class"]["a"]["indices"]["estimated_prevalence"]
     assert "prevalence" not in report["per_class"]["a"]["indices"]
-    assert found["value"] == pytest.approx(0.0596666667)
-    assert found["interval"] == pytest.approx([0.0472068336, 0.0791084995])
+    assert estimate["value"] == pytest.approx(0.0596666667)
+    assert estimate["interval"] == pytest.approx([0.0472068336, 0.0791084995])
     assert report["counts"]["items"] == 300
     assert report["per_class"]["a"]["support"] == 50
 
@@ -244,13 +244,13 @@ def test_the_inverse_of_an_inclusion_probability_is_a_weight(client: httpx.Clien
 
 def test_a_stored_evaluation_gives_its_prevalence(store: httpx.Client) -> None:
     first = keep(store, matrix(confusion_matrix=[[180, 20, 0], [5, 45, 0], [0, 5, 45]]))
-    asked = {"prevalence": {"evaluation": first["id"]}}
-    second = keep(store, matrix(population=asked))
-    found = second["population"]
-    assert found["evaluation"] == first["id"]
-    assert list(found["shares"].values()) == pytest.approx([200 / 300, 50 / 300, 50 / 300])
+    reference = {"prevalence": {"evaluation": first["id"]}}
+    second = keep(store, matrix(population=reference))
+    population = second["population"]
+    assert population["evaluation"] == first["id"]
+    assert list(population["shares"].values()) == pytest.approx([200 / 300, 50 / 300, 50 / 300])
     later = store.get(f"/v1/evaluations/{second['id']}").json()
-    assert later["population"] == found
+    assert later["population"] == population
     assert later["overall"] == second["overall"]
 
 
@@ -305,13 +305,13 @@ def test_a_trend_says_which_points_are_about_a_population(store: httpx.Client) -
     weighed = keep(store, matrix(population=prevalence))
     shares = {"cat": 0.3, "dog": 0.3, "eel": 0.4}
     mapped = keep(store, matrix(population={"strata": "predicted", "shares": shares}))
-    found = trend(store)
-    for point, report in zip(found, (plain, weighed, mapped), strict=True):
+    points = trend(store)
+    for point, report in zip(points, (plain, weighed, mapped), strict=True):
         assert point["value"] == pytest.approx(report["overall"]["accuracy"]["value"])
         assert point["interval"] == pytest.approx(report["overall"]["accuracy"]["interval"])
         assert ("population" in point) == (report is not plain)
-    assert "prevalence of the classes: cat 0.6, dog 0.3, eel 0.1" in found[1]["population"]
-    assert "predicted classes" in found[2]["population"]
+    assert "prevalence of the classes: cat 0.6, dog 0.3, eel 0.1" in points[1]["population"]
+    assert "predicted classes" in points[2]["population"]
 
 
 def test_values_of_strata_of_items_stay_out_of_a_trend(store: httpx.Client) -> None:
@@ -339,7 +339,7 @@ def test_a_leaderboard_ranks_values_about_one_population(store: httpx.Client) ->
     first = keep(store, matrix(version="a", population=prevalence, confusion_matrix=cats, **names))
     keep(store, matrix(version="b", population=prevalence, errors=9, **names))
     board = leaderboard(store)
-    versions = [[one["version"] for one in tier["versions"]] for tier in board["tiers"]]
+    versions = [[entry["version"] for entry in tier["versions"]] for tier in board["tiers"]]
     assert versions == [["a"], ["b"]]
     best = board["tiers"][0]["versions"][0]
     assert best["value"] == pytest.approx(first["overall"]["accuracy"]["value"])
@@ -353,13 +353,13 @@ def test_a_series_at_equal_shares_has_the_values_of_reports_at_them(
 ) -> None:
     tables = [[[60, 5, 5], [8, 20, 2], [1, 2, 9]], [[9, 1, 0], [2, 50, 8], [0, 0, 0]]]
     spurious: Json = {"spurious": [1, 0, 0]}
-    given: Json = {"indices": ["accuracy", "kappa", "f1"]}
+    options: Json = {"indices": ["accuracy", "kappa", "f1"]}
     with keeping(serve_app, tmp_path) as client:
         for table in tables:
-            keep(client, matrix(confusion_matrix=table, **given))
-        keep(client, matrix(**spurious, **given))
-        asked: Json = {"population": {"prevalence": "uniform"}, "project": None}
-        bodies = [matrix(confusion_matrix=table, **asked, **given) for table in tables]
+            keep(client, matrix(confusion_matrix=table, **options))
+        keep(client, matrix(**spurious, **options))
+        members: Json = {"population": {"prevalence": "uniform"}, "project": None}
+        bodies = [matrix(confusion_matrix=table, **members, **options) for table in tables]
         reports = [client.post("/evaluate", json=body).json() for body in bodies]
     label = "cat" if key == "f1" else None
     with closing(open_store(f"sqlite:///{tmp_path}/rprime.db", read_only=True)) as store:
@@ -402,11 +402,11 @@ def test_a_gate_is_linted_and_planned_on_a_population(client: httpx.Client) -> N
     body = {"confusion_matrix": [[90, 10], [2, 98]], "labels": ["a", "b"], "gates": GATE}
     at = body | {"population": {"prevalence": {"a": 0.95, "b": 0.05}}}
     for path in ("lint", "plan"):
-        plain, found = (client.post(f"/v1/gates/{path}", json=one) for one in (body, at))
-        assert found.status_code == 200, found.text
+        plain, answer = (client.post(f"/v1/gates/{path}", json=content) for content in (body, at))
+        assert answer.status_code == 200, answer.text
         # Accuracy then rests on half of the items.
         key = "inconclusive_rate" if path == "lint" else "for_passing"
-        assert found.json()[key] > plain.json()[key]
+        assert answer.json()[key] > plain.json()[key]
 
 
 @pytest.mark.parametrize(
@@ -445,10 +445,10 @@ def test_a_class_that_a_population_omits_is_refused(client: httpx.Client, popula
     (error,) = answer.json()["errors"]
     assert error["code"] == "stratum_without_share"
     assert "of `c`, but no share" in error["detail"]
-    (members,) = (one for one in population.values() if isinstance(one, dict))
+    (members,) = (member for member in population.values() if isinstance(member, dict))
     members["c"] = 0
     warnings = evaluate(client, **content, population=population)["warnings"]
-    assert "class_absent" not in {one["code"] for one in warnings}
+    assert "class_absent" not in {warning["code"] for warning in warnings}
 
 
 def test_the_prevalence_of_an_evaluation_is_that_of_its_population(store: httpx.Client) -> None:
@@ -457,16 +457,16 @@ def test_the_prevalence_of_an_evaluation_is_that_of_its_population(store: httpx.
     first = keep(store, content | {"population": {"prevalence": about}})
     named = {"prevalence": {"evaluation": first["id"]}}
     other = content | {"version": "2", "confusion_matrix": [[48, 7], [4, 41]]}
-    found = keep(store, other | {"population": named})
-    assert found["population"]["shares"] == about
+    report = keep(store, other | {"population": named})
+    assert report["population"]["shares"] == about
     drop = {"rules": [{"index": "accuracy", "max_drop": 0.1}]}
     bare = other | {"version": "3", "baseline": {"evaluation": first["id"]}, "gates": drop}
-    for asked, warned in ((bare, True), (bare | {"population": named, "version": "4"}, False)):
-        kept = keep(store, asked)
+    for request, warned in ((bare, True), (bare | {"population": named, "version": "4"}, False)):
+        kept = keep(store, request)
         sides = {"candidate": {"evaluation": kept["id"]}, "baseline": {"evaluation": first["id"]}}
         compared = store.post("/v1/compare", json=sides).json()
         for answer in (kept, compared):
-            codes = {one["code"] for one in answer["warnings"]}
+            codes = {warning["code"] for warning in answer["warnings"]}
             assert ("baseline_population" in codes) == warned
 
 

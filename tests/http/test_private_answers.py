@@ -98,8 +98,8 @@ def test_a_change_of_an_alias_names_the_key(
     target = service.get("/v1/projects/pets/aliases/champion", headers=admin).json()["evaluation"]
     where = "/v1/projects/pets/aliases/stable"
     assert service.put(where, json={"evaluation": target}, headers=headers).status_code == 201
-    found = service.get(where, headers=admin).headers["ETag"]
-    assert service.delete(where, headers=admin | {"If-Match": found}).status_code == 204
+    etag = service.get(where, headers=admin).headers["ETag"]
+    assert service.delete(where, headers=admin | {"If-Match": etag}).status_code == 204
     assert by("stable") == [by("champion")[0], "nightly"]
 
 
@@ -108,8 +108,8 @@ def test_a_change_of_an_alias_names_the_key(
 
 def test_a_public_badge_is_for_every_caller(service: httpx.Client, admin: dict[str, str],
                                             path: Path) -> None:  # fmt: skip
-    def status(**given: object) -> int:
-        _, token = keys.create(path, **given)  # type: ignore[arg-type] # a test passes what it may
+    def status(**options: object) -> int:
+        _, token = keys.create(path, **options)  # type: ignore[arg-type] # a test passes what it may
         headers = {"Authorization": f"Bearer {token}"}
         return service.get("/v1/projects/pets/badge.svg", headers=headers).status_code
 

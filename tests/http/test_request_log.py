@@ -149,12 +149,12 @@ def test_the_trace_of_the_caller_is_logged(logged: Logged, value: str) -> None:
 
 @pytest.mark.parametrize("value", MALFORMED)
 def test_a_malformed_trace_is_replaced(logged: Logged, value: str) -> None:
-    found = {
+    identifiers = {
         logged.of(logged.client.get("/v1/projects", headers={"traceparent": value}))["trace_id"]
         for _ in range(2)
     }
-    assert len(found) == 2
-    for trace in found:
+    assert len(identifiers) == 2
+    for trace in identifiers:
         assert TRACE not in trace.upper()
         assert len(trace) == 32
         assert int(trace, 16) > 0

@@ -26,8 +26,8 @@ def path() -> dict[str, object]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    content: dict[str, object] = json.loads(done.stdout)
+    return content
 
 
 def test_a_default_request_passes_few_functions_and_files(path: dict[str, int]) -> None:

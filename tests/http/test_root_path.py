@@ -82,24 +82,24 @@ def test_locations_and_links_lead_somewhere(outside: httpx.Client) -> None:
 def test_the_type_of_a_problem_is_a_page(outside: httpx.Client) -> None:
     for answer in (outside.get("v1/nowhere"), outside.post("evaluate", content=b"{")):
         page, _, place = answer.json()["type"].partition("#")
-        found = outside.get(urljoin(str(answer.url), page))
-        assert found.status_code == 200
-        assert f'id="{place}"' in found.text
+        document = outside.get(urljoin(str(answer.url), page))
+        assert document.status_code == 200
+        assert f'id="{place}"' in document.text
 
 
 def test_pages_and_documents_find_their_parts(outside: httpx.Client) -> None:
-    asked: set[str] = set()
+    visited: set[str] = set()
     for where in ("", "docs", "redoc", "docs/index.md", "docs/problems", "ui/projects"):
         page = outside.get(where, follow_redirects=True)
         assert page.status_code == 200, where
         parts = re.findall(r'(?:src|href)="([^"#]+)"', page.text)
         assert parts
-        own = {part for part in parts if not part.startswith(("http:", "https:", "data:"))}
-        addresses = {urljoin(str(page.url), part) for part in own} - asked
-        asked |= addresses
+        references = {part for part in parts if not part.startswith(("http:", "https:", "data:"))}
+        addresses = {urljoin(str(page.url), part) for part in references} - visited
+        visited |= addresses
         for address in addresses:
-            found = outside.get(address, follow_redirects=True)
-            assert found.status_code == 200, (where, address)
+            answer = outside.get(address, follow_redirects=True)
+            assert answer.status_code == 200, (where, address)
 
 
 def test_the_contract_names_the_prefix(outside: httpx.Client) -> None:

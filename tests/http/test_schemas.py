@@ -68,7 +68,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
         "cells": st.lists(
             st.tuples(st.integers(0, k - 1), st.integers(0, k - 1), number), min_size=1
         ),
-        "labels": st.sampled_from(labels).map(lambda found: found[:k]),
+        "labels": st.sampled_from(labels).map(lambda choices: choices[:k]),
         "y_true": st.lists(label, min_size=k, max_size=k),
         "y_pred": st.lists(label | st.none(), min_size=k, max_size=k),
     }
@@ -109,7 +109,7 @@ def requests(draw: st.DrawFn) -> dict[str, Any]:
 def beyond_a_schema(content: dict[str, Any]) -> bool:
     """Whether a request is wrong in a way that only the reader can see."""
     items = [content.get("y_true"), content.get("y_pred")]
-    if not all(isinstance(found, list) for found in items):
+    if not all(isinstance(column, list) for column in items):
         return False
     true, predicted = items
     assert true is not None
@@ -160,19 +160,19 @@ class Bodies:
 
     def array(self, kind: str, n: int) -> Any:
         """Return an array; one of fifteen has another length, an element or a type of its own."""
-        found = [self.random.choice(ELEMENTS[kind]) for _ in range(n)]
+        values = [self.random.choice(ELEMENTS[kind]) for _ in range(n)]
         chance = self.random.random()
         if chance < 0.03:
-            found[self.random.randrange(n)] = self.random.choice(ELEMENTS["bad"])
+            values[self.random.randrange(n)] = self.random.choice(ELEMENTS["bad"])
         elif chance < 0.05:
-            del found[0]
+            del values[0]
         elif chance < 0.06:
             return self.random.choice([None, {}, "a", 3, True, [[]]])
-        return found
+        return values
 
     def rows(self, kind: str, n: int, k: int) -> Any:
-        found: Any = self.array("counts", n)
-        return [self.array(kind, k) for _ in found] if isinstance(found, list) else found
+        values: Any = self.array("counts", n)
+        return [self.array(kind, k) for _ in values] if isinstance(values, list) else values
 
     def body(self) -> dict[str, Any]:
         k, n = self.random.randint(1, 4), self.random.randint(1, 6)
@@ -279,9 +279,9 @@ def test_reports_describe_every_index_with_its_range() -> None:
 
 
 def test_the_catalog_lists_every_entry_once() -> None:
-    found = [(entry.scope, entry.key) for entry in catalog().items]
-    assert found == [(entry.scope, entry.key) for entry in INDICES]
-    assert len(set(found)) == len(found)
+    entries = [(entry.scope, entry.key) for entry in catalog().items]
+    assert entries == [(entry.scope, entry.key) for entry in INDICES]
+    assert len(set(entries)) == len(entries)
     assert "Infinity" not in catalog().model_dump_json()
     assert "NaN" not in catalog().model_dump_json()
 

@@ -52,11 +52,11 @@ def named(true: Array, scores: Array, names: list[str] = NAMES) -> Columns:
 def test_a_column_for_each_class_gives_the_report_of_json(client: httpx.Client, kind: str) -> None:
     true, scores = drawn()
     columns = named(true, scores)
-    wanted = posted(client, y_true=columns["y_true"], y_score=scores, labels=NAMES, **OPTIONS)
-    assert report(client, kind, columns, OPTIONS) == wanted
+    expected = posted(client, y_true=columns["y_true"], y_score=scores, labels=NAMES, **OPTIONS)
+    assert report(client, kind, columns, OPTIONS) == expected
     # What is declared is the order of the classes, whatever that of the columns.
     turned = dict(reversed(columns.items()))
-    assert report(client, kind, turned, {"labels": NAMES, **OPTIONS}) == wanted
+    assert report(client, kind, turned, {"labels": NAMES, **OPTIONS}) == expected
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -65,8 +65,8 @@ def test_an_array_gives_the_report_of_json(client: httpx.Client, kind: str, orde
     true, scores = drawn(kind)
     columns = {"y_true": true, "y_score": np.asarray(scores, order=order)}
     request = {"labels": [0, 1, 2]}
-    wanted = posted(client, y_true=true, y_score=scores.astype("f8"), **request)
-    assert report(client, "npz", columns, request) == wanted
+    expected = posted(client, y_true=true, y_score=scores.astype("f8"), **request)
+    assert report(client, "npz", columns, request) == expected
     bare = posted(client, y_true=true, y_score=scores.astype("f8"))  # which warns of the order
     assert report(client, "npz", columns) == bare
 
@@ -76,8 +76,10 @@ def test_predictions_and_groups_may_stand_beside_scores(client: httpx.Client) ->
     groups, other = np.arange(ITEMS) // 7, np.roll(true, 1)
     labels = ["0", "1", "2"]
     columns = named(true, scores, labels) | {"y_true": true, "y_pred": other, "group": groups}
-    wanted = posted(client, y_true=true, y_score=scores, y_pred=other, groups=groups, labels=labels)
-    assert report(client, "arrow", columns) == wanted
+    expected = posted(
+        client, y_true=true, y_score=scores, y_pred=other, groups=groups, labels=labels
+    )
+    assert report(client, "arrow", columns) == expected
     compared = json.loads(
         report(client, "parquet", named(true, scores) | {"y_pred_baseline": ["cat"] * ITEMS})
     )
@@ -88,11 +90,11 @@ def test_predictions_and_groups_may_stand_beside_scores(client: httpx.Client) ->
 def test_one_column_is_enough_for_two_classes(client: httpx.Client, kind: str) -> None:
     columns = {"y_true": ["no", "yes", "no"], "score:yes": np.array([0.2, 0.9, 0.5])}
     items = {"y_true": ["no", "yes", "no"], "y_score": [0.2, 0.9, 0.5]}
-    wanted = posted(client, **items, labels=["no", "yes"])
-    assert report(client, kind, columns, {"labels": ["no", "yes"]}) == wanted
-    wanted = posted(client, **items)
+    expected = posted(client, **items, labels=["no", "yes"])
+    assert report(client, kind, columns, {"labels": ["no", "yes"]}) == expected
+    expected = posted(client, **items)
     array = {"y_true": np.array(["no", "yes", "no"]), "y_score": np.array([0.2, 0.9, 0.5])}
-    assert report(client, "npz", array) == wanted
+    assert report(client, "npz", array) == expected
     refused = send(client, kind, WRITERS[kind](columns))
     assert fault(refused) == (422, "/labels", "required")
 
@@ -109,8 +111,8 @@ def test_items_with_ids_bring_their_scores_into_order(client: httpx.Client) -> N
 def test_codes_are_positions_in_the_labels_that_scores_have(client: httpx.Client) -> None:
     true, scores = drawn()
     columns = named(true, scores) | {"y_true": true}
-    wanted = posted(client, y_true=named(true, scores)["y_true"], y_score=scores, labels=NAMES)
-    assert report(client, "parquet", columns, {"codes": True, "labels": NAMES}) == wanted
+    expected = posted(client, y_true=named(true, scores)["y_true"], y_score=scores, labels=NAMES)
+    assert report(client, "parquet", columns, {"codes": True, "labels": NAMES}) == expected
 
 
 TWO: Columns = {"y_true": ["a", "b"], "score:a": [0.5, 0.5], "score:b": [0.5, 0.5]}
@@ -195,10 +197,10 @@ def test_no_second_copy_of_the_scores_is_made() -> None:
     sink.seek(0)
     tracemalloc.start()
     document = evidence.read_columns("arrow", sink, request, limits)
-    found = evidence.read(document, limits)
+    content = evidence.read(document, limits)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert found.scores is not None
+    assert content.scores is not None
     # What an array reserves takes no memory before it is used.
-    assert peak - 3 * MAPPED < found.scores.nbytes / 2
-    assert np.shares_memory(found.scores, document.arrays["y_score"])
+    assert peak - 3 * MAPPED < content.scores.nbytes / 2
+    assert np.shares_memory(content.scores, document.arrays["y_score"])

@@ -37,50 +37,50 @@ def refused(**content: Any) -> tuple[str, str]:
     return caught.value.errors[0].pointer, caught.value.errors[0].code
 
 
-def predicted(found: evidence.Evidence) -> list[int]:
-    assert found.items is not None
-    return [int(code) for code in found.items.predicted]
+def predicted(content: evidence.Evidence) -> list[int]:
+    assert content.items is not None
+    return [int(code) for code in content.items.predicted]
 
 
 def test_the_highest_score_is_predicted() -> None:
-    found = read(y_true=TRUE, y_score=ROWS)
-    assert found.kind == "scores"
-    assert found.labels == ("a", "b", "c")
-    assert predicted(found) == [0, 1, 2, 1, 1, 2]
-    assert found.scores is not None
-    assert found.scores.shape == (6, 3)
-    assert found.scores.dtype == np.float64
+    content = read(y_true=TRUE, y_score=ROWS)
+    assert content.kind == "scores"
+    assert content.labels == ("a", "b", "c")
+    assert predicted(content) == [0, 1, 2, 1, 1, 2]
+    assert content.scores is not None
+    assert content.scores.shape == (6, 3)
+    assert content.scores.dtype == np.float64
 
 
 def test_of_equal_scores_the_first_class_is_predicted() -> None:
-    found = read(y_true=[0, 1], y_score=[[0.5, 0.5], [0.4, 0.6]])
-    assert predicted(found) == [0, 1]
+    content = read(y_true=[0, 1], y_score=[[0.5, 0.5], [0.4, 0.6]])
+    assert predicted(content) == [0, 1]
 
 
 def test_predictions_beside_scores_are_kept() -> None:
-    found = read(y_true=TRUE, y_score=ROWS, y_pred=[*TRUE[:5], None])
-    assert predicted(found) == [0, 1, 2, 0, 1, 3]
+    content = read(y_true=TRUE, y_score=ROWS, y_pred=[*TRUE[:5], None])
+    assert predicted(content) == [0, 1, 2, 0, 1, 3]
 
 
 def test_low_scores_leave_items_unclassified() -> None:
-    found = read(y_true=TRUE, y_score=ROWS, reject_below=0.5)
-    assert predicted(found) == [0, 1, 3, 1, 1, 2]
-    assert found.table.unclassified is not None
-    assert found.table.unclassified.tolist() == [0, 0, 1]
+    content = read(y_true=TRUE, y_score=ROWS, reject_below=0.5)
+    assert predicted(content) == [0, 1, 3, 1, 1, 2]
+    assert content.table.unclassified is not None
+    assert content.table.unclassified.tolist() == [0, 0, 1]
 
 
 @pytest.mark.parametrize("column", [[0.2, 0.9, 0.5], [[0.2], [0.9], [0.5]]])
 def test_one_column_is_enough_for_two_classes(column: Any) -> None:
-    found = read(y_true=["n", "y", "n"], y_score=column)
-    assert found.scores is not None
-    np.testing.assert_allclose(found.scores, [[0.8, 0.2], [0.1, 0.9], [0.5, 0.5]])
-    assert predicted(found) == [0, 1, 0]
+    content = read(y_true=["n", "y", "n"], y_score=column)
+    assert content.scores is not None
+    np.testing.assert_allclose(content.scores, [[0.8, 0.2], [0.1, 0.9], [0.5, 0.5]])
+    assert predicted(content) == [0, 1, 0]
 
 
 def test_one_column_of_other_scores_is_mirrored() -> None:
-    found = read(y_true=["n", "y"], y_score=[-1.5, 2])
-    assert found.scores is not None
-    np.testing.assert_array_equal(found.scores, [[1.5, -1.5], [-2, 2]])
+    content = read(y_true=["n", "y"], y_score=[-1.5, 2])
+    assert content.scores is not None
+    np.testing.assert_array_equal(content.scores, [[1.5, -1.5], [-2, 2]])
 
 
 @pytest.mark.parametrize(
@@ -111,16 +111,16 @@ def test_bad_scores_are_refused_with_their_place(change: Json, pointer: str, cod
 
 def test_weights_beside_scores_weigh_the_table_and_the_scores() -> None:
     weights = [1, 2, 0.5, 1, 3, 1]
-    found = read(y_true=TRUE, y_score=ROWS, sample_weight=weights)
-    assert found.table.weighted
-    assert found.table.total == sum(weights)
-    assert found.ranked is not None
-    assert found.ranked.weights is not None
-    assert found.ranked.weights.tolist() == weights
+    content = read(y_true=TRUE, y_score=ROWS, sample_weight=weights)
+    assert content.table.weighted
+    assert content.table.total == sum(weights)
+    assert content.ranked is not None
+    assert content.ranked.weights is not None
+    assert content.ranked.weights.tolist() == weights
     plain = read(y_true=TRUE, y_score=ROWS, sample_weight=[1] * 6)
     assert plain.ranked is not None
     assert plain.ranked.weights is None
-    assert plain.input_digest != found.input_digest
+    assert plain.input_digest != content.input_digest
 
 
 def test_scores_need_the_truth() -> None:
@@ -134,33 +134,33 @@ def test_options_of_scores_need_scores(name: str) -> None:
 
 
 def test_the_digest_knows_the_scores() -> None:
-    found = read(y_true=TRUE, y_score=ROWS)
+    content = read(y_true=TRUE, y_score=ROWS)
     other = read(y_true=TRUE, y_score=[[0.6, 0.3, 0.1], *ROWS[1:]])
     labels = read(y_true=TRUE, y_pred=["a", "b", "c", "b", "b", "c"])
-    digests = {one.input_digest for one in (found, other, labels)}
+    digests = {side.input_digest for side in (content, other, labels)}
     assert len(digests) == 3
-    assert found.fingerprint == other.fingerprint == labels.fingerprint
+    assert content.fingerprint == other.fingerprint == labels.fingerprint
 
 
 def post(client: httpx.Client, **content: Any) -> Json:
     answer = client.post("/evaluate", json={"y_true": TRUE, "y_score": ROWS} | content)
     assert answer.status_code == 200, answer.text
-    found: Json = answer.json()
-    return found
+    report: Json = answer.json()
+    return report
 
 
 def test_a_report_has_the_indices_of_scores(client: httpx.Client) -> None:
     padded = [[*row, 0] for row in ROWS]
     report = post(client, labels=["a", "b", "c", "d"], y_score=padded, families=["core"])
     overall, of_class = report["overall"], report["per_class"]
-    own = [0.7, 0.8, 0.4, 0.2, 0.6, 0.8]
-    assert overall["log_loss"]["value"] == pytest.approx(-np.log(own).mean())
+    probabilities = [0.7, 0.8, 0.4, 0.2, 0.6, 0.8]
+    assert overall["log_loss"]["value"] == pytest.approx(-np.log(probabilities).mean())
     assert overall["log_loss"]["clipped"] == 0
     assert overall["log_loss"]["interval"] is not None
     left_out = [{"class": "d", "reason": "no_true_samples"}]
     assert overall["hand_till_auc"]["excluded"] == left_out
     assert overall["macro_roc_auc"]["excluded"] == left_out
-    assert sum(one["items"] for one in overall["expected_calibration_error"]["bins"]) == 6
+    assert sum(bucket["items"] for bucket in overall["expected_calibration_error"]["bins"]) == 6
     assert of_class["d"]["indices"]["roc_auc"]["reason"] == "no_true_samples"
     assert "curves" not in report
 
@@ -239,10 +239,10 @@ def test_gates_on_scores_pass_and_fail(client: httpx.Client) -> None:
         )
         assert report["comparison"]["pairing"] == "paired"
         assert report["gate"]["verdict"] == verdict
-        found = {r["rule"]: r["verdict"] for r in report["gate"]["results"]}
-        assert found["log_loss.max_gain"] == verdict
-        assert found["conditional_log_likelihood.max_drop"] == verdict
-        assert found["brier_score.max_value"] == found["roc_auc.min_value"] == "pass"
+        verdicts = {r["rule"]: r["verdict"] for r in report["gate"]["results"]}
+        assert verdicts["log_loss.max_gain"] == verdict
+        assert verdicts["conditional_log_likelihood.max_drop"] == verdict
+        assert verdicts["brier_score.max_value"] == verdicts["roc_auc.min_value"] == "pass"
 
 
 def test_a_gate_on_scores_that_were_not_sent_never_passes(client: httpx.Client) -> None:
@@ -266,9 +266,9 @@ def test_two_sides_with_scores_are_compared(client: httpx.Client) -> None:
     }
     answer = client.post("/v1/compare", json=body)
     assert answer.status_code == 200
-    found = answer.json()["comparison"]
-    assert found["pairing"] == "paired"
-    assert found["overall"]["log_loss"]["interval"] is not None
+    comparison = answer.json()["comparison"]
+    assert comparison["pairing"] == "paired"
+    assert comparison["overall"]["log_loss"]["interval"] is not None
 
 
 def test_the_catalog_says_which_indices_need_scores(client: httpx.Client) -> None:
@@ -293,11 +293,11 @@ def test_intervals_drawn_from_scores_delay_no_other_request(client: httpx.Client
         return time.monotonic() - begun, answer.json()
 
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(send, slow)
+        future = pool.submit(send, slow)
         meanwhile = []
-        while not asked.done():
+        while not future.done():
             meanwhile.append(send(quick)[0])
-        took, report = asked.result()
+        took, report = future.result()
     assert report["overall"]["expected_calibration_error"]["interval"] is not None
     assert len(meanwhile) > 3
     assert sorted(meanwhile)[len(meanwhile) // 2] < took / 4
@@ -308,7 +308,7 @@ def test_a_batch_draws_nothing_from_scores(client: httpx.Client) -> None:
     answer = client.post(
         "/v1/evaluate/batch", json={"requests": [slow, {**slow, "intervals": True}]}
     )
-    refused, found = answer.json()["results"]
+    refused, result = answer.json()["results"]
     (error,) = refused["problem"]["errors"]
     assert (error["pointer"], error["code"]) == ("/intervals", "misplaced")
-    assert found["status"] == 200
+    assert result["status"] == 200

@@ -76,9 +76,9 @@ def with_rule(**members: Any) -> dict[str, Any]:
 def test_the_sentence_names_the_member(
     client: httpx.Client, path: str, body: dict[str, Any], expected: str
 ) -> None:
-    given = body if path != "/evaluate" else TABLE | body
-    found = refused(client, httpx.Request("POST", "/", json=given).content, path)
-    assert expected in [error["detail"] for error in found["errors"]]
+    request = body if path != "/evaluate" else TABLE | body
+    problem = refused(client, httpx.Request("POST", "/", json=request).content, path)
+    assert expected in [error["detail"] for error in problem["errors"]]
 
 
 @pytest.mark.parametrize(
@@ -104,17 +104,19 @@ WRONG: tuple[Any, ...] = (None, "", "a\x00", -1, 1.5, 10**20, True, [], {}, [{}]
 OF_PYDANTIC = re.compile("Input|Field|String|List|Dictionary|should|valid|None|instance|items? aft")
 
 
-def places(node: dict[str, Any], known: dict[str, Any], path: tuple[Any, ...]) -> Iterator[Any]:
+def places(
+    node: dict[str, Any], definitions: dict[str, Any], path: tuple[Any, ...]
+) -> Iterator[Any]:
     """Yield the places of a JSON schema: names, and 0 for the items of lists."""
     if len(path) > 5:
         return
-    node = known[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+    node = definitions[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
     for option in (*node.get("anyOf", ()), *node.get("oneOf", ())):
-        yield from places(option, known, path)
+        yield from places(option, definitions, path)
     children = {**node.get("properties", {}), **({0: node["items"]} if "items" in node else {})}
     for part, child in children.items():
         yield (*path, part)
-        yield from places(child, known, (*path, part))
+        yield from places(child, definitions, (*path, part))
 
 
 def put(path: tuple[Any, ...], value: Any) -> Any:
@@ -124,14 +126,14 @@ def put(path: tuple[Any, ...], value: Any) -> Any:
 
 
 def check(model: type[BaseModel], path: tuple[Any, ...], value: Any) -> int:
-    found: list[Violation] = []
+    violations: list[Violation] = []
     content = httpx.Request("POST", "/", json=put(path, value)).content
-    validated(model, parse(content), found)
-    for violation in found:
+    validated(model, parse(content), violations)
+    for violation in violations:
         assert not OF_PYDANTIC.search(violation.detail), (path, value, violation)
         named = "`" in violation.detail or violation.code.startswith(("one_", "no_", "class_"))
         assert named or violation.code == "unknown_index", (path, value, violation)
-    return len(found)
+    return len(violations)
 
 
 def all_places(model: type[BaseModel]) -> list[Any]:
@@ -141,8 +143,8 @@ def all_places(model: type[BaseModel]) -> list[Any]:
 
 @pytest.mark.parametrize("model", [RequestOptions, LintRest])
 def test_no_wrong_value_gets_a_sentence_of_pydantic(model: type[BaseModel]) -> None:
-    found = sum(check(model, path, value) for path in all_places(model) for value in WRONG)
-    assert found > 1000
+    count = sum(check(model, path, value) for path in all_places(model) for value in WRONG)
+    assert count > 1000
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,9 @@ def browser(browser_of: Callable[[], httpx.Client]) -> httpx.Client:
 
 
 def token_in(page: httpx.Response) -> str:
-    found = re.search(ADDRESS, page.text)
-    assert found is not None, page.text
-    return found[1]
+    match = re.search(ADDRESS, page.text)
+    assert match is not None, page.text
+    return match[1]
 
 
 def signed_in(browser: httpx.Client, token: str, where: str = "/ui/sign-in") -> httpx.Response:
@@ -81,9 +81,9 @@ def signed_in(browser: httpx.Client, token: str, where: str = "/ui/sign-in") -> 
 
 def csrf_of(browser: httpx.Client) -> str:
     page = browser.get("/ui/indices")
-    found = re.search(r'name="csrf-token" content="([^"]+)"', page.text)
-    assert found is not None
-    return found[1]
+    match = re.search(r'name="csrf-token" content="([^"]+)"', page.text)
+    assert match is not None
+    return match[1]
 
 
 # Sign-in
@@ -97,8 +97,8 @@ def test_a_browser_gets_a_page_while_the_store_is_away(serve_app: ServeApp, tmp_
         assert signed_in(browser, token).status_code == 303
         store.rename(tmp_path / "away")
         html = {"Accept": "text/html"}
-        for asked, kind in ((html, "text/html"), ({}, "application/problem+json")):
-            answer = browser.get("/ui/projects", headers=asked)
+        for headers, kind in ((html, "text/html"), ({}, "application/problem+json")):
+            answer = browser.get("/ui/projects", headers=headers)
             assert answer.status_code == 503
             assert answer.headers["content-type"].startswith(kind)
         store.with_name("away").rename(store)
@@ -106,9 +106,9 @@ def test_a_browser_gets_a_page_while_the_store_is_away(serve_app: ServeApp, tmp_
 
 def test_a_browser_signs_in_and_comes_back(browser: httpx.Client, path: Path) -> None:
     key, token = keys.create(path, ["admin"], name="Mallory's <b>")
-    asked = browser.get("/ui/evaluations/z?x=a%20b&y=%3F")
-    assert asked.status_code == 303
-    where = str(asked.url.join(asked.headers["location"]))
+    redirect = browser.get("/ui/evaluations/z?x=a%20b&y=%3F")
+    assert redirect.status_code == 303
+    where = str(redirect.url.join(redirect.headers["location"]))
     assert where.endswith("/ui/sign-in?next=ui%2Fevaluations%2Fz%3Fx%3Da%2520b%26y%3D%253F")
     answer = signed_in(browser, token, where)
     assert answer.status_code == 303
@@ -160,21 +160,21 @@ def test_a_script_is_told_instead_of_sent_to_sign_in(browser: httpx.Client) -> N
 def test_no_cache_shares_a_page(browser: httpx.Client, path: Path) -> None:
     _, token = keys.create(path, ["read"])
     signed_in(browser, token)
-    for where, wanted in (
+    for where, policy in (
         ("/ui/projects", "private, no-cache"),
         ("/ui/indices", "private, no-cache"),
         ("/ui/sign-in", "no-store"),
     ):
-        assert browser.get(where).headers["cache-control"] == wanted
+        assert browser.get(where).headers["cache-control"] == policy
 
 
 def test_a_wrong_key_signs_nobody_in(browser: httpx.Client, path: Path) -> None:
     key, token = keys.create(path, ["read"])
     keys.revoke(path, key.id)
-    for given, said in ((token, "The key is revoked."), ("<i>", "The key is not valid.")):
-        answer = signed_in(browser, given)
+    for credential, message in ((token, "The key is revoked."), ("<i>", "The key is not valid.")):
+        answer = signed_in(browser, credential)
         assert answer.status_code == 403
-        assert said in answer.text
+        assert message in answer.text
         assert "<i>" not in answer.text
         assert browser.get(CLOSED).status_code == 401
 
@@ -191,8 +191,8 @@ def test_signing_in_leads_nowhere_else(browser: httpx.Client, path: Path, asked:
 
 
 def test_only_pages_are_destinations() -> None:
-    for asked in ("ui/projects/a%20b?x=1", "", "?x", "ui/"):
-        assert destination(asked, "first") == asked
+    for target in ("ui/projects/a%20b?x=1", "", "?x", "ui/"):
+        assert destination(target, "first") == target
     for other in (None, "v1/projects", "ui", "../x", "ui/sign-in?next=ui/sign-in"):
         assert destination(other, "first") == "first"
 
@@ -225,8 +225,8 @@ def test_signing_out_ends_it_on_the_server(
 ) -> None:
     _, token = keys.create(path, ["read"])
     browser, other, thief = browser_of(), browser_of(), browser_of()
-    for one in (browser, other):
-        signed_in(one, token)
+    for client in (browser, other):
+        signed_in(client, token)
     thief.cookies.update(browser.cookies)
     assert thief.get("/ui/projects").status_code == 200
     browser.post("/ui/sign-out", data={"csrf_token": csrf_of(browser)})
@@ -350,8 +350,8 @@ def test_no_part_of_a_cookie_can_be_changed(browser: httpx.Client, path: Path) -
         "",
     ]
     with httpx.Client(base_url=browser.base_url) as client:
-        for one in forged:
-            sent = {"Cookie": f"rprime_session={one}".encode()}
+        for forgery in forged:
+            sent = {"Cookie": f"rprime_session={forgery}".encode()}
             assert client.get(CLOSED, headers=sent).status_code == 401  # type: ignore[arg-type] # bytes
         sent = {"Cookie": f"rprime_session={cookie}".encode()}
         assert client.get(CLOSED, headers=sent).status_code == 200  # type: ignore[arg-type] # bytes
@@ -406,8 +406,8 @@ def test_a_change_needs_the_token_of_its_session(
     browser, other = browser_of(), browser_of()
     signed_in(browser, token)
     signed_in(other, token)
-    given = csrf_of(other) if sent == "of another session" else sent
-    headers = {} if given is None else {"X-CSRF-Token": given}
+    csrf = csrf_of(other) if sent == "of another session" else sent
+    headers = {} if csrf is None else {"X-CSRF-Token": csrf}
     answer = browser.post("/v1/gates/lint", json=LINT, headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (403, "unproven_origin")
     right = {"X-CSRF-Token": csrf_of(browser)}
@@ -437,9 +437,9 @@ def test_a_link_on_another_site_leads_to_the_page(browser: httpx.Client) -> None
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     answer = browser.get("/ui/evaluations/a%22%3Cb%3E?x=%22%3E&y", headers=headers)
     assert answer.status_code == 200
-    found = re.search(r'content="0; url=([^"]+)"', answer.text)
-    assert found is not None
-    assert unescape(found[1]) == "./a%22%3Cb%3E?x=%22%3E&y"
+    match = re.search(r'content="0; url=([^"]+)"', answer.text)
+    assert match is not None
+    assert unescape(match[1]) == "./a%22%3Cb%3E?x=%22%3E&y"
     assert "set-cookie" not in answer.headers
 
 
@@ -453,8 +453,8 @@ def test_workers_share_sessions_and_a_restart_ends_them(serve: Serve, path: Path
     close = {"Connection": "close"}
     with serve("--workers", "2", **variables) as browser:
         signed_in(browser, token)
-        found = {browser.get(CLOSED, headers=close).status_code for _ in range(12)}
-        assert found == {200}
+        statuses = {browser.get(CLOSED, headers=close).status_code for _ in range(12)}
+        assert statuses == {200}
         cookies = dict(browser.cookies)
     with serve(**variables, RPRIME_SESSION_SECRET=SECRET) as browser:
         browser.cookies.update(cookies)

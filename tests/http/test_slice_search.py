@@ -72,16 +72,16 @@ def test_the_answer_is_that_of_the_core(client: httpx.Client) -> None:
     columns = {name: SliceColumn(tuple(names[name]), codes[name]) for name in names}
     options = SearchOptions(seed=5, candidates=8, confidence=0.9)
     expected, plan = search_slices(columns, (TRUE != PREDICTED).astype(float), options)
-    assert [one["slice"] for one in answer["slices"]] == list(expected.names)
-    for i, one in enumerate(answer["slices"]):
-        assert one["items"] == expected.items[i]
-        assert one["value"] == pytest.approx(1 - expected.losses[i])
-        assert one["rest"] == pytest.approx(1 - expected.rests[i])
-        assert one["difference"] == pytest.approx(one["value"] - one["rest"])
-        assert one["interval"] == pytest.approx([-expected.upper[i], -expected.lower[i]])
-        assert one["p_adjusted"] == pytest.approx(expected.p_adjusted[i])
-        assert one["shrunken"] == pytest.approx(1 - expected.shrunken[i])
-        assert one["weak"] == (one["p_adjusted"] <= 0.1)
+    assert [entry["slice"] for entry in answer["slices"]] == list(expected.names)
+    for i, part in enumerate(answer["slices"]):
+        assert part["items"] == expected.items[i]
+        assert part["value"] == pytest.approx(1 - expected.losses[i])
+        assert part["rest"] == pytest.approx(1 - expected.rests[i])
+        assert part["difference"] == pytest.approx(part["value"] - part["rest"])
+        assert part["interval"] == pytest.approx([-expected.upper[i], -expected.lower[i]])
+        assert part["p_adjusted"] == pytest.approx(expected.p_adjusted[i])
+        assert part["shrunken"] == pytest.approx(1 - expected.shrunken[i])
+        assert part["weak"] == (part["p_adjusted"] <= 0.1)
     assert answer["slices"][0]["slice"] == {"region": "US", "age": ">= 60"}
     assert answer["slices"][0]["weak"]
     assert (answer["found_on"], answer["tested_on"], answer["seed"]) == (600, 600, 5)
@@ -131,15 +131,15 @@ def test_the_value_is_that_of_the_report(client: httpx.Client, index: str) -> No
     headers = {"Content-Type": "application/json"}
     report = client.post("/v1/evaluate", content=body, headers=headers).json()
     assert answer["value"] == pytest.approx(report["overall"][index]["value"])
-    assert {type(one["value"]) for one in answer["slices"]} == {float}
+    assert {type(part["value"]) for part in answer["slices"]} == {float}
 
 
 @pytest.mark.parametrize("index", ["recall", "precision"])
 def test_a_class_is_searched_alone(client: httpx.Client, index: str) -> None:
     answer = found(client, index=index, **{"class": "1"})
-    own = (TRUE if index == "recall" else PREDICTED) == 1
-    assert answer["items"] == own.sum()
-    assert answer["value"] == pytest.approx((TRUE == PREDICTED)[own].mean())
+    inside = (TRUE if index == "recall" else PREDICTED) == 1
+    assert answer["items"] == inside.sum()
+    assert answer["value"] == pytest.approx((TRUE == PREDICTED)[inside].mean())
     assert answer["class"] == "1"
 
 

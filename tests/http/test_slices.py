@@ -43,16 +43,16 @@ def test_each_slice_has_the_report_of_its_items(client: httpx.Client) -> None:
     indices = ["accuracy", "kappa", "f1"]
     whole = found(client, **members(indices=indices))
     assert len(whole["slices"]) == 3 + 2 + 6
-    for one in whole["slices"]:
+    for part in whole["slices"]:
         inside = np.ones(600, bool)
-        for name, value in one["slice"].items():
+        for name, value in part["slice"].items():
             inside &= (REGION if name == "region" else DEVICE.astype(str)) == value
         alone = found(client, y_true=TRUE[inside], y_pred=PREDICTED[inside], indices=indices)
-        assert one["items"] == inside.sum()
-        assert one["overall"] == alone["overall"]
-        assert one["per_class"] == alone["per_class"]
+        assert part["items"] == inside.sum()
+        assert part["overall"] == alone["overall"]
+        assert part["per_class"] == alone["per_class"]
         rest = found(client, y_true=TRUE[~inside], y_pred=PREDICTED[~inside], indices=indices)
-        for key, difference in one["difference_to_rest"].items():
+        for key, difference in part["difference_to_rest"].items():
             here, there = alone["overall"][key]["value"], rest["overall"][key]["value"]
             assert difference["value"] == pytest.approx(here - there)
             low, high = difference["interval"]
@@ -69,24 +69,24 @@ def test_hundreds_of_slices_have_each_the_report_of_its_table(
 ) -> None:
     tables = np.random.default_rng(1).integers(0, 4, (130, 3, 3))
     tables[:, 0, 0] += 1
-    by_name = {f"s{i}": {"confusion_matrix": one} for i, one in enumerate(tables)}
+    by_name = {f"s{i}": {"confusion_matrix": table} for i, table in enumerate(tables)}
     options = {"labels": ["a%", "b", "c"], "indices": ["kappa", "macro_recall", "recall"], **more}
     slices = {"part": by_name}
     whole = found(client, confusion_matrix=tables.sum(0), slices=slices, **options)
     for i in (0, 1, 63, 127, 128, 129):
         alone = found(client, confusion_matrix=tables[i], **options)
-        one = whole["slices"][i]
-        assert one["slice"] == {"part": f"s{i}"}
-        assert (one["overall"], one["per_class"]) == (alone["overall"], alone["per_class"])
+        part = whole["slices"][i]
+        assert part["slice"] == {"part": f"s{i}"}
+        assert (part["overall"], part["per_class"]) == (alone["overall"], alone["per_class"])
 
 
 def test_indices_of_classes_alone_order_no_slices(client: httpx.Client) -> None:
     whole = found(client, **members(indices=["precision"]))
     everything = found(client, **members())
-    assert [one["overall"] for one in whole["slices"]] == [{}] * 11
+    assert [entry["overall"] for entry in whole["slices"]] == [{}] * 11
     assert (whole["weakest"], whole["weakest_by"]) == ([], None)
-    for one, other in zip(whole["slices"], everything["slices"], strict=True):
-        for label, values in one["per_class"].items():
+    for part, other in zip(whole["slices"], everything["slices"], strict=True):
+        for label, values in part["per_class"].items():
             expected = other["per_class"][label]["indices"]["precision"]
             assert values["indices"] == {"precision": expected}
 
@@ -105,7 +105,7 @@ def test_items_without_a_value_are_in_no_slice(client: httpx.Client, kind: str) 
     assert content == posted(
         client, y_true=TRUE.tolist(), y_pred=PREDICTED.tolist(), slices={"region": values}
     )
-    assert sum(one["items"] for one in json.loads(content)["slices"]) == 480
+    assert sum(part["items"] for part in json.loads(content)["slices"]) == 480
 
 
 def test_ids_sort_the_slices_too(client: httpx.Client) -> None:
@@ -116,8 +116,8 @@ def test_ids_sort_the_slices_too(client: httpx.Client) -> None:
         json.loads(report(client, "npz", {k: v[turn] for k, v in (columns | ids).items()}))
         for turn in (np.arange(600), order)
     )
-    by_name = {one["slice"]["region"]: one["overall"] for one in shuffled["slices"]}
-    assert by_name == {one["slice"]["region"]: one["overall"] for one in plain["slices"]}
+    by_name = {part["slice"]["region"]: part["overall"] for part in shuffled["slices"]}
+    assert by_name == {part["slice"]["region"]: part["overall"] for part in plain["slices"]}
 
 
 def test_tables_of_slices_give_the_report_of_their_items(client: httpx.Client) -> None:
@@ -151,13 +151,13 @@ def test_matrices_are_read_together_as_one_by_one(client: httpx.Client) -> None:
             "y": {"confusion_matrix": [[9, 1.5], [0, 8]], "unclassified": None},
         }
         together = found(client, **whole, axis=axis, slices={"part": by_value})
-        own = by_value["y"].pop("confusion_matrix")  # as cells, which are read one by one
-        by_value["y"]["cells"] = [[i, j, own[i][j]] for i in range(2) for j in range(2)]
+        matrix = by_value["y"].pop("confusion_matrix")  # as cells, which are read one by one
+        by_value["y"]["cells"] = [[i, j, matrix[i][j]] for i in range(2) for j in range(2)]
         assert (
             together["slices"]
             == found(client, **whole, axis=axis, slices={"part": by_value})["slices"]
         )
-        assert [one["items"] for one in together["slices"]] == [43, 18.5]
+        assert [part["items"] for part in together["slices"]] == [43, 18.5]
 
 
 def test_the_report_is_that_of_the_contract(client: httpx.Client) -> None:
@@ -173,9 +173,9 @@ def test_a_comparison_says_which_slices_got_worse(client: httpx.Client) -> None:
     slices = whole["comparison"]["slices"]
     assert len(slices) == 11
     assert slices[0]["slice"]["region"] == "US"
-    for one in slices:
+    for part in slices:
         inside = np.ones(600, bool)
-        for name, value in one["slice"].items():
+        for name, value in part["slice"].items():
             inside &= (REGION if name == "region" else DEVICE.astype(str)) == value
         alone = found(
             client,
@@ -184,12 +184,12 @@ def test_a_comparison_says_which_slices_got_worse(client: httpx.Client) -> None:
             baseline={"y_pred": PREDICTED[inside]},
             indices=["accuracy"],
         )["comparison"]["overall"]["accuracy"]
-        delta = one["overall"]["accuracy"]
-        assert one["items"] == inside.sum()
+        delta = part["overall"]["accuracy"]
+        assert part["items"] == inside.sum()
         assert delta["interval"] == pytest.approx(alone["interval"])
         for member in ("candidate", "baseline", "value", "method"):
             assert delta[member] == alone[member]
-        assert (delta["p_adjusted"] < 0.05) == (one["slice"].get("region", "US") == "US")
+        assert (delta["p_adjusted"] < 0.05) == (part["slice"].get("region", "US") == "US")
     schema = {"$ref": "#/components/schemas/Report", "components": {"schemas": components()}}
     Draft202012Validator(schema).validate(whole)
     content = json.dumps(body, default=np.ndarray.tolist)
@@ -390,8 +390,10 @@ def test_numbers_are_cut_into_slices(client: httpx.Client) -> None:
     named = found(
         client, y_true=TRUE, y_pred=PREDICTED, slices={"part": [None, *names[1:].tolist()]}
     )
-    assert [one["slice"]["part"] for one in cut["slices"]] == ["< 2", "[2, 4.5)", ">= 4.5"]
-    by_name = [{one["slice"]["part"]: one["overall"] for one in x["slices"]} for x in (cut, named)]
+    assert [part["slice"]["part"] for part in cut["slices"]] == ["< 2", "[2, 4.5)", ">= 4.5"]
+    by_name = [
+        {part["slice"]["part"]: part["overall"] for part in x["slices"]} for x in (cut, named)
+    ]
     assert by_name[0] == by_name[1]
 
 
@@ -416,10 +418,10 @@ def many(slices: int) -> Json:
 def test_thousands_of_slices_have_overall_values_alone(client: httpx.Client) -> None:
     slices = found(client, **many(6_000))["slices"]
     assert len(slices) == 6_000
-    assert all(one["per_class"] is None for one in slices)
-    assert all(one["overall"]["accuracy"]["value"] in {0.0, 1.0} for one in slices)
+    assert all(part["per_class"] is None for part in slices)
+    assert all(part["overall"]["accuracy"]["value"] in {0.0, 1.0} for part in slices)
     first = found(client, **many(1_000))["slices"][0]
-    assert [one["class"] for one in first["overall"]["macro_f1"]["excluded"]] == ["1"]
+    assert [exclusion["class"] for exclusion in first["overall"]["macro_f1"]["excluded"]] == ["1"]
     assert first["per_class"]["0"]["support"] == 1
 
 
@@ -454,10 +456,10 @@ def test_a_gap_is_between_the_slices_of_one_column(client: httpx.Client) -> None
             "/evaluate", content=content, headers={"Content-Type": "application/json"}
         )
 
-    (one,), (listed,) = (
+    (single,), (listed,) = (
         asked("accuracy", slices).json()["gate"]["results"] for slices in ("region", ["region"])
     )
-    assert one == listed
+    assert single == listed
     for slices in ([], ["region", "device"], "all"):
         (error,) = asked("accuracy", slices).json()["errors"]
         assert (error["pointer"], "name" in error["detail"]) == ("/gates/rules/0/slices", True)
@@ -495,8 +497,8 @@ def store(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
 def test_a_project_may_forbid_slices(store: httpx.Client) -> None:
     settings = {"keeps_slices": False}
     assert store.put("/v1/projects/pets", json=settings).status_code == 204
-    given = {**ITEMS, "project": "pets", "slices": {"r": ["x", "y", "x", "y"]}, "baseline": ITEMS}
-    first = keep(store, given)
+    request = {**ITEMS, "project": "pets", "slices": {"r": ["x", "y", "x", "y"]}, "baseline": ITEMS}
+    first = keep(store, request)
     assert len(first["slices"]) == len(first["comparison"]["slices"]) == 2
     later = store.get(f"/v1/evaluations/{first['id']}").json()
     assert "slices" not in later
@@ -517,8 +519,8 @@ def test_slices_of_more_than_the_bound_are_not_kept(store: httpx.Client) -> None
         counts = [70_000, *[1] * (number - 1)]
         tables = [{"slice": {"r": str(i)}, "cells": [[0, 1, n]]} for i, n in enumerate(counts)]
         whole = {"labels": labels, "cells": [[0, 1, sum(counts)]], "intervals": False}
-        given = {**whole, "project": "pets", "indices": ["accuracy"], "slices": tables}
-        report = keep(store, given)
+        request = {**whole, "project": "pets", "indices": ["accuracy"], "slices": tables}
+        report = keep(store, request)
         codes = {warning["code"] for warning in report["warnings"]}
         assert ("slices_not_kept" in codes) != kept
         later = store.get(f"/v1/evaluations/{report['id']}").json()

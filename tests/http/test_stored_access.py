@@ -69,7 +69,9 @@ def test_only_who_may_read_names_an_evaluation_by_its_id(
     for project in (None, "pets"):
         _, token = keys.create(path, ["evaluate"], project=project)
         answer = service.post(where, json=content, headers=bearer(token))
-        documents = [one["problem"] for one in answer.json().get("results", [])] or [answer.json()]
+        documents = [result["problem"] for result in answer.json().get("results", [])] or [
+            answer.json()
+        ]
         assert {document["code"] for document in documents} == {"forbidden"}
         assert {document["detail"] for document in documents} == {"The key needs the scope read."}
         _, reader = keys.create(path, ["evaluate", "read"], project=project)
@@ -85,8 +87,8 @@ def test_a_key_of_another_project_reads_none_by_its_id(
     _, token = keys.create(path, ["evaluate", "read", "write"], project="other")
     answer = service.post(where, json=content, headers=bearer(token))
     assert answer.status_code in {404, 422}
-    for known in ("accuracy", "pets"):
-        assert known not in answer.text
+    for name in ("accuracy", "pets"):
+        assert name not in answer.text
     unknown = service.post(
         where, content=answer.request.content.replace(identifier.encode(), b"0" * 26),
         headers=bearer(token) | {"Content-Type": "application/json"},

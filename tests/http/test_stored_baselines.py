@@ -32,8 +32,8 @@ def promote(client: httpx.Client, evaluation: str, alias: str = "champion") -> N
 
 
 def baseline_of(report: Json) -> Json:
-    found: Json = report["comparison"]["baseline"]
-    return found
+    baseline: Json = report["comparison"]["baseline"]
+    return baseline
 
 
 class TestNamesThatDoNotExist:
@@ -104,9 +104,9 @@ class TestNamesThatDoNotExist:
         assert [result["status"] for result in answer.json()["results"]] == [201, 404]
 
     def test_they_are_refused_in_comparisons(self, client: httpx.Client) -> None:
-        one = keep(client, matrix(version="1", model="svc"))["id"]
+        candidate = keep(client, matrix(version="1", model="svc"))["id"]
         for baseline in ({"version": "2"}, {"evaluation": "0" * 26}):
-            body = {"candidate": {"evaluation": one}, "baseline": baseline, "gates": DROP}
+            body = {"candidate": {"evaluation": candidate}, "baseline": baseline, "gates": DROP}
             answer = client.post("/v1/compare", json=body)
             assert answer.status_code == 404
             assert answer.json()["code"] == "baseline_not_found"
@@ -132,8 +132,8 @@ class TestNamesThatDoNotExist:
 class TestNotYet:
     def test_a_model_without_an_alias_is_told_how_to_set_one(self, client: httpx.Client) -> None:
         keep(client, matrix(1, version="1", model="knn"))
-        given: Json = {"model": "svc", "baseline": {"alias": "champion"}, "gates": DROP}
-        report = keep(client, matrix(2, version="1", **given))
+        request: Json = {"model": "svc", "baseline": {"alias": "champion"}, "gates": DROP}
+        report = keep(client, matrix(2, version="1", **request))
         (warning,) = (w for w in report["warnings"] if w["code"] == "no_baseline")
         command = f"`rprime promote {report['id']} champion --project pets --if-absent`"
         assert warning["detail"] == (
@@ -145,7 +145,7 @@ class TestNotYet:
         assert [r["verdict"] for r in report["gate"]["results"]] == ["no_baseline"]
         assert client.get(report["links"]["self"]).json()["warnings"] == report["warnings"]
         promote(client, report["id"])
-        again = keep(client, matrix(3, version="2", **given))
+        again = keep(client, matrix(3, version="2", **request))
         assert baseline_of(again)["resolved"] == report["id"]
 
     def test_a_branch_names_those_that_there_are(self, client: httpx.Client) -> None:
@@ -179,8 +179,8 @@ class TestModels:
             for errors, model in ((1, "svc"), (8, "knn"), (16, None)):
                 names: Json = {"version": f"v{number}", "branch": "main"}
                 names |= {} if model is None else {"model": model}
-                given: Json = {"baseline": {by: references[by]}} if number else {}
-                report = keep(client, matrix(errors + number, **names, **given))
+                request: Json = {"baseline": {by: references[by]}} if number else {}
+                report = keep(client, matrix(errors + number, **names, **request))
                 if number:
                     assert baseline_of(report)["resolved"] == newest[model]
                     of = "without a model" if model is None else f"of model `{model}`"
@@ -195,16 +195,16 @@ class TestModels:
         for errors, reference in enumerate(references, start=3):
             baseline = reference | {"model": "logreg"}
             content = matrix(errors, model="knn", version="v5", baseline=baseline)
-            found = baseline_of(keep(client, content))
-            assert (found["resolved"], found["requested"]) == (logreg, baseline)
+            resolution = baseline_of(keep(client, content))
+            assert (resolution["resolved"], resolution["requested"]) == (logreg, baseline)
 
     @pytest.mark.parametrize("suffix", ["md", "html", "junit.xml", "csv", "openmetrics.txt"])
     def test_a_report_names_the_newest_one(self, client: httpx.Client, suffix: str) -> None:
         keep(client, matrix(1))
         candidate = keep(client, matrix(2, baseline={"latest": True}, gates=DROP))
-        found = client.get(f"/v1/evaluations/{candidate['id']}/report.{suffix}")
-        assert found.status_code == 200
-        assert suffix not in {"md", "html"} or "latest" in found.text
+        rendering = client.get(f"/v1/evaluations/{candidate['id']}/report.{suffix}")
+        assert rendering.status_code == 200
+        assert suffix not in {"md", "html"} or "latest" in rendering.text
 
     def test_a_stored_candidate_has_one_too(self, client: httpx.Client) -> None:
         ids = {
@@ -234,9 +234,9 @@ class TestSkipped:
         good = keep(client, matrix(1, branch="main", version="1"))
         names: Json = {"branch": "main", "baseline": {"branch": "main"}, "gates": DROP}
         assert keep(client, matrix(30, **names, version="2"))["gate"]["verdict"] == "fail"
-        found = baseline_of(keep(client, matrix(2, **names, version="3")))
-        assert found["resolved"] == good["id"]
-        assert "`2` (its gate failed)" in found["why"]
+        baseline = baseline_of(keep(client, matrix(2, **names, version="3")))
+        assert baseline["resolved"] == good["id"]
+        assert "`2` (its gate failed)" in baseline["why"]
 
 
 class TestNewProjects:
@@ -322,8 +322,8 @@ class TestAnchor:
         assert [item["since_anchor"] for item in items] == [None] * 8
 
     def test_it_makes_another_submission(self, client: httpx.Client) -> None:
-        one, other = (keep(client, matrix(n, version=str(n)))["id"] for n in (1, 2))
-        for identifier in (one, other):
+        first, other = (keep(client, matrix(n, version=str(n)))["id"] for n in (1, 2))
+        for identifier in (first, other):
             keep(client, matrix(3, gates=DROP | {"anchor": {"evaluation": identifier}}))
 
     @pytest.mark.parametrize(
@@ -360,10 +360,12 @@ class TestAnchor:
         promote(client, keep(client, labels(1, version="1"))["id"], "release")
         keep(client, labels(2, version="2"))
         gates = DROP | {"anchor": {"alias": "release"}}
-        asked = labels(1, version="3", baseline={"version": "2"}, gates=gates)
-        (said,) = (w for w in keep(client, asked)["warnings"] if w["code"] == "same_predictions")
-        assert said["pointer"] == "/gate/since_anchor"
-        assert said["detail"].startswith("Against the anchor: No prediction differs from the")
+        request = labels(1, version="3", baseline={"version": "2"}, gates=gates)
+        (warning,) = (
+            w for w in keep(client, request)["warnings"] if w["code"] == "same_predictions"
+        )
+        assert warning["pointer"] == "/gate/since_anchor"
+        assert warning["detail"].startswith("Against the anchor: No prediction differs from the")
 
     def test_a_stored_candidate_is_compared_with_one(self, client: httpx.Client) -> None:
         first, *_, last = self.rot(client)
@@ -400,5 +402,5 @@ def test_an_undecided_job_does_not_pass_when_it_is_run_again(
     first = run(4, "a" * 7, "one")
     # Trained again, it is nearly the same.
     runs = [run(wrong, "b" * 7, key) for wrong, key in ((20, "two"), (19, "three"))]
-    assert [found["gate"]["verdict"] for found in runs] == ["inconclusive"] * 2
-    assert [baseline_of(found)["resolved"] for found in runs] == [first["id"]] * 2
+    assert [report["gate"]["verdict"] for report in runs] == ["inconclusive"] * 2
+    assert [baseline_of(report)["resolved"] for report in runs] == [first["id"]] * 2

@@ -35,10 +35,10 @@ def test_intervals_are_the_same_with_and_without_a_project(client: httpx.Client)
     alone = answered(client)
     first = answered(client, project="pets", version="1")
     later = client.get(f"/v1/evaluations/{first['id']}").json()
-    for found in (first, later):
-        assert found["overall"] == alone["overall"]
-        assert found["per_class"] == alone["per_class"]
-        assert found["counts"] == alone["counts"]
+    for report in (first, later):
+        assert report["overall"] == alone["overall"]
+        assert report["per_class"] == alone["per_class"]
+        assert report["counts"] == alone["counts"]
     assert alone["counts"]["items"] == 100
     assert alone["counts"]["weight"] == sum(WEIGHTS)
     assert alone["overall"]["accuracy"]["interval"] is not None

@@ -39,14 +39,14 @@ class TestDiscrimination:
     def test_it_answers_every_index_k_and_p(self, client: httpx.Client) -> None:
         body = {"indices": ["accuracy", {"index": "recall", "class": 1}], "k": [3, 4], "p": [0, 1]}
         lines = client.post(DISCRIMINATION, json=body).json()["lines"]
-        found = [(line["index"], line["class"], line["k"], line["p"]) for line in lines]
+        keys = [(line["index"], line["class"], line["k"], line["p"]) for line in lines]
         expected = [
             (key, class_, k, p)
             for k in (3, 4)
             for key, class_ in (("accuracy", None), ("recall", 1))
             for p in (0, 1)
         ]
-        assert found == expected
+        assert keys == expected
         assert lines[0]["points"][-1] == [1.0, 1.0]
         assert lines[0]["points"][0] == pytest.approx([2 / 3, 0])
         assert all(line["prefers"] is None and "reason" not in line for line in lines)
@@ -112,9 +112,9 @@ class TestFigure:
         assert first.headers["Content-Type"] == "image/svg+xml"
         assert first.content == second.content
         assert drawing(first.content).tag == "{http://www.w3.org/2000/svg}svg"
-        said = texts(first.content)
+        captions = texts(first.content)
         panels = {"k = 3, p = 0", "k = 3, p = 1"}
-        assert {*panels, "Accuracy and Cohen's kappa", "Accuracy"} <= set(said)
+        assert {*panels, "Accuracy and Cohen's kappa", "Accuracy"} <= set(captions)
 
     def test_json_is_what_comes_otherwise(self, client: httpx.Client) -> None:
         for accept in ("*/*", "application/json", "image/svg+xml;q=.5, application/json"):
@@ -140,12 +140,12 @@ class TestFigure:
     ) -> None:
         answer = client.get(f"{DISCRIMINATION}/figures/{number}.svg")
         assert answer.headers["Content-Type"] == "image/svg+xml"
-        said = texts(answer.content)
-        assert [text for text in said if text in panels] == panels
-        assert legends <= set(said)
-        known = {"If-None-Match": answer.headers["ETag"]}
+        captions = texts(answer.content)
+        assert [text for text in captions if text in panels] == panels
+        assert legends <= set(captions)
+        headers = {"If-None-Match": answer.headers["ETag"]}
         assert (
-            client.get(f"{DISCRIMINATION}/figures/{number}.svg", headers=known).status_code == 304
+            client.get(f"{DISCRIMINATION}/figures/{number}.svg", headers=headers).status_code == 304
         )
 
     def test_a_printed_figure_is_png_too_and_there_is_no_sixth(self, client: httpx.Client) -> None:
@@ -183,7 +183,7 @@ class TestAgreement:
         assert {b: round(pair["rmse"], 4) for b, pair in pairs.items()} == printed["rmse"]
         assert len(report["pairs"]) == 15
         assert report["boxes"]["overall"]["kappa"]["n"] == 10
-        named = [(one["a"], one["b"]) for one in report["disagreements"]]
+        named = [(pair["a"], pair["b"]) for pair in report["disagreements"]]
         assert ("r_prime", "recall_of_class_0") in named
         assert ("r_prime", "kappa") not in named
 

@@ -33,8 +33,8 @@ def fill(client: httpx.Client) -> list[Json]:
     return [keep(client, content) for content in [*contents, contents[0] | other]]
 
 
-def study(client: httpx.Client, **asked: Any) -> Json:
-    answer = client.post(AGREEMENT, json={"project": "pets", "indices": INDICES} | asked)
+def study(client: httpx.Client, **options: Any) -> Json:
+    answer = client.post(AGREEMENT, json={"project": "pets", "indices": INDICES} | options)
     assert answer.status_code == 200, answer.text
     report: Json = answer.json()
     return report
@@ -42,18 +42,20 @@ def study(client: httpx.Client, **asked: Any) -> Json:
 
 def test_it_is_what_the_values_of_the_reports_give(client: httpx.Client) -> None:
     reports = fill(client)
-    found = study(client)
-    assert [one["evaluation"] for one in found["evaluations"]] == [one["id"] for one in reports]
-    assert found["evaluations"][1]["model"] == "m1"
+    agreement = study(client)
+    assert [entry["evaluation"] for entry in agreement["evaluations"]] == [
+        report["id"] for report in reports
+    ]
+    assert agreement["evaluations"][1]["model"] == "m1"
     posted: Json = {
-        "values": {key: [one["overall"][key]["value"] for one in reports] for key in OVERALL},
+        "values": {key: [report["overall"][key]["value"] for report in reports] for key in OVERALL},
         "per_class": {
             label: {
                 key: [
-                    one["per_class"][label]["indices"][key]["value"]
-                    if label in one["per_class"]
+                    report["per_class"][label]["indices"][key]["value"]
+                    if label in report["per_class"]
                     else None
-                    for one in reports
+                    for report in reports
                 ]
                 for key in ("f1", "r_prime")
             }
@@ -62,24 +64,26 @@ def test_it_is_what_the_values_of_the_reports_give(client: httpx.Client) -> None
     }
     expected = client.post(AGREEMENT, json=posted).json()
     for part in ("pairs", "disagreements"):
-        assert found[part] == [
-            {k: pytest.approx(v, rel=1e-9) if isinstance(v, float) else v for k, v in one.items()}
-            for one in expected[part]
+        assert agreement[part] == [
+            {k: pytest.approx(v, rel=1e-9) if isinstance(v, float) else v for k, v in row.items()}
+            for row in expected[part]
         ]
-    assert found["boxes"].keys() == expected["boxes"].keys()
+    assert agreement["boxes"].keys() == expected["boxes"].keys()
     for label, boxes in expected["boxes"].items():
         for key, box in boxes.items():
-            assert found["boxes"][label][key] == pytest.approx(box)
-    assert found["boxes"]["fox"]["f1"]["n"] == 1
+            assert agreement["boxes"][label][key] == pytest.approx(box)
+    assert agreement["boxes"]["fox"]["f1"]["n"] == 1
 
 
 def test_filters_and_the_limit_choose_the_models(client: httpx.Client) -> None:
     reports = fill(client)
     assert len(study(client, version="1", limit=3)["evaluations"]) == 3
-    newest = [one["evaluation"] for one in study(client, limit=2)["evaluations"]]
-    assert newest == [one["id"] for one in reports[-2:]]
+    newest = [entry["evaluation"] for entry in study(client, limit=2)["evaluations"]]
+    assert newest == [report["id"] for report in reports[-2:]]
     later = study(client, since=reports[1]["created_at"])
-    assert {one["evaluation"] for one in later["evaluations"]} >= {one["id"] for one in reports[1:]}
+    assert {entry["evaluation"] for entry in later["evaluations"]} >= {
+        report["id"] for report in reports[1:]
+    }
 
 
 def test_a_class_does_not_take_the_place_of_the_whole(client: httpx.Client) -> None:

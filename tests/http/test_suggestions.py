@@ -11,10 +11,10 @@ TABLE = {"confusion_matrix": [[1]]}
 
 def detail_of(client: httpx.Client, content: dict[str, Any], path: str = "/evaluate") -> str:
     errors = client.post(path, json=content).json()["errors"]
-    found: str = next(
+    detail: str = next(
         e["detail"] for e in errors if e["code"] in {"unknown_field", "unknown_index"}
     )
-    return found
+    return detail
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class Collector:
     def resource(self) -> dict[str, str]:
         (_, first), *_ = self.requests
         attributes = first.resource_spans[0].resource.attributes
-        return {one.key: one.value.string_value for one in attributes}
+        return {attribute.key: attribute.value.string_value for attribute in attributes}
 
 
 @contextmanager
@@ -83,8 +83,8 @@ def logged(log: Path) -> dict[str, dict[str, Any]]:
 def test_spans_reach_the_collector_with_the_trace_of_the_log(serve: Serve, tmp_path: Path) -> None:
     log = tmp_path / "log"
     with collecting() as collector:
-        given = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "RPRIME_LOG_REQUESTS": "1"}
-        with serve(log=log, **given) as client:
+        settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "RPRIME_LOG_REQUESTS": "1"}
+        with serve(log=log, **settings) as client:
             ids = {"X-Request-Id": "called", "traceparent": f"00-{TRACE}-{PARENT}-01"}
             client.post("/evaluate", json=matrix(), headers=ids).raise_for_status()
             client.get("/v1/projects/pets/evaluations", headers={"X-Request-Id": "begun"})
@@ -133,8 +133,11 @@ def test_without_an_endpoint_there_are_no_spans(serve: Serve, off: dict[str, str
 
 def test_a_protocol_that_is_not_there_is_said(serve: Serve, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    given = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1]:9", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
-    with serve(log=log, **given) as client:
+    settings = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://[::1]:9",
+        "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+    }
+    with serve(log=log, **settings) as client:
         assert client.get("/livez").status_code == 200
     assert log.read_text().count('"tracing_off"') == 1
 

@@ -61,8 +61,8 @@ def test_one_connection_is_resumed_per_iteration_first_in_first_out() -> None:
 
 
 def test_more_connections_are_resumed_in_long_iterations() -> None:
-    found = asyncio.run(resumed(7, seconds=2.5 * SECONDS_PER_READ))
-    assert [turn for [turn] in found] == [1, 1, 1, 2, 2, 2, 3]
+    turns = asyncio.run(resumed(7, seconds=2.5 * SECONDS_PER_READ))
+    assert [turn for [turn] in turns] == [1, 1, 1, 2, 2, 2, 3]
 
 
 def test_a_closed_connection_is_not_resumed_and_delays_no_other() -> None:
@@ -108,9 +108,9 @@ def test_a_body_arrives_complete_in_chunks_of_all_sizes(
         connection.sendall(b"".join(chunks(body, sizes)))
         answer = HTTPResponse(connection)
         answer.begin()
-        found = json.loads(answer.read())
+        report = json.loads(answer.read())
     assert (answer.status, expected.status_code) == (200, 200)
-    assert found == expected.json()
+    assert report == expected.json()
 
 
 def test_many_large_bodies_at_once_are_all_answered(serve: Serve) -> None:
@@ -136,8 +136,8 @@ def assert_all_answered(client: httpx.Client) -> None:
             answer.begin()
             report = json.loads(answer.read())
             assert answer.status == 200
-            given = json.loads(body)
-            hits = np.mean(np.equal(given["y_true"], given["y_pred"]))
+            items = json.loads(body)
+            hits = np.mean(np.equal(items["y_true"], items["y_pred"]))
             assert report["overall"]["accuracy"]["value"] == pytest.approx(hits, abs=1e-12)
 
 

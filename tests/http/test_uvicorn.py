@@ -25,17 +25,17 @@ EXPECTED = Path(__file__).parents[1] / "reference" / "uvicorn.json"
 def used() -> tuple[set[tuple[str, str]], set[str]]:
     """Return what the server imports from uvicorn, and each name of a member in those modules."""
     imports, members = set[tuple[str, str]](), set[str]()
-    classes = {Path(inspect.getfile(one)) for one in HttpProtocol.__mro__[:-1]}
+    classes = {Path(inspect.getfile(base)) for base in HttpProtocol.__mro__[:-1]}
     for path in SOURCES.glob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text())))
-        found = {
+        pairs = {
             (node.module, alias.name)
             for node in nodes
             if isinstance(node, ast.ImportFrom) and node.module and "uvicorn" in node.module
             for alias in node.names
         }
-        if found or path in classes:
-            imports |= found
+        if pairs or path in classes:
+            imports |= pairs
             members |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
             members |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     return imports, members
@@ -70,20 +70,20 @@ def surface() -> dict[str, str]:
     """Return the declaration of every name of uvicorn that the server uses."""
     imports, members = used()
     classes = {name for _, name in imports}
-    found = {f"{module}.{name}": "missing" for module, name in imports}
+    signatures = {f"{module}.{name}": "missing" for module, name in imports}
     for module in {module for module, _ in imports}:
         for owner, name, declaration in declarations(module):
             if (module, name) in imports or (owner in classes and name in members):
-                found[".".join(filter(None, (module, owner, name)))] = declaration
-    return dict(sorted(found.items()))
+                signatures[".".join(filter(None, (module, owner, name)))] = declaration
+    return dict(sorted(signatures.items()))
 
 
 def test_uvicorn_declares_the_private_names_as_the_server_expects_them() -> None:
-    expected, found = json.loads(EXPECTED.read_text()), surface()
+    expected, declared = json.loads(EXPECTED.read_text()), surface()
     changes = [
-        f"{name}\n  expected: {expected.get(name)}\n  found:    {found.get(name)}"
-        for name in sorted(expected | found)
-        if expected.get(name) != found.get(name)
+        f"{name}\n  expected: {expected.get(name)}\n  found:    {declared.get(name)}"
+        for name in sorted(expected | declared)
+        if expected.get(name) != declared.get(name)
     ]
     told = f"uvicorn {uvicorn.__version__}: update server/*.py first, then {EXPECTED}"
     assert not changes, "\n".join([told, *changes])

@@ -18,9 +18,9 @@ def blocks(section: str, language: str = "python") -> list[str]:
     (text,) = re.findall(
         rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE
     )
-    found = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
-    assert found, section
-    return found
+    examples = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    assert examples, section
+    return examples
 
 
 @pytest.mark.slow
@@ -32,8 +32,8 @@ def test_the_test_of_the_pytest_section_gets_its_baseline_and_passes(
     (example,) = blocks("pytest")
     pytester.makepyfile(example)
     for option, warned in (("--rprime-update", 1), ("-Werror", 0)):
-        found = pytester.runpytest_subprocess("-p", "rprime.pytest_plugin", option)
-        found.assert_outcomes(passed=1, warnings=warned)
+        result = pytester.runpytest_subprocess("-p", "rprime.pytest_plugin", option)
+        result.assert_outcomes(passed=1, warnings=warned)
     assert (pytester.path / "baselines" / "digits.json").exists()
 
 
@@ -62,9 +62,9 @@ def test_the_examples_of_the_mlflow_section_run(
     try:
         for example in blocks("MLflow"):
             exec(example, names)  # noqa: S102 (the text of the page is what is tested)
-        found = names["mlflow"].get_run(names["run"].info.run_id).data
+        data = names["mlflow"].get_run(names["run"].info.run_id).data
     finally:
         names["mlflow"].set_tracking_uri(None)
-    assert found.tags["rprime.verdict"] == "pass"
-    assert found.metrics["rprime/class/8/recall_lower"] < found.metrics["rprime/class/8/recall"]
-    assert names["result"].metrics == found.metrics
+    assert data.tags["rprime.verdict"] == "pass"
+    assert data.metrics["rprime/class/8/recall_lower"] < data.metrics["rprime/class/8/recall"]
+    assert names["result"].metrics == data.metrics

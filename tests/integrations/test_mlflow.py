@@ -57,8 +57,8 @@ def test_the_active_run_gets_values_limits_verdict_and_pages() -> None:
     report = library.evaluate(TRUE, PREDICTED, gates=GATE)
     with mlflow.start_run() as run:
         returned = rprime.mlflow.log(report)
-    found = logged(run.info.run_id)
-    assert found.data.metrics == returned
+    record = logged(run.info.run_id)
+    assert record.data.metrics == returned
     assert returned["rprime/macro_recall"] == pytest.approx(
         recall_score(TRUE, PREDICTED, average="macro")
     )
@@ -67,8 +67,8 @@ def test_the_active_run_gets_values_limits_verdict_and_pages() -> None:
     assert returned["rprime/class/a_b_ c/recall"] == 1
     assert returned["rprime/class/naïve/recall"] == 1
     assert returned["rprime/class/_/recall"] == 0
-    assert found.data.tags["rprime.verdict"] == report.verdict == "pass"
-    assert found.data.tags["rprime.input_digest"] == report.input_digest
+    assert record.data.tags["rprime.verdict"] == report.verdict == "pass"
+    assert record.data.tags["rprime.input_digest"] == report.input_digest
     assert text(run.info.run_id, "rprime/report.json").encode() == report.content
     assert "<title>" in text(run.info.run_id, "rprime/report.html")
     for figure in ("confusion", "radar", "per_class"):
@@ -98,8 +98,8 @@ def test_two_reports_in_one_run_have_prefixes_and_undefined_values_are_named() -
 def test_classes_whose_names_become_equal_are_told_apart() -> None:
     labels = ["a/b", "a:b", "a_b", "a_b_1", "..", "."]
     with mlflow.start_run():
-        found = rprime.mlflow.log(library.evaluate(labels, labels, indices=["recall"]))
-    names = {name.split("/")[2] for name in found if name.startswith("rprime/class/")}
+        metrics = rprime.mlflow.log(library.evaluate(labels, labels, indices=["recall"]))
+    names = {name.split("/")[2] for name in metrics if name.startswith("rprime/class/")}
     assert len(names) == len(labels)
 
 
@@ -107,21 +107,21 @@ def test_more_metrics_than_a_request_of_mlflow_may_have() -> None:
     labels = [f"class {number}" for number in range(300)]
     report = library.evaluate(labels, labels, indices=["recall", "precision"])
     with mlflow.start_run() as run:
-        found = rprime.mlflow.log(report)
-    assert len(found) > 1000
-    assert logged(run.info.run_id).data.metrics == found
+        metrics = rprime.mlflow.log(report)
+    assert len(metrics) > 1000
+    assert logged(run.info.run_id).data.metrics == metrics
 
 
 def test_a_report_of_a_service_needs_its_table_or_logs_nothing(server: str) -> None:
-    asked: dict[str, Any] = {"y_true": TRUE, "y_pred": PREDICTED, "gates": GATE}
+    request: dict[str, Any] = {"y_true": TRUE, "y_pred": PREDICTED, "gates": GATE}
     with Client(server) as client, mlflow.start_run() as run:
-        bare = client.evaluate(**asked)
+        bare = client.evaluate(**request)
         with pytest.raises(ValueError, match="table"):
             rprime.mlflow.log(bare)
         assert not logged(run.info.run_id).data.metrics
-        report = client.evaluate(table=True, project="animals", **asked)
-        found = rprime.mlflow.log(report)
-    assert found["rprime/accuracy"] == report.overall["accuracy"].value
+        report = client.evaluate(table=True, project="animals", **request)
+        metrics = rprime.mlflow.log(report)
+    assert metrics["rprime/accuracy"] == report.overall["accuracy"].value
     assert logged(run.info.run_id).data.tags["rprime.evaluation"] == report.id
 
 
@@ -150,8 +150,8 @@ def test_mlflow_evaluates_predictions() -> None:
 @pytest.mark.parametrize("columns", [1, 2])
 def test_mlflow_evaluates_a_model(columns: int) -> None:
     def model(data: pd.DataFrame) -> object:
-        found = [PREDICTED[number] for number in data["x"]]
-        return found if columns == 1 else pd.DataFrame({"found": found, "sure": 1.0})
+        predictions = [PREDICTED[number] for number in data["x"]]
+        return predictions if columns == 1 else pd.DataFrame({"found": predictions, "sure": 1.0})
 
     result = mlflow.models.evaluate(
         model,

@@ -70,7 +70,7 @@ def test_a_server_has_the_values_the_verdict_and_the_pages(tracking: httpx.Clien
     identifier = run.info.run_id
     answer = tracking.get("/api/2.0/mlflow/runs/get", params={"run_id": identifier})
     data = answer.json()["run"]["data"]
-    assert {one["key"]: one["value"] for one in data["metrics"]} == logged
+    assert {metric["key"]: metric["value"] for metric in data["metrics"]} == logged
     assert logged["rprime/class/dög/recall"] == report.per_class["dög"].recall.value == 0.5
     assert {"key": "rprime.verdict", "value": "fail"} in data["tags"]
     for name, start in (("report.html", "<!doctype html>"), ("confusion.svg", "<?xml")):

@@ -37,13 +37,13 @@ def gated(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
 
     def run(
-        predicted: list[str], *options: str, items: slice = slice(None), **given: object
+        predicted: list[str], *options: str, items: slice = slice(None), **arguments: object
     ) -> pytest.RunResult:
-        given = {"gates": RULES, "baseline": "baselines/pets.json", **given}
+        arguments = {"gates": RULES, "baseline": "baselines/pets.json", **arguments}
         pytester.makepyfile(
             f"""
             def test_pets(rprime_gate):
-                report = rprime_gate({TRUE[items]}, {predicted[items]}, **{given})
+                report = rprime_gate({TRUE[items]}, {predicted[items]}, **{arguments})
                 assert report.gate is not None
             """
         )
@@ -65,17 +65,17 @@ def baseline(pytester: pytest.Pytester, predicted: list[str], items: slice = sli
 def test_a_worse_model_fails_and_the_test_says_why(gated: Run, pytester: pytest.Pytester) -> None:
     path = baseline(pytester, GOOD)
     before = path.read_bytes()
-    found = gated(BAD, "--junitxml=tests.xml")
-    found.assert_outcomes(failed=1)
-    found.stdout.re_match_lines(
+    result = gated(BAD, "--junitxml=tests.xml")
+    result.assert_outcomes(failed=1)
+    result.stdout.re_match_lines(
         [r"Gate failed, 1 result undecided\.", r"fails: recall of class .*cat.* dropped by"]
     )
     # The report is a section of its own, and JUnit has the verdict and values.
-    found.stdout.re_match_lines(["-+ Captured rprime call -+", "✗ Gate failed", " +R' +0"])
-    found.stdout.no_fnmatch_line("*Traceback*")
+    result.stdout.re_match_lines(["-+ Captured rprime call -+", "✗ Gate failed", " +R' +0"])
+    result.stdout.no_fnmatch_line("*Traceback*")
     properties = {
-        one.attrib["name"]: one.attrib["value"]
-        for one in ET.parse(pytester.path / "tests.xml").iter("property")  # noqa: S314 (ours)
+        element.attrib["name"]: element.attrib["value"]
+        for element in ET.parse(pytester.path / "tests.xml").iter("property")  # noqa: S314 (ours)
     }
     assert properties["rprime_verdict"] == "fail"
     accuracy = evaluate(TRUE, BAD).overall["accuracy"].value
@@ -85,15 +85,15 @@ def test_a_worse_model_fails_and_the_test_says_why(gated: Run, pytester: pytest.
 
 def test_an_equal_model_passes_without_a_word(gated: Run, pytester: pytest.Pytester) -> None:
     baseline(pytester, GOOD)
-    found = gated(GOOD, "-W", "error")
-    found.assert_outcomes(passed=1)
+    result = gated(GOOD, "-W", "error")
+    result.assert_outcomes(passed=1)
 
 
 def test_too_few_items_warn_and_say_what_is_missing(gated: Run, pytester: pytest.Pytester) -> None:
     baseline(pytester, GOOD, FEW)
-    found = gated(GOOD, items=FEW)
-    found.assert_outcomes(passed=1, warnings=1)
-    found.stdout.fnmatch_lines(
+    result = gated(GOOD, items=FEW)
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(
         [
             "*GateWarning: Gate inconclusive, 3 results undecided.*",
             "*undecided*40 items are too few to tell whether it dropped by more than*",
@@ -111,8 +111,8 @@ def test_too_few_items_warn_and_say_what_is_missing(gated: Run, pytester: pytest
     other[right[0]], other[wrong[0]] = other[wrong[0]], other[right[0]]
     baseline(pytester, other, FEW)
     model: Any = {"y_true": TRUE[FEW], "y_pred": GOOD[FEW]}
-    (said,) = (t for t in plan(RULES, **model, discordance=0.05).advice if "assumed" in t)
-    gated(GOOD, "--rprime-plan", items=FEW).stdout.fnmatch_lines([f"*{said}*"])
+    (sentence,) = (t for t in plan(RULES, **model, discordance=0.05).advice if "assumed" in t)
+    gated(GOOD, "--rprime-plan", items=FEW).stdout.fnmatch_lines([f"*{sentence}*"])
 
 
 def test_the_first_run_warns_and_an_update_writes_the_baseline(
@@ -131,18 +131,18 @@ def test_the_first_run_warns_and_an_update_writes_the_baseline(
 
 def test_a_baseline_that_is_no_json_is_named(gated: Run, pytester: pytest.Pytester) -> None:
     baseline(pytester, GOOD).write_text("<<<<<<< HEAD")
-    found = gated(GOOD)
-    found.assert_outcomes(failed=1)
-    found.stdout.fnmatch_lines(["*pets.json is not JSON (*): restore it, or write it again*"])
+    result = gated(GOOD)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*pets.json is not JSON (*): restore it, or write it again*"])
 
 
 def test_an_update_to_a_worse_model_passes_and_says_what_was_given_up(
     gated: Run, pytester: pytest.Pytester
 ) -> None:
     path = baseline(pytester, GOOD)
-    found = gated(BAD, "--rprime-update")
-    found.assert_outcomes(passed=1, warnings=1)
-    found.stdout.re_match_lines([".*Gate failed", ".*The baseline is updated"])
+    result = gated(BAD, "--rprime-update")
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.re_match_lines([".*Gate failed", ".*The baseline is updated"])
     assert json.loads(path.read_bytes())["y_pred"] == BAD
 
 
@@ -150,9 +150,9 @@ def test_other_items_are_no_baseline_and_fail_in_other_words(
     gated: Run, pytester: pytest.Pytester
 ) -> None:
     baseline(pytester, GOOD, FEW)
-    found = gated(GOOD)
-    found.assert_outcomes(failed=1)
-    found.stdout.fnmatch_lines(["Gate failed, but could not be judged*"])
+    result = gated(GOOD)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["Gate failed, but could not be judged*"])
 
 
 def test_gates_are_read_from_a_file_and_its_mistakes_have_a_line(
@@ -162,19 +162,19 @@ def test_gates_are_read_from_a_file_and_its_mistakes_have_a_line(
     pytester.makefile(".yaml", gates="rules:\n  - index: accuracy\n    max_drop: 0.02\n")
     gated(GOOD, gates="gates.yaml").assert_outcomes(passed=1)
     pytester.makefile(".yaml", gates="rules:\n  - index: accuracy\n    max_dorp: 0.02\n")
-    found = gated(GOOD, gates="gates.yaml")
-    found.assert_outcomes(failed=1)
-    found.stdout.fnmatch_lines(["*gates.yaml:3:5: *max_dorp*"])
-    found.stdout.no_fnmatch_line("*Traceback*")
+    result = gated(GOOD, gates="gates.yaml")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*gates.yaml:3:5: *max_dorp*"])
+    result.stdout.no_fnmatch_line("*Traceback*")
 
 
 def test_a_baseline_keeps_scores_too(gated: Run, pytester: pytest.Pytester) -> None:
     scores = [[0.9, 0.1] if label == "cat" else [0.2, 0.8] for label in GOOD]
-    given = {"y_score": scores, "labels": ["cat", "dog"]}
-    gated(GOOD, "--rprime-update", **given).assert_outcomes(passed=1, warnings=1)
+    evidence = {"y_score": scores, "labels": ["cat", "dog"]}
+    gated(GOOD, "--rprime-update", **evidence).assert_outcomes(passed=1, warnings=1)
     written = json.loads((pytester.path / "baselines" / "pets.json").read_bytes())
-    assert written == {"y_true": TRUE, "y_pred": GOOD, **given}
-    gated(GOOD, "-W", "error", **given).assert_outcomes(passed=1)
+    assert written == {"y_true": TRUE, "y_pred": GOOD, **evidence}
+    gated(GOOD, "-W", "error", **evidence).assert_outcomes(passed=1)
 
 
 @pytest.mark.slow
@@ -191,15 +191,15 @@ def test_a_service_keeps_the_baseline_and_an_update_moves_its_alias(
         assert _champion(client) == champion
         gated(BAD, "--rprime-update", **stored).assert_outcomes(passed=1, warnings=1)
         assert _champion(client) != champion
-    found = gated(GOOD, **stored)
-    found.assert_outcomes(failed=1)
-    found.stdout.fnmatch_lines(["*ServiceUnavailableError*"])
-    found.stdout.no_fnmatch_line("*Gate failed*")
+    result = gated(GOOD, **stored)
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*ServiceUnavailableError*"])
+    result.stdout.no_fnmatch_line("*Gate failed*")
 
 
 def _champion(client: httpx.Client) -> str:
-    found = client.get("/v1/projects/pets/aliases/champion").raise_for_status().json()
-    return str(found["evaluation"])
+    alias = client.get("/v1/projects/pets/aliases/champion").raise_for_status().json()
+    return str(alias["evaluation"])
 
 
 def test_pytest_finds_it_by_its_entry_point_and_pays_nothing_until_it_is_used(

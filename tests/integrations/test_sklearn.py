@@ -43,11 +43,11 @@ def test_cross_validation_gives_the_values_of_scikit_learn() -> None:
         "roc_auc": scorer("roc_auc_ovr"),
         "recall of 3": scorer("recall", class_name="digit 3"),
     }
-    found, expected = (
+    scores, expected = (
         cross_validate(GaussianNB(), X, NAMES, cv=3, scoring=scoring) for scoring in (ours, theirs)
     )
     for name in ours:
-        assert found[f"test_{name}"] == pytest.approx(expected[f"test_{name}"], rel=1e-9), name
+        assert scores[f"test_{name}"] == pytest.approx(expected[f"test_{name}"], rel=1e-9), name
 
 
 def test_only_labels_and_probabilities_are_asked_for() -> None:
@@ -133,8 +133,8 @@ def test_two_models_differ_as_in_the_example_of_scikit_learn() -> None:
         )
         for kernel in ("rbf", "linear")
     )
-    found = cross_validated(rbf, linear)["score"]
-    assert found.value == pytest.approx(np.mean(rbf["test_score"] - linear["test_score"]))
+    difference = cross_validated(rbf, linear)["score"]
+    assert difference.value == pytest.approx(np.mean(rbf["test_score"] - linear["test_score"]))
     # The interval at the confidence 1 - 2p ends at 0, up to the digits that are printed.
     ends = [
         cross_validated(rbf, linear, confidence=1 - 2 * p)["score"].interval[0]
@@ -142,21 +142,21 @@ def test_two_models_differ_as_in_the_example_of_scikit_learn() -> None:
     ]
     assert ends[0] > 0 > ends[1]
     # t is the mean over its standard error; the 97.5 % quantile of t with 99 degrees is 1.98422.
-    error = (found.interval[1] - found.value) / 1.98422
-    assert round(found.value / error, 3) == 0.750
+    error = (difference.interval[1] - difference.value) / 1.98422
+    assert round(difference.value / error, 3) == 0.750
 
 
 def test_splits_must_be_known_and_the_same() -> None:
-    given = {"scoring": scorer("r_prime"), "return_indices": True}
+    options = {"scoring": scorer("r_prime"), "return_indices": True}
     cv = [RepeatedStratifiedKFold(n_splits=2, n_repeats=2, random_state=s) for s in (0, 1)]
-    one, other = (cross_validate(GaussianNB(), X, Y, cv=one, **given) for one in cv)
+    first, other = (cross_validate(GaussianNB(), X, Y, cv=splitter, **options) for splitter in cv)
     with pytest.raises(ValueError, match="splits differ"):
-        cross_validated(one, other)
+        cross_validated(first, other)
     with pytest.raises(ValueError, match=r"confidence is between 0 and 1, such as 0\.95"):
-        cross_validated(one, confidence=95)
-    del one["indices"]
+        cross_validated(first, confidence=95)
+    del first["indices"]
     with pytest.raises(ValueError, match="return_indices"):
-        cross_validated(one)
+        cross_validated(first)
 
 
 def test_a_single_split_has_no_interval_and_nan_stays() -> None:
@@ -173,12 +173,12 @@ def _nearest_centroid_accuracies(
     n = 60
     y = np.arange(n) % 2
     x = rng.normal(size=(n, 3)) + y[:, None] * SHIFT
-    found = []
+    accuracies = []
     for _ in range(repeats):
         for test in np.array_split(rng.permutation(n), folds):
             train = np.setdiff1d(np.arange(n), test)
-            found.append(np.mean(_predicted(x[train], y[train], x[test]) == y[test]))
-    return found
+            accuracies.append(np.mean(_predicted(x[train], y[train], x[test]) == y[test]))
+    return accuracies
 
 
 SHIFT = 0.7
@@ -186,8 +186,8 @@ SHIFT = 0.7
 
 def _predicted(x: Array, y: Array, new: Array) -> Array:
     low, high = x[y == 0].mean(axis=0), x[y == 1].mean(axis=0)
-    found: Array = (new @ (high - low) > (high @ high - low @ low) / 2).astype(int)
-    return found
+    labels: Array = (new @ (high - low) > (high @ high - low @ low) / 2).astype(int)
+    return labels
 
 
 def test_the_interval_covers_the_true_accuracy_and_the_plain_one_does_not() -> None:

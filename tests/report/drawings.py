@@ -19,8 +19,8 @@ def drawing(content: bytes) -> ET.Element:
 
 def texts(content: bytes) -> list[str]:
     """Return every text as it reads; matplotlib puts what it drew as text into text elements."""
-    found = drawing(content).iter(f"{SVG}text")
-    return ["".join(element.itertext()).strip() for element in found]
+    elements = drawing(content).iter(f"{SVG}text")
+    return ["".join(element.itertext()).strip() for element in elements]
 
 
 def size(content: bytes) -> tuple[int, int]:
@@ -31,7 +31,7 @@ def size(content: bytes) -> tuple[int, int]:
 
 def boxes(content: bytes) -> list[dict[str, Any]]:
     """Return the texts of an SVG of ours with their rectangles, in points, as they are drawn."""
-    found = []
+    rectangles = []
     for element in drawing(content).iter(f"{SVG}text"):
         text = "".join(element.itertext()).strip()
         numbers = list(map(float, re.findall(r"-?[\d.]+", element.get("transform", ""))))
@@ -55,8 +55,8 @@ def boxes(content: bytes) -> list[dict[str, Any]]:
         xs = [x + a * cos(angle) - b * sin(angle) for a, b in edges]
         ys = [y + a * sin(angle) + b * cos(angle) for a, b in edges]
         rect = {"x": min(xs), "y": min(ys), "width": max(xs) - min(xs), "height": max(ys) - min(ys)}
-        found.append({"text": text, **rect})
-    return found
+        rectangles.append({"text": text, **rect})
+    return rectangles
 
 
 def _place(element: ET.Element, axis: str) -> float:
@@ -64,8 +64,8 @@ def _place(element: ET.Element, axis: str) -> float:
 
 
 def _anchor(style: str) -> str:
-    found = re.search(r"text-anchor: (\w+)", style)
-    return found[1] if found else "start"
+    anchor = re.search(r"text-anchor: (\w+)", style)
+    return anchor[1] if anchor else "start"
 
 
 def _width(text: str, height: float) -> float:
@@ -74,12 +74,12 @@ def _width(text: str, height: float) -> float:
     return float(path.get_extents().width)
 
 
-def overlaps(found: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def overlaps(rectangles: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """Name the texts whose rectangles, less a point at each side, cover each other."""
     return [
-        (one["text"], other["text"])
-        for one, other in combinations(found, 2)
-        if min(one["x"] + one["width"], other["x"] + other["width"]) - max(one["x"], other["x"]) > 2
-        and min(one["y"] + one["height"], other["y"] + other["height"]) - max(one["y"], other["y"])
+        (box["text"], other["text"])
+        for box, other in combinations(rectangles, 2)
+        if min(box["x"] + box["width"], other["x"] + other["width"]) - max(box["x"], other["x"]) > 2
+        and min(box["y"] + box["height"], other["y"] + other["height"]) - max(box["y"], other["y"])
         > 2
     ]

@@ -26,7 +26,7 @@ def commands(
 ) -> list[tuple[str, ...]]:
     """Kind, place, title and message of each command, still escaped."""
     lines = render_annotations(subject, places).splitlines()
-    return [found.groups() for line in lines if (found := COMMAND.fullmatch(line))]
+    return [match.groups() for line in lines if (match := COMMAND.fullmatch(line))]
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -46,9 +46,11 @@ def test_what_fails_is_an_error_and_what_warns_a_warning() -> None:
 def test_a_rule_has_one_annotation_with_a_sentence_for_each_result() -> None:
     subject = cifar()
     assert subject.gate is not None
-    own = [result for result in subject.gate.results if result.rule == "recall.max_drop"]
-    failing = [result for result in own if result.effect == "fail"]
-    error = next(one for one in commands(subject) if one[2].startswith("recall"))
+    results = [result for result in subject.gate.results if result.rule == "recall.max_drop"]
+    failing = [result for result in results if result.effect == "fail"]
+    error = next(
+        annotation for annotation in commands(subject) if annotation[2].startswith("recall")
+    )
     assert error[2] == f"recall.max_drop%3A {len(failing)} results fail the gate"
     assert [sentence.split(" (")[0] for sentence in error[3].split("%0A")] == [
         result.message.split(" (")[0] for result in failing
@@ -59,9 +61,11 @@ def test_each_rule_stands_at_its_place() -> None:
     places: dict[str, Place] = {
         "recall.max_drop": {"file": "a,b:c/gates.yaml", "line": 3, "col": 5}
     }
-    placed = [found for found in commands(cifar(), places) if found[1]]
-    assert {found[2].partition("%3A")[0].partition("%2C")[0] for found in placed} == set(places)
-    assert {found[1] for found in placed} == {"file=a%2Cb%3Ac/gates.yaml,line=3,col=5,"}
+    placed = [annotation for annotation in commands(cifar(), places) if annotation[1]]
+    assert {annotation[2].partition("%3A")[0].partition("%2C")[0] for annotation in placed} == set(
+        places
+    )
+    assert {annotation[1] for annotation in placed} == {"file=a%2Cb%3Ac/gates.yaml,line=3,col=5,"}
 
 
 @pytest.mark.parametrize("verdict", ["undecided", "waived"])
@@ -96,7 +100,11 @@ def test_no_more_than_github_shows_and_the_rest_is_counted() -> None:
     (result, *_) = (r for r in subject.gate.results if r.effect == "fail")
     results = [replace(result, rule=f"rule {n // 12}") for n in range(144)]
     gate = subject.gate.model_copy(update={"results": results})
-    errors = [found for found in commands(replace(subject, gate=gate)) if found[0] == "error"]
+    errors = [
+        annotation
+        for annotation in commands(replace(subject, gate=gate))
+        if annotation[0] == "error"
+    ]
     assert len(errors) == 10
     assert errors[0][3].endswith("%0A2 more; the report names them all.")
     assert errors[-1][2:] == ("and more", "3 rules more; the report names them all.")

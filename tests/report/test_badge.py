@@ -52,10 +52,10 @@ def test_hostile_names_are_text(name: str) -> None:
 
 
 def test_the_endpoint_is_what_shields_reads() -> None:
-    found = json.loads(render_endpoint(verdict_badge("fail")))
-    assert found["schemaVersion"] == 1
-    assert (found["label"], found["message"]) == ("rprime", "failed")
-    assert found["isError"] is True
+    endpoint = json.loads(render_endpoint(verdict_badge("fail")))
+    assert endpoint["schemaVersion"] == 1
+    assert (endpoint["label"], endpoint["message"]) == ("rprime", "failed")
+    assert endpoint["isError"] is True
 
 
 @pytest.mark.parametrize("colour", [*COLOURS.values(), LABEL_COLOUR])

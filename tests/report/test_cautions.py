@@ -29,8 +29,10 @@ def with_absent_classes(labels: tuple[str, ...]) -> ReportSubject:
 
 
 def test_classes_share_one_warning_and_all_are_counted() -> None:
-    found = {c.code: c for c in grouped_warnings(with_absent_classes(tuple(map(str, range(150)))))}
-    absent, never = found["class_absent"], found["class_never_predicted"]
+    cautions = {
+        c.code: c for c in grouped_warnings(with_absent_classes(tuple(map(str, range(150)))))
+    }
+    absent, never = cautions["class_absent"], cautions["class_never_predicted"]
     assert (absent.lead, absent.labels[0], len(absent.labels)) == ("Classes", "2", MOST_NAMED)
     assert absent.unnamed == 148 - MOST_NAMED
     assert (never.lead, never.labels, never.unnamed) == ("Class", ("1",), 0)
@@ -46,10 +48,10 @@ def test_a_rendering_names_some_and_counts_the_others(render: object) -> None:
 
 def test_names_are_taken_out_of_their_sentences_whatever_they_are() -> None:
     labels = ("first", "s", *HOSTILE, SURROGATE)
-    found = {c.code: c for c in grouped_warnings(with_absent_classes(labels))}
-    assert found["class_never_predicted"].labels == ("s",)
-    assert found["class_absent"].labels[0] == HOSTILE[0]
-    assert set(found["class_absent"].labels) <= {*HOSTILE, SURROGATE}
+    cautions = {c.code: c for c in grouped_warnings(with_absent_classes(labels))}
+    assert cautions["class_never_predicted"].labels == ("s",)
+    assert cautions["class_absent"].labels[0] == HOSTILE[0]
+    assert set(cautions["class_absent"].labels) <= {*HOSTILE, SURROGATE}
 
 
 def test_numbers_are_written_for_people() -> None:

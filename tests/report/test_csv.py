@@ -40,15 +40,15 @@ def _is_number(cell: str) -> bool:
 
 
 def test_values_changes_and_reasons_stand_in_their_columns() -> None:
-    found = {(r["scope"], r["class"], r["index"]): r for r in rows(cifar())}
-    accuracy = found["overall", "", "accuracy"]
+    lines = {(r["scope"], r["class"], r["index"]): r for r in rows(cifar())}
+    accuracy = lines["overall", "", "accuracy"]
     assert (accuracy["value"], accuracy["baseline"]) == ("0.8334", "0.8756")
     assert (accuracy["change"], accuracy["low"]) == ("-0.0422", "0.8260")
-    cat = found["class", "cat", "recall"]
+    cat = lines["class", "cat", "recall"]
     assert (cat["value"], cat["change"]) == ("0.6210", "-0.1520")
     assert float(cat["change_low"]) < -0.152 < float(cat["change_high"])
-    assert found["class", "cat", "support"]["value"] == "1000.0000"
-    assert found["class", "cat", "share_of_errors"]["reason"] == "no_interval"
+    assert lines["class", "cat", "support"]["value"] == "1000.0000"
+    assert lines["class", "cat", "share_of_errors"]["reason"] == "no_interval"
 
 
 def test_names_come_back_but_for_the_apostrophe() -> None:

@@ -175,8 +175,8 @@ def test_each_class_has_a_panel_or_a_box_beside_the_overall_indices(stored: http
     assert marks(boxes, "classes") == 5 * 5
     assert any("Dots are values." in text for text in texts(boxes))
     for name in ("lines", "boxes"):
-        said = texts(image(stored, f"{PROJECT}/{name}.svg", **both))
-        assert {"Accuracy", "Cohen's kappa"} <= set(said)
+        words = texts(image(stored, f"{PROJECT}/{name}.svg", **both))
+        assert {"Accuracy", "Cohen's kappa"} <= set(words)
 
 
 def test_a_trend_of_a_class_has_the_overall_indices_beside_it(stored: httpx.Client) -> None:
@@ -197,12 +197,12 @@ def test_ten_classes_fit_as_in_the_paper_and_of_more_the_worst_are_shown(
                 body = {"confusion_matrix": table, "labels": names, "project": f"k{k}"}
                 keep(client, {**body, "version": version})
             query = {"by": "class", "index": ["r_prime", "kappa"]}
-            said = texts(image(client, f"/v1/projects/k{k}/figures/lines.svg", **query))
-            shown = [text for text in said if text in names]
+            words = texts(image(client, f"/v1/projects/k{k}/figures/lines.svg", **query))
+            shown = [text for text in words if text in names]
             assert shown == names[-12:]
             # One legend for all panels.
-            assert said.count("Cohen's kappa") == 1
-            assert any("the 12 of 14 classes" in text for text in said) == (k == 14)
+            assert words.count("Cohen's kappa") == 1
+            assert any("the 12 of 14 classes" in text for text in words) == (k == 14)
 
 
 @pytest.mark.parametrize("name", HISTORY)
@@ -213,9 +213,9 @@ def test_the_figures_of_a_history_name_its_versions_in_their_order(
     versions = [text for text in texts(content) if re.fullmatch(r"\d\.\d", text)]
     assert versions[:5] == ["1.3", "1.8", "1.2", "1.1", "2.0"]
     assert any("pets: 5 evaluations" in text for text in texts(content))
-    one = texts(image(stored, f"{PROJECT}/{name}.svg", version="1.8"))
-    assert "1.8" in one
-    assert "1.1" not in one
+    words = texts(image(stored, f"{PROJECT}/{name}.svg", version="1.8"))
+    assert "1.8" in words
+    assert "1.1" not in words
 
 
 def test_the_trend_has_a_dot_for_each_value_and_marks_what_failed(stored: httpx.Client) -> None:
@@ -237,14 +237,14 @@ def test_lines_and_boxes_show_every_class_in_every_version(stored: httpx.Client)
 
 def test_the_newest_are_shown_and_how_many_there_are(stored: httpx.Client) -> None:
     for name in HISTORY:
-        said = texts(image(stored, f"{PROJECT}/{name}.svg", limit=2))
-        assert "pets: the newest 2 of 5 evaluations" in said
+        words = texts(image(stored, f"{PROJECT}/{name}.svg", limit=2))
+        assert "pets: the newest 2 of 5 evaluations" in words
 
 
 def test_a_history_without_any_that_fits_says_so(stored: httpx.Client) -> None:
     for name in HISTORY:
-        said = texts(image(stored, f"{PROJECT}/{name}.svg", model="other"))
-        assert "No evaluation fits." in said
+        words = texts(image(stored, f"{PROJECT}/{name}.svg", model="other"))
+        assert "No evaluation fits." in words
 
 
 def test_the_same_figure_has_the_same_bytes_and_an_etag(stored: httpx.Client, newest: str) -> None:
@@ -252,8 +252,8 @@ def test_the_same_figure_has_the_same_bytes_and_an_etag(stored: httpx.Client, ne
         first, second = stored.get(path), stored.get(path)
         assert first.content == second.content
         etag = first.headers["ETag"]
-        known = stored.get(path, headers={"If-None-Match": etag})
-        assert (known.status_code, known.content) == (304, b"")
+        cached = stored.get(path, headers={"If-None-Match": etag})
+        assert (cached.status_code, cached.content) == (304, b"")
         other = stored.get(path, params={"width": 500})
         assert other.headers["ETag"] != etag
         assert other.content != first.content

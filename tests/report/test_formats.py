@@ -104,10 +104,10 @@ def test_what_decides_stands_in_a_list_that_is_cut(name: str) -> None:
     subject = of_items(tuple(f"class {i:03d}" for i in range(60)), 600, gate=Gate(rules=rules))
     assert subject.gate is not None
     *classes, overall = (
-        replace(one, effect="warn", verdict="undecided", suspect=False)
-        for one in subject.gate.results
+        replace(result, effect="warn", verdict="undecided", suspect=False)
+        for result in subject.gate.results
     )
     suspect = replace(overall, suspect=True, message="accuracy decides.")
     gate = subject.gate.model_copy(update={"results": [*classes, suspect]})
-    found = RENDERINGS[name](replace(subject, gate=gate))
-    assert "accuracy decides." in str(found)
+    rendering = RENDERINGS[name](replace(subject, gate=gate))
+    assert "accuracy decides." in str(rendering)

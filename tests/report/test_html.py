@@ -115,8 +115,8 @@ def test_the_heat_map_has_the_totals_of_its_rows_and_columns() -> None:
     table = subject.evaluation.table
     (heat,) = re.findall(r'<table class="heat.*?</table>', render_html(subject), re.DOTALL)
     rows = re.findall(r"<tr>.*?</tr>", heat, re.DOTALL)
-    found = [re.findall(r'class="total">([\d,]+)', row) for row in rows[1:]]
-    totals = [[int(number.replace(",", "")) for number in row] for row in found]
+    cells = [re.findall(r'class="total">([\d,]+)', row) for row in rows[1:]]
+    totals = [[int(number.replace(",", "")) for number in row] for row in cells]
     assert [n for row in totals[:-1] for n in row] == table.support.tolist()
     assert totals[-1] == table.predicted.tolist()
 
@@ -198,7 +198,7 @@ def test_without_a_failure_the_first_warnings_are_in_view_suspects_first() -> No
     rule = Rule(index="recall", kind="max_drop", limit=0.05, classes="all")
     gate = of_items(tuple("abcdefghijklmnop"), 20, gate=Gate(rules=(rule,))).gate
     assert gate is not None
-    results = [replace(one, effect="warn", suspect=False) for one in gate.results]
+    results = [replace(result, effect="warn", suspect=False) for result in gate.results]
     results[-1] = replace(results[-1], suspect=True)
     (group,) = gate_groups(gate.model_copy(update={"results": results}))
     assert (group["folded"], len(group["results"])) == (False, MOST_OPEN)

@@ -75,11 +75,11 @@ def test_counts_are_those_of_the_cases_and_names_are_unique(name: str) -> None:
 
 def outcomes(subject: ReportSubject) -> list[tuple[str, str | None]]:
     """Tag and message of what each case ended with."""
-    found: list[tuple[str, str | None]] = []
+    endings: list[tuple[str, str | None]] = []
     for case in parsed(subject).iter("testcase"):
         end = next((e for e in case if e.tag in {"failure", "error", "skipped"}), None)
-        found.append(("passed", None) if end is None else (end.tag, end.attrib["message"]))
-    return found
+        endings.append(("passed", None) if end is None else (end.tag, end.attrib["message"]))
+    return endings
 
 
 def test_a_case_ends_as_its_result_does() -> None:

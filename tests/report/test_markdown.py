@@ -36,10 +36,10 @@ def tokens(text: str) -> list[Token]:
     return [t for block in blocks for t in (block, *(block.children or []))]
 
 
-def texts_outside_code(found: list[Token]) -> str:
+def texts_outside_code(stream: list[Token]) -> str:
     """The text in which a site would look for mentions, references and addresses."""
     parts, within = [], False
-    for token in found:
+    for token in stream:
         if token.type == "html_inline":
             within = token.content == "<code>" or (within and token.content != "</code>")
         elif token.type == "text" and not within:
@@ -49,15 +49,15 @@ def texts_outside_code(found: list[Token]) -> str:
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_nothing_but_our_own_tags_and_links_comes_out(name: str) -> None:
-    found = tokens(render_markdown(SUBJECTS[name]()))
-    for token in found:
+    stream = tokens(render_markdown(SUBJECTS[name]()))
+    for token in stream:
         if token.type in {"html_inline", "html_block"}:
             assert OUR_TAGS.sub("", token.content).strip() == ""
         assert token.type != "image"
         if token.type == "link_open":
             assert token.attrs["href"] in OUR_LINKS
         assert token.type not in {"code_block", "blockquote_open", "s_open"}
-    fences = [token for token in found if token.type == "fence"]
+    fences = [token for token in stream if token.type == "fence"]
     assert len(fences) <= 1
     for line in [line for fence in fences for line in fence.content.splitlines()]:
         assert not line or line.startswith(("▸ ", "  ✗ ", "  ? ", "  ✓ ", "… and ", "● value")), (
@@ -71,10 +71,10 @@ def test_nobody_is_mentioned_and_nothing_is_referred_to(name: str) -> None:
     assert not re.search(r"[@#!~$&^]\w|%\d|GH-\d|\w@\w|://|www\.\w|:\w+:", text)
 
 
-def tables(found: list[Token]) -> list[list[list[str]]]:
+def tables(stream: list[Token]) -> list[list[list[str]]]:
     """Tables as rows of the texts of their cells."""
     result: list[list[list[str]]] = []
-    for token, following in pairwise(found):
+    for token, following in pairwise(stream):
         if token.type == "table_open":
             result.append([])
         elif token.type == "tr_open":

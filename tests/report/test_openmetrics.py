@@ -38,10 +38,10 @@ def test_values_carry_their_labels_and_four_decimals() -> None:
 
 
 def test_exactly_one_verdict_holds_and_none_without_a_gate() -> None:
-    found = {
+    verdicts = {
         s.labels["rprime_verdict"]: s.value for s in families(cifar())["rprime_verdict"].samples
     }
-    assert found == {"pass": 0, "fail": 1, "inconclusive": 0, "no_rules": 0, "no_baseline": 0}
+    assert verdicts == {"pass": 0, "fail": 1, "inconclusive": 0, "no_rules": 0, "no_baseline": 0}
     assert "rprime_verdict" not in families(of_paper())
 
 

@@ -76,8 +76,8 @@ def test_openmetrics_counts_the_classes() -> None:
 
 def test_junit_names_the_rules_on_classified_items() -> None:
     root = ET.fromstring(render_junit(subject()))  # noqa: S314 (what we wrote ourselves)
-    found = {p.attrib["name"]: p.attrib["value"] for p in root.iter("property")}
-    assert found["classified_only"] == f"kappa: {SHARE}"
+    properties = {p.attrib["name"]: p.attrib["value"] for p in root.iter("property")}
+    assert properties["classified_only"] == f"kappa: {SHARE}"
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_what_leaves_nothing_out_has_no_mark(render: object) -> None:
 
 
 def test_a_column_of_classes_is_marked_too() -> None:
-    found = partial(LABELS, ("class_mcc",))
-    name = next(entry.name for entry in found.evaluation.selection.per_class)
-    for text in (render_terminal(found), render_markdown(found)):
+    report = partial(LABELS, ("class_mcc",))
+    name = next(entry.name for entry in report.evaluation.selection.per_class)
+    for text in (render_terminal(report), render_markdown(report)):
         assert f"{name}†" in text
         assert f"† {name}: {SHARE}" in text
 
@@ -103,15 +103,15 @@ def test_a_class_given_up_is_named_where_its_precision_counts_as_0() -> None:
     counts = np.array([[40.0, 5, 0], [5, 40, 0], [9, 1, 0]])
     options = Options(families=("core",))
     evaluation = evaluate_table(ConfusionTable.dense(counts), ("cat", "dog", "emu"), options)
-    found = ReportSubject(evaluation=evaluation, engine_version="0.1.0")
-    text = render_terminal(found)
+    report = ReportSubject(evaluation=evaluation, engine_version="0.1.0")
+    text = render_terminal(report)
     assert re.search("‡ Macro precision[^:]*: with a precision of 0 for emu", text)
-    rows = {r["index"]: r for r in csv.DictReader(io.StringIO(render_csv(found), newline=""))}
+    rows = {r["index"]: r for r in csv.DictReader(io.StringIO(render_csv(report), newline=""))}
     assert rows["weighted_precision"]["counted_as_zero"] == "1"
     assert rows["macro_recall"]["counted_as_zero"] == rows["macro_precision"]["excluded"] == ""
-    text = render_openmetrics(found)
+    text = render_openmetrics(report)
     assert 'rprime_overall_counted_as_zero_classes{index="macro_precision"} 1.0000' in text
-    _, row = render_html(found).split(" macro_precision</th>", 1)
+    _, row = render_html(report).split(" macro_precision</th>", 1)
     assert "‡</abbr>" in row[:160]
 
 

@@ -36,8 +36,8 @@ def evaluated(k: int = 3, scores: Array | None = None, **options: Any) -> Report
     true, values = drawn(k)
     values = values if scores is None else scores
     names = labels_of(k)
-    given: Json = {"y_score": values, "labels": names, "curves": True, "indices": ["r_prime"]}
-    return rprime.evaluate([names[i] for i in true], **given | options)
+    defaults: Json = {"y_score": values, "labels": names, "curves": True, "indices": ["r_prime"]}
+    return rprime.evaluate([names[i] for i in true], **defaults | options)
 
 
 def body(k: int = 3, **options: Any) -> Json:
@@ -57,10 +57,10 @@ def test_the_table_of_the_roc_chart_has_the_areas_of_scikit_learn() -> None:
     true, values = drawn(3)
     chart = chart_of_scores("roc", evaluated().subject())
     assert chart is not None
-    for own, row in enumerate(chart.rows[:-1]):
-        area = metrics.roc_auc_score(true == own, values[:, own])
+    for code, row in enumerate(chart.rows[:-1]):
+        area = metrics.roc_auc_score(true == code, values[:, code])
         assert float(row[1]) == pytest.approx(area, abs=5e-5)
-        rates, recall, _ = metrics.roc_curve(true == own, values[:, own], drop_intermediate=False)
+        rates, recall, _ = metrics.roc_curve(true == code, values[:, code], drop_intermediate=False)
         at = [float(text) for text in row[2:]]
         # The curve is thinned; where it rises steeply, a small step across is a large one up.
         low, high = (
@@ -83,10 +83,10 @@ def test_the_band_of_the_reliability_is_wilsons() -> None:
     bins = curves.reliability
     assert line.band is not None
     assert len(bins) == len(line.x)
-    for one, x, y, low, high in zip(bins, line.x, line.y, *line.band, strict=True):
-        found = binomtest(round(one["items"] * one["accuracy"]), int(one["items"]))
-        limits = found.proportion_ci(0.9, method="wilson")
-        assert (x, y) == pytest.approx((one["confidence"], one["accuracy"]))
+    for row, x, y, low, high in zip(bins, line.x, line.y, *line.band, strict=True):
+        binomial = binomtest(round(row["items"] * row["accuracy"]), int(row["items"]))
+        limits = binomial.proportion_ci(0.9, method="wilson")
+        assert (x, y) == pytest.approx((row["confidence"], row["accuracy"]))
         assert (low, high) == pytest.approx((limits.low, limits.high), abs=1e-9)
 
 
@@ -121,7 +121,7 @@ def test_of_many_classes_the_weakest_are_drawn() -> None:
     true, values = drawn(12)
     chart = chart_of_scores("precision_recall", evaluated(12).subject())
     assert chart is not None
-    areas = [metrics.roc_auc_score(true == own, values[:, own]) for own in range(12)]
+    areas = [metrics.roc_auc_score(true == code, values[:, code]) for code in range(12)]
     weakest = sorted(np.argsort(areas)[:MOST_CLASSES].tolist())
     assert [row[0] for row in chart.rows[:-1]] == [f"class {i}" for i in weakest]
     assert "The 6 of 12 classes" in chart.lead
@@ -131,12 +131,12 @@ def test_of_many_classes_the_weakest_are_drawn() -> None:
 @pytest.mark.parametrize("k", [2, 3, 40])
 def test_every_chart_is_drawn_as_svg_and_png(name: str, k: int, tmp_path: Any) -> None:
     figure = evaluated(k).plot(name, width=400)  # type: ignore[arg-type]  # one of its names
-    found = texts(figure.svg.encode())
-    assert any("600 items" in text for text in found)
+    words = texts(figure.svg.encode())
+    assert any("600 items" in text for text in words)
     if name not in {"reliability", "risk_coverage"}:
         shown = labels_of(k) if k < MOST_CLASSES else []
         for label in shown:
-            assert any(label in text for text in found), label
+            assert any(label in text for text in words), label
     figure.save(tmp_path / "one.png", scale=1)
     assert size((tmp_path / "one.png").read_bytes())[0] == 400
 
@@ -164,8 +164,8 @@ def test_odd_scores_are_drawn_or_left_out(kind: str) -> None:
     }[kind]
     report = evaluated(scores=scores)
     if kind == "single":
-        given: Json = {"labels": list(NAMES), "curves": True, "indices": ["r_prime"]}
-        report = rprime.evaluate(["cat"] * 600, y_score=values, **given)
+        arguments: Json = {"labels": list(NAMES), "curves": True, "indices": ["r_prime"]}
+        report = rprime.evaluate(["cat"] * 600, y_score=values, **arguments)
     html = render_html(report.subject())
     names = {name for name in CHARTS if f'id="plot-{name}"' in html}
     absent = {"logits": {"reliability"}, "single": {"roc", "precision_recall", "scores"}}
@@ -197,8 +197,8 @@ def test_what_is_stored_is_drawn_as_what_was_sent(stored: httpx.Client) -> None:
         )
         assert there == here, name
         assert stored.get(f"{address}/figures/{name}.png").content.startswith(b"\x89PNG")
-        known = {"If-None-Match": image.headers["ETag"]}
-        again = stored.get(f"{address}/figures/{name}.svg", params={"width": 500}, headers=known)
+        headers = {"If-None-Match": image.headers["ETag"]}
+        again = stored.get(f"{address}/figures/{name}.svg", params={"width": 500}, headers=headers)
         assert again.status_code == 304
         wrong = stored.get(f"{address}/figures/{name}.svg?index=recall")
         assert (wrong.status_code, wrong.json()["errors"][0]["code"]) == (422, "misplaced")

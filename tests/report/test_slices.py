@@ -38,29 +38,29 @@ def subject(kept: Array = EVERY, **more: object) -> ReportSubject:
 
 
 def table(subject: ReportSubject, key: str = "", place: int | None = None) -> SliceTable:
-    found = slice_table(subject.evaluation, CLASS_INDICES[key] if key else None, place)
-    assert found is not None
-    return found
+    listing = slice_table(subject.evaluation, CLASS_INDICES[key] if key else None, place)
+    assert listing is not None
+    return listing
 
 
 def test_the_weakest_come_first_and_few_items_do_not_lead() -> None:
-    found = table(subject())
-    first = [line.text for line in found.lines[:4]]
+    listing = table(subject())
+    first = [line.text for line in listing.lines[:4]]
     assert sorted(first) == ["site=s00", "site=s01", "site=s02", "site=s03"]
-    assert {line.tone for line in found.lines[:4]} == {"worse"}
-    few = next(line for line in found.lines if line.text == "site=few")
+    assert {line.tone for line in listing.lines[:4]} == {"worse"}
+    few = next(line for line in listing.lines if line.text == "site=few")
     assert (few.items, few.measure.value, few.tone) == (1, 0, "open")
-    assert len(found.lines) == 31
-    assert f"; {31 - MOST_SLICES} slices more in the JSON report. " in found.note
-    assert found.note.endswith(" 4 of 31 slices differ from the rest (adjusted p at most 0.05).")
+    assert len(listing.lines) == 31
+    assert f"; {31 - MOST_SLICES} slices more in the JSON report. " in listing.note
+    assert listing.note.endswith(" 4 of 31 slices differ from the rest (adjusted p at most 0.05).")
 
 
 def test_a_sentence_says_that_no_slice_differs() -> None:
     alike = np.flatnonzero((SITE >= "s04") & (SITE < "s06"))
-    found = table(subject(alike))
+    listing = table(subject(alike))
     words = " None of 2 slices differs from the rest (adjusted p at most 0.05)."
-    assert found.differing == words
-    plot = slice_plot(found, found.lines)
+    assert listing.differing == words
+    plot = slice_plot(listing, listing.lines)
     assert plot is not None
     assert plot["note"].endswith(words)
     assert table(subject(alike), "recall", 1).differing == ""  # of a class, nothing is tested
@@ -72,48 +72,48 @@ def test_recall_of_a_class_is_the_accuracy_of_its_items(place: int) -> None:
     alone = table(subject(np.flatnonzero(place == TRUE)))
     lines = [line for line in of_class.lines if line.items]
     assert [line.text for line in lines] == [line.text for line in alone.lines]
-    for one, other in zip(lines, alone.lines, strict=True):
-        assert one.numbers[:3] == other.numbers[:3]
+    for row, other in zip(lines, alone.lines, strict=True):
+        assert row.numbers[:3] == other.numbers[:3]
     assert of_class.whole.value == alone.whole.value
     assert of_class.columns == ("Slice", "Items", "Recall", "95 % interval")
 
 
 def test_slices_without_an_estimate_stand_last() -> None:
     silent = np.flatnonzero(TRUE != 1)
-    found = table(subject(np.concatenate((silent, np.flatnonzero(SITE == "s09")))), "recall", 1)
-    assert found.lines[0].text == "site=s09"
-    assert {line.measure.value for line in found.lines[1:]} == {None}
-    plot = slice_plot(found)
+    listing = table(subject(np.concatenate((silent, np.flatnonzero(SITE == "s09")))), "recall", 1)
+    assert listing.lines[0].text == "site=s09"
+    assert {line.measure.value for line in listing.lines[1:]} == {None}
+    plot = slice_plot(listing)
     assert plot is not None
     assert [mark is None for _, mark in plot["rows"][:2]] == [False, True]
 
 
 def test_each_mark_has_the_line_of_all_items() -> None:
-    found = table(subject())
-    plot = slice_plot(found)
+    listing = table(subject())
+    plot = slice_plot(listing)
     assert plot is not None
     assert len({mark.against for _, mark in plot["rows"]}) == 1
     low, high = (float(end) for end in plot["axis"])
-    mark, line = plot["rows"][0][1], found.lines[0]
+    mark, line = plot["rows"][0][1], listing.lines[0]
     for at, value in (
         (mark.at, line.measure.value),
         (mark.start, line.measure.low),
         (mark.start + mark.width, line.measure.high),
-        (mark.against, found.whole.value),
+        (mark.against, listing.whole.value),
     ):
         assert low + at / 100 * (high - low) == pytest.approx(value, abs=2e-4)
     text = render_html(subject())
     rows = text[text.index('<table class="slices">') :].split("<tr>")[2 : MOST_SLICES + 2]
     assert [re.findall("<bdi>([^<]*)", row)[0] for row in rows] == [
-        line.text for line in found.weakest
+        line.text for line in listing.weakest
     ]
     marks = [row.partition("</tr>")[0].count('class="limit"') for row in rows]
     assert marks == [1] * MOST_SLICES
 
 
 def test_without_intervals_there_are_dots() -> None:
-    found = table(subject(intervals=False))
-    assert {line.measure.low for line in found.lines} == {None}
-    plot = slice_plot(found)
+    listing = table(subject(intervals=False))
+    assert {line.measure.low for line in listing.lines} == {None}
+    plot = slice_plot(listing)
     assert plot is not None
     assert {mark.width for _, mark in plot["rows"]} == {0.0}

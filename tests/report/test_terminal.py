@@ -105,5 +105,5 @@ def test_classes_that_lost_nothing_are_not_said_to_have_lost() -> None:
 
 def test_a_change_of_a_precision_that_counts_as_0_names_the_value() -> None:
     true = np.array([0] * 5 + [1] * 5)
-    new, old = (side_of(true, one, 2, labels=("a", "b")) for one in (true * 0, true))
+    new, old = (side_of(true, predicted, 2, labels=("a", "b")) for predicted in (true * 0, true))
     assert "as 0 −1.0000" in render_terminal(judged(new, old, Gate(rules=())), 120)

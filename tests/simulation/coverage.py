@@ -43,11 +43,11 @@ class Coverage:
     def rates(self) -> dict[str, FloatArray]:
         """Return the coverage of each index, one number for each class or a single one."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = [c / e for c, e in zip(self.covering, self.existing, strict=True)]
+            shares = [c / e for c, e in zip(self.covering, self.existing, strict=True)]
         per_class, overall = self.selection.per_class, self.selection.overall
         return {
-            **{f"class {entry.key}": row for entry, row in zip(per_class, found[0], strict=True)},
-            **{entry.key: row[None] for entry, row in zip(overall, found[1], strict=True)},
+            **{f"class {entry.key}": row for entry, row in zip(per_class, shares[0], strict=True)},
+            **{entry.key: row[None] for entry, row in zip(overall, shares[1], strict=True)},
         }
 
 
@@ -70,13 +70,13 @@ def _values(counts: FloatArray, options: Options) -> Values:
 
 
 def _counted(counts: FloatArray, truth: Values, options: Options) -> Coverage:
-    found = intervals(_values(counts, options))
+    bounds = intervals(_values(counts, options))
     reported = truth.selection.reported
-    low, high = found.per_class_low[:reported], found.per_class_high[:reported]
+    low, high = bounds.per_class_low[:reported], bounds.per_class_high[:reported]
     true = truth.per_class[:reported, None]
     exists, covers = _contains(low, high, true, axis=1)
     over_exists, over_covers = _contains(
-        found.overall_low, found.overall_high, truth.overall[:, None], axis=1
+        bounds.overall_low, bounds.overall_high, truth.overall[:, None], axis=1
     )
     return Coverage(truth.selection, (exists, over_exists), (covers, over_covers))
 

@@ -30,6 +30,6 @@ def results(
     return [run(gate, pair, random, paired=paired) for _ in range(replicates)]
 
 
-def verdicts(found: list[GateResult]) -> Counter[str]:
+def verdicts(gate_results: list[GateResult]) -> Counter[str]:
     """Count the verdicts of the gate."""
-    return Counter(result.verdict for result in found)
+    return Counter(result.verdict for result in gate_results)

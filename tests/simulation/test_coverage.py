@@ -45,11 +45,11 @@ def outside(
     population: Population, lowest: float, highest: float, **options: object
 ) -> dict[str, list[float]]:
     """Return the indices whose coverage is out of bounds, and that coverage."""
-    known = FIXED | WEIGHTED if population.name in BIASED else FIXED
-    found = coverage(population, REPLICATES, seed=1, **{"intervals": True} | options)
+    exceptions = FIXED | WEIGHTED if population.name in BIASED else FIXED
+    simulation = coverage(population, REPLICATES, seed=1, **{"intervals": True} | options)
     wrong = {}
-    for key, rates in found.rates().items():
-        if key in known or np.isnan(rates).all():
+    for key, rates in simulation.rates().items():
+        if key in exceptions or np.isnan(rates).all():
             continue
         pooled, draws = _pooled(rates, population)
         low, high = lowest - slack(REPLICATES * draws), highest + slack(REPLICATES * draws)

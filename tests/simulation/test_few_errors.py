@@ -42,11 +42,11 @@ def test_the_loss_of_a_model_that_errs_rarely_is_covered() -> None:
     draws, covers, passes, low = 250, 0, 0, 0
     truth = float(calibrated(np.random.default_rng(0), 1_000_000).brier_scores.mean())
     for seed in range(draws):
-        found = brier(calibrated(np.random.default_rng((1, seed)), 100))
-        lower, upper = found.prepared.limits("overall", 1.959963984540054)[:, 0]
+        estimates = brier(calibrated(np.random.default_rng((1, seed)), 100))
+        lower, upper = estimates.prepared.limits("overall", 1.959963984540054)[:, 0]
         covers += bool(lower <= truth <= upper)
-        passes += bool(found.prepared.limits("overall", 1.6448536269514722)[1, 0] <= truth)
-        low += bool(found.intervals.overall_low_reliability[0])
+        passes += bool(estimates.prepared.limits("overall", 1.6448536269514722)[1, 0] <= truth)
+        low += bool(estimates.intervals.overall_low_reliability[0])
     assert covers / draws >= 0.95 - error(0.95, draws)
     assert passes / draws <= 0.05 + error(0.05, draws)
     assert low >= 0.97 * draws
@@ -75,15 +75,19 @@ def test_an_interval_holds_or_is_marked(key: str, shares: FloatArray, items: int
     selection = select(options)
     drawn = np.random.default_rng(5).multinomial(items, shares.ravel(), draws)
     tables = (ConfusionTable.dense(part) for part in (shares * 1e12, drawn.reshape(-1, 2, 2) * 1.0))
-    truth, found = (Estimates.of(table, options, selection) for table in tables)
-    known = found.intervals
+    truth, estimates = (Estimates.of(table, options, selection) for table in tables)
+    intervals = estimates.intervals
     if name != key:
         true = truth.values.per_class[0, 0]
-        low, high = known.per_class_low[0, :, 0], known.per_class_high[0, :, 0]
-        marked = known.per_class_low_reliability[0, :, 0]
+        low, high = intervals.per_class_low[0, :, 0], intervals.per_class_high[0, :, 0]
+        marked = intervals.per_class_low_reliability[0, :, 0]
     else:
-        true, low, high = truth.values.overall[0], known.overall_low[0], known.overall_high[0]
-        marked = known.overall_low_reliability[0]
+        true, low, high = (
+            truth.values.overall[0],
+            intervals.overall_low[0],
+            intervals.overall_high[0],
+        )
+        marked = intervals.overall_low_reliability[0]
     exists = np.isfinite(low)
     holds = marked | ((low <= true) & (true <= high))
     assert np.mean(holds[exists]) >= 0.92 - error(0.92, draws)
@@ -94,11 +98,11 @@ def test_ordinary_tables_are_not_marked() -> None:
     selection = select(options)
     shares = (np.eye(3) * 0.775 + 0.075) / 3
     drawn = np.random.default_rng(5).multinomial(300, shares.ravel(), 200).reshape(-1, 3, 3) * 1.0
-    known = Estimates.of(ConfusionTable.dense(drawn), options, selection).intervals
-    marked = known.overall_low_reliability.mean(-1)
+    intervals = Estimates.of(ConfusionTable.dense(drawn), options, selection).intervals
+    marked = intervals.overall_low_reliability.mean(-1)
     keys = [entry.key for entry in selection.overall]
     assert {key for key, share in zip(keys, marked, strict=True) if share > 0.01} == {"coverage"}
-    assert known.per_class_low_reliability.mean() < 0.01
+    assert intervals.per_class_low_reliability.mean() < 0.01
 
 
 def test_the_guard_of_averages_costs_less_where_ten_changed() -> None:
@@ -113,8 +117,8 @@ def test_the_guard_of_averages_costs_less_where_ten_changed() -> None:
             new = np.where((old == true) & (flip < 0.05 / 0.9 + lost), wrong, old)
             new = np.where((old != true) & (flip < 0.5), true, new)
             sides = side_of(true, new, 10), side_of(true, old, 10)
-            found = compare(sides[0], sides[1], options, attributed=()).overall
-            passes[i] += float(found.p(-0.05)[1][0]) < 0.05
+            difference = compare(sides[0], sides[1], options, attributed=()).overall
+            passes[i] += float(difference.p(-0.05)[1][0]) < 0.05
     unchanged, at_limit = passes / draws
     assert unchanged >= 0.33 - error(0.33, draws)
     assert at_limit <= 0.06 + error(0.06, draws)

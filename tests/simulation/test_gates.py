@@ -78,10 +78,10 @@ def change(pair: Pair, rule: Rule) -> float:
     """Return candidate minus baseline of the populations."""
     options = Options(indices=(rule.index,))
     tables = ConfusionTable.dense(np.array(pair.tables) * 1e9)
-    found = compute(tables, options, select(options)).lookup(
+    values = compute(tables, options, select(options)).lookup(
         "overall" if rule.classes is None else "class", rule.index
     )
-    new, old = found if rule.classes is None else found[:, 0]
+    new, old = values if rule.classes is None else values[:, 0]
     return float(new - old)
 
 
@@ -96,8 +96,8 @@ AT_MARGIN = (
 def test_a_loss_of_the_limit_seldom_passes(rule: Rule, *, paired: bool) -> None:
     population = Population("800, 150, 50", (800, 150, 50), (0.9, 0.85, 0.8))
     pair = lost_at_margin(population, rule)
-    found = results(Gate(rules=(rule,)), pair, 2 * GATES, 2, paired=paired)
-    passed = sum(gate.results[0].verdict == "pass" for gate in found)
+    builds = results(Gate(rules=(rule,)), pair, 2 * GATES, 2, paired=paired)
+    passed = sum(gate.results[0].verdict == "pass" for gate in builds)
     assert at_most(passed, 2 * GATES, 0.065)
 
 
@@ -131,35 +131,35 @@ def test_identical_predictions_pass(index: str) -> None:
     options = Options(indices=(index,))
     comparison = compare(candidate, baseline, options)
     assert comparison.of_overall(index).methods in (TANGO, INFLUENCE)
-    found = run_gate(gate, candidate, comparison, options, today=TODAY)
-    assert found.verdict == "pass", found.results[0].message
+    gate_result = run_gate(gate, candidate, comparison, options, today=TODAY)
+    assert gate_result.verdict == "pass", gate_result.results[0].message
 
 
 def test_three_class_rules_find_one_class_that_loses_ten_points() -> None:
     pair = Pair(Population.even(10, 100, 0.9), lost={3: 0.10})
     rules = tuple(replace(rule, limit=0.02) for rule in PER_CLASS)
-    found = results(Gate(rules=rules), pair, 2 * GATES, 3)
-    assert at_least(verdicts(found)["fail"], 2 * GATES, 0.20)
+    builds = results(Gate(rules=rules), pair, 2 * GATES, 3)
+    assert at_least(verdicts(builds)["fail"], 2 * GATES, 0.20)
 
 
 def test_a_class_that_loses_seventeen_points_is_suspect() -> None:
     pair = Pair(Population.even(10, 90, 0.95), lost={3: 0.17})
     gate = Gate(rules=(drop("recall", 0.10, classes="all"),))
-    found = results(gate, pair, GATES, 4)
+    builds = results(gate, pair, GATES, 4)
     noticed = sum(
         any(r.suspect or r.verdict == "fail" for r in gate.results if r.class_ == "3")
-        for gate in found
+        for gate in builds
     )
     assert at_least(noticed, GATES, 0.80)
-    assert at_most(verdicts(found)["pass"], GATES, 0.20)
+    assert at_most(verdicts(builds)["pass"], GATES, 0.20)
 
 
 @pytest.mark.parametrize(("k", "items"), [(10, 900), (100, 3000), (1000, 10_000)])
 def test_an_unchanged_model_has_hardly_any_suspects(k: int, items: int) -> None:
     rounds = max(GATES * 10 // k, 10)
     gate = Gate(rules=(drop("recall", 0.10, classes="all"),))
-    found = results(gate, Pair(Population.even(k, items / k, 0.9)), rounds, 5)
-    suspects = sum(any(r.suspect for r in gate.results) for gate in found)
+    builds = results(gate, Pair(Population.even(k, items / k, 0.9)), rounds, 5)
+    suspects = sum(any(r.suspect for r in gate.results) for gate in builds)
     assert at_most(suspects, rounds, 0.01)
 
 
@@ -193,5 +193,7 @@ def test_giving_up_a_class_fails(index: str) -> None:
         limit=0.05,
         classes=("1",) if per_class else None,
     )
-    found = run_gate(Gate(rules=(rule,)), new, compare(new, old, options), options, today=TODAY)
-    assert found.verdict == "fail", found.results[0].message
+    gate_result = run_gate(
+        Gate(rules=(rule,)), new, compare(new, old, options), options, today=TODAY
+    )
+    assert gate_result.verdict == "fail", gate_result.results[0].message

@@ -50,10 +50,10 @@ def floors(sizes: list[int], accuracy: float, draws: int, seed: int = 1) -> Rate
         right = random.random(len(group)) < beta(random, accuracy, len(sizes))[group]
         true = random.integers(0, 2, len(group))
         items = Items(true, np.where(right, true, 1 - true), group)
-        found = Estimates.of(table_of(items, 2), options, select(options), items)
-        low, high = found.prepared.limits("overall", 1.959963984540054)[:, 0]
-        below, above = found.prepared.limits("overall", 1.6448536269514722)[:, 0]
-        marked = found.intervals.overall_low_reliability[0]
+        estimates = Estimates.of(table_of(items, 2), options, select(options), items)
+        low, high = estimates.prepared.limits("overall", 1.959963984540054)[:, 0]
+        below, above = estimates.prepared.limits("overall", 1.6448536269514722)[:, 0]
+        marked = estimates.intervals.overall_low_reliability[0]
         counts += low <= accuracy <= high, below >= accuracy, above < accuracy, marked
     return Rates(*(counts / draws).tolist())
 
@@ -69,10 +69,12 @@ def drops(sizes: list[int], lost: float, draws: int, seed: int = 2) -> tuple[Rat
         old = np.where(random.random(n) < 0.9, true, 1 - true)
         flipped = (old == true) & (random.random(n) < beta(random, lost, len(sizes))[group])
         candidate = side_of(true, np.where(flipped, 1 - true, old), 2, group)
-        found = compare(candidate, side_of(true, old, 2, group), options, attributed=()).overall
-        lower, upper = found.limits(0.025)
-        fails, passes = (p < 0.05 for p in found.p(drop))
-        few = found.effective_groups < 8
+        difference = compare(
+            candidate, side_of(true, old, 2, group), options, attributed=()
+        ).overall
+        lower, upper = difference.limits(0.025)
+        fails, passes = (p < 0.05 for p in difference.p(drop))
+        few = difference.effective_groups < 8
         counts += np.transpose([(lower <= drop) & (drop <= upper), passes & ~few, fails, few])
     accuracy, macro = (counts / draws).tolist()
     return Rates(*accuracy), Rates(*macro)
@@ -81,28 +83,28 @@ def drops(sizes: list[int], lost: float, draws: int, seed: int = 2) -> tuple[Rat
 @pytest.mark.parametrize(("name", "least"), [("20 x 20", 0.92), ("3 x 200 + 47 x 5", 0.95)])
 def test_unequal_groups_are_covered(name: str, least: float) -> None:
     draws = 150
-    found = floors(SIZES[name], 0.85, draws)
+    rates = floors(SIZES[name], 0.85, draws)
     error = 3 * np.sqrt(least * (1 - least) / draws)
-    assert found.covers >= least - error
-    assert found.passes <= 0.07 + 3 * np.sqrt(0.07 * 0.93 / draws)
-    assert found.low == 1 if name in FEW else found.low < 0.2
+    assert rates.covers >= least - error
+    assert rates.passes <= 0.07 + 3 * np.sqrt(0.07 * 0.93 / draws)
+    assert rates.low == 1 if name in FEW else rates.low < 0.2
 
 
 def test_a_paired_drop_of_unequal_groups_seldom_passes() -> None:
     draws = 120
-    for found in drops(SIZES["100, sizes 400/i"], 0.05, draws):
-        assert found.passes <= 0.07 + 3 * np.sqrt(0.07 * 0.93 / draws)
-        assert found.covers >= 0.92 - 3 * np.sqrt(0.92 * 0.08 / draws)
+    for rates in drops(SIZES["100, sizes 400/i"], 0.05, draws):
+        assert rates.passes <= 0.07 + 3 * np.sqrt(0.07 * 0.93 / draws)
+        assert rates.covers >= 0.92 - 3 * np.sqrt(0.92 * 0.08 / draws)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_all_settings(name: str) -> None:
     for accuracy, least in ((0.85, 0.92), (0.95, 0.9)):
-        found = floors(SIZES[name], accuracy, 1000)
-        print(name, accuracy, *(f"{rate:.3f}" for rate in found))  # noqa: T201 (docs/statistics.md has these figures)
-        assert found.covers >= least
-        assert name in FEW or found.passes <= 0.085 + 3 * 0.0088
+        rates = floors(SIZES[name], accuracy, 1000)
+        print(name, accuracy, *(f"{rate:.3f}" for rate in rates))  # noqa: T201 (docs/statistics.md has these figures)
+        assert rates.covers >= least
+        assert name in FEW or rates.passes <= 0.085 + 3 * 0.0088
     for each in drops(SIZES[name], 0.05, 1000):
         print(name, "drop", *(f"{rate:.3f}" for rate in each))  # noqa: T201 (as above)
         assert each.passes <= 0.07 + 3 * np.sqrt(0.07 * 0.93 / 1000)

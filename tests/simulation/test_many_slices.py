@@ -60,9 +60,9 @@ def simulated(gate: Gate, sizes: np.ndarray, recall: np.ndarray, *, paired: bool
     )
 
 
-def share(found: VerdictCounts, verdict: GateVerdictCode) -> int:
+def share(counts: VerdictCounts, verdict: GateVerdictCode) -> int:
     """Return the draws with this verdict of the gate."""
-    return int(found.gate[verdict])
+    return int(counts.gate[verdict])
 
 
 def unchanged(gate: Gate, slices: int, least: int, draws: int, *, paired: bool) -> int:
@@ -85,9 +85,9 @@ def at_margin(slices: int, items: int, draws: int, worse: int = 1) -> tuple[int,
     counted = run.counted(draws, items)
     drawn = run.models[1].draw(draws, np.random.default_rng(items))
     options = Options(indices=("accuracy",))
-    known = drawn.compared(options, LABELS, None).candidate.estimates
+    estimates = drawn.compared(options, LABELS, None).candidate.estimates
     entry = select(options).overall[0]
-    limits = GapLimits.of_stack(Estimate(known, entry), list(range(slices)), 0)
+    limits = GapLimits.of_stack(Estimate(estimates, entry), list(range(slices)), 0)
     low, high = limits.limits(GAPS.pass_level())
     covered = np.array([(low <= GAP).sum(), (high >= GAP).sum()])
     passed, failed = (

@@ -54,24 +54,26 @@ def errors(design: Design, replicates: int) -> dict[str, tuple[Array, Array]]:
         for n, law in zip(design.items, joint, strict=True)
     ]
     drawn = np.stack(rows, axis=1).reshape(replicates, k, k, k).astype(np.float64)
-    own = np.arange(k)
-    kept, moved = drawn[:, :, own, own], drawn.copy()
-    moved[:, :, own, own] = 0
+    diagonal = np.arange(k)
+    kept, moved = drawn[:, :, diagonal, diagonal], drawn.copy()
+    moved[:, :, diagonal, diagonal] = 0
     pairs = SimulatedPredictions(kept, moved.sum(3), moved.sum(2), np.zeros_like(kept), drawn)
     options = Options(
         population=Population("true", np.array(design.shares)), indices=(*OVERALL, *OF_CLASSES)
     )
-    found = pairs.compared(options, tuple(map(str, range(k))), pairs)
+    comparison = pairs.compared(options, tuple(map(str, range(k))), pairs)
     truth = [
         Estimates.of(ConfusionTable.dense(joint.sum(axis) * 1e9), options, select(options)).values
         for axis in (1, 2)
     ]
     result = {}
     for scope, keys, part in (
-        ("overall", OVERALL, found.overall),
-        ("class", OF_CLASSES, found.per_class),
+        ("overall", OVERALL, comparison.overall),
+        ("class", OF_CLASSES, comparison.per_class),
     ):
-        places = found.selection.overall_place if scope == "overall" else found.selection.place
+        places = (
+            comparison.selection.overall_place if scope == "overall" else comparison.selection.place
+        )
         limits, lower = part.limits(0.025), part.limits(0.05)[0]
         for key in keys:
             change = np.subtract(*(v.lookup(scope, key) for v in truth))  # type: ignore[arg-type]  # a literal

@@ -88,14 +88,14 @@ def coverage(
         population=Population(design.strata, np.array(design.shares)), indices=indices
     )
     selection = select(options)
-    found = Estimates.of(ConfusionTable.dense(tables), options, selection).intervals
+    intervals = Estimates.of(ConfusionTable.dense(tables), options, selection).intervals
     values = Estimates.of(ConfusionTable.dense(truth), Options(indices=indices), selection).values
     result = {}
     for i, entry in enumerate(selection.overall):
-        limits = found.overall_low[i], found.overall_high[i]
+        limits = intervals.overall_low[i], intervals.overall_high[i]
         result[entry.key] = _share(limits, values.overall[i])
     for i, entry in enumerate(selection.per_class):
-        limits = found.per_class_low[i], found.per_class_high[i]
+        limits = intervals.per_class_low[i], intervals.per_class_high[i]
         result[f"{entry.key} of a class"] = _share(limits, values.per_class[i])
     return {key: rate for key, rate in result.items() if not np.isnan(rate).any()}
 
@@ -106,12 +106,12 @@ def _share(limits: tuple[Array, Array], value: Array) -> Array:
     return np.where(there.all(0), np.mean(inside, axis=0), np.nan)
 
 
-def outside(found: dict[str, Array], replicates: int) -> dict[str, Array]:
+def outside(rates: dict[str, Array], replicates: int) -> dict[str, Array]:
     """Return the indices whose coverage is out of bounds, and that coverage."""
     slack = 4 * (0.95 * 0.05 / replicates) ** 0.5
     return {
         key: rate
-        for key, rate in found.items()
+        for key, rate in rates.items()
         if key != FIXED and not (LOWEST - slack <= rate.min() <= rate.max() <= HIGHEST + slack)
     }
 
@@ -119,50 +119,50 @@ def outside(found: dict[str, Array], replicates: int) -> dict[str, Array]:
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
 def test_intervals_cover_where_strata_hold_errors(design: Design) -> None:
-    found = coverage(design)
-    assert {"accuracy", "kappa", "mcc", "macro_f1", "r_prime of a class"} <= found.keys()
-    assert outside(found, REPLICATES) == {}
+    rates = coverage(design)
+    assert {"accuracy", "kappa", "mcc", "macro_f1", "r_prime of a class"} <= rates.keys()
+    assert outside(rates, REPLICATES) == {}
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
 def test_usual_indices_cover_where_strata_hold_errors(design: Design) -> None:
-    found = coverage(design, 1000, indices=("accuracy", "kappa", "mcc", "macro_f1", "r_prime"))
-    assert {"accuracy", "kappa", "mcc", "macro_f1", "r_prime of a class"} <= found.keys()
-    assert outside(found, 1000) == {}
+    rates = coverage(design, 1000, indices=("accuracy", "kappa", "mcc", "macro_f1", "r_prime"))
+    assert {"accuracy", "kappa", "mcc", "macro_f1", "r_prime of a class"} <= rates.keys()
+    assert outside(rates, 1000) == {}
 
 
 @pytest.mark.parametrize("design", HARDER, ids=lambda design: design.name)
 def test_classes_of_which_strata_show_no_item_are_covered(design: Design) -> None:
-    found = coverage(design, 2000, indices=OF_STRATA)
-    assert {"recall of a class", "lift of a class", "r_prime of a class"} <= found.keys()
-    assert outside(found, 2000) == {}
+    rates = coverage(design, 2000, indices=OF_STRATA)
+    assert {"recall of a class", "lift of a class", "r_prime of a class"} <= rates.keys()
+    assert outside(rates, 2000) == {}
 
 
 def test_areas_and_accuracies_of_a_map_with_rare_classes_are_covered() -> None:
-    found = coverage(MAP, indices=("accuracy", "prevalence", "precision", "recall"))
+    rates = coverage(MAP, indices=("accuracy", "prevalence", "precision", "recall"))
     for key in ("accuracy", "prevalence of a class", "precision of a class"):
-        assert found[key].min() >= LOWEST - SLACK, key
+        assert rates[key].min() >= LOWEST - SLACK, key
     # A class of which one item is left out in the largest stratum.
-    assert found["recall of a class"].min() >= LOWEST - SLACK
+    assert rates["recall of a class"].min() >= LOWEST - SLACK
 
 
 @pytest.mark.slow
 def test_every_index_of_a_map_with_rare_classes_is_covered() -> None:
-    found = coverage(MAP, 2000)
+    rates = coverage(MAP, 2000)
     # Sums over the strata keep their own rule.
     sums = {f"{key} of a class" for key in OVER_STRATA}
     wrong = {
         key: rate
-        for key, rate in found.items()
+        for key, rate in rates.items()
         if key not in {FIXED, *sums} and not (0.92 <= rate.min() <= rate.max() <= 0.985)
     }
     assert wrong == {}
-    assert {"lift of a class", "f1_of_macro_averages", "class_mcc of a class"} <= found.keys()
+    assert {"lift of a class", "f1_of_macro_averages", "class_mcc of a class"} <= rates.keys()
 
 
 def test_indices_of_rare_classes_of_a_map_are_covered() -> None:
-    found = coverage(MAP, 400)
+    rates = coverage(MAP, 400)
     for key in ("r", "lift", "kulczynski", "icsi", "class_mcc", "f1"):
-        assert found[f"{key} of a class"].min() >= 0.90, key
+        assert rates[f"{key} of a class"].min() >= 0.90, key
     for key in ("macro_r", "macro_recall", "csi"):
-        assert found[key].min() >= 0.90, key
+        assert rates[key].min() >= 0.90, key

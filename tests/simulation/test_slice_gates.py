@@ -34,8 +34,8 @@ def drawn(random: np.random.Generator, slices: int, items: int, k: int) -> Side:
     shares = 1 / np.arange(1, slices + 1)
     codes = random.choice(slices, items, p=shares / shares.sum())
     column = SliceColumn(tuple(map(str, range(slices))), codes.astype(np.uint16))
-    known = Slices.of_items({"region": column}, (), true * (k + 1) + predicted, k)
-    return replace(side_of(true, predicted, k), slices=known)
+    slice_tables = Slices.of_items({"region": column}, (), true * (k + 1) + predicted, k)
+    return replace(side_of(true, predicted, k), slices=slice_tables)
 
 
 @pytest.mark.parametrize(("k", "items"), [(10, 30), (100, 30)])
@@ -46,8 +46,8 @@ def test_classes_at_their_bound_fail_in_at_most_alpha_of_builds(k: int, items: i
         right = random.binomial(items, FLOOR.limit, k)
         counts = np.diag(right) + np.roll(np.diag(items - right), 1, axis=1)
         side = table_side(ConfusionTable.dense(counts.astype(np.float64)))
-        found = run_gate(gate, side, None, Options(indices=gate.indices), today=TODAY)
-        failed += found.verdict == "fail"
+        gate_result = run_gate(gate, side, None, Options(indices=gate.indices), today=TODAY)
+        failed += gate_result.verdict == "fail"
     assert at_most(failed, rounds, gate.alpha)
 
 
@@ -60,6 +60,6 @@ def test_slices_at_the_limit_fail_in_at_most_alpha_of_builds(
     rounds = GATES // 3
     for _ in range(rounds):
         side = drawn(random, slices, items, 3)
-        found = run_gate(gate, side, None, Options(indices=gate.indices), today=TODAY)
-        failed += any(result.verdict == "fail" for result in found.results)
+        gate_result = run_gate(gate, side, None, Options(indices=gate.indices), today=TODAY)
+        failed += any(result.verdict == "fail" for result in gate_result.results)
     assert at_most(failed, rounds, gate.alpha)

@@ -35,9 +35,9 @@ def planted(
     last, value = list(name.items())[-1]
     codes = columns[last].codes.copy()
     codes[inside] = int(value) - 1
-    for other, own in name.items():
+    for other, label in name.items():
         moved = codes if other == last else columns[other].codes.copy()
-        moved[chosen] = int(own)
+        moved[chosen] = int(label)
         columns[other] = replace(columns[other], codes=moved)
     return np.asarray(chosen)
 
@@ -46,8 +46,8 @@ def false_alarms(items: int, rounds: int, *, costs: bool) -> tuple[float, list[S
     """Return how often a slice is called weak where none is, and the plans."""
     random, alarms, plans = np.random.default_rng(1), 0, []
     for seed in range(rounds):
-        found, plan = search_slices(*drawn(random, items, costs=costs), SearchOptions(seed=seed))
-        alarms += bool((found.p_adjusted <= 0.05).any())
+        slices, plan = search_slices(*drawn(random, items, costs=costs), SearchOptions(seed=seed))
+        alarms += bool((slices.p_adjusted <= 0.05).any())
         plans.append(plan)
     return alarms / rounds, plans
 
@@ -62,9 +62,10 @@ def found_share(
         chosen = planted(random, columns, name, size)
         worse = random.random(size) < 0.1 + difference
         losses[chosen] = losses[chosen] + difference if costs else worse
-        found, _ = search_slices(columns, losses, SearchOptions(seed=seed))
+        slices, _ = search_slices(columns, losses, SearchOptions(seed=seed))
         hits += any(
-            one == name and p <= 0.05 for one, p in zip(found.names, found.p_adjusted, strict=True)
+            slice_name == name and p <= 0.05
+            for slice_name, p in zip(slices.names, slices.p_adjusted, strict=True)
         )
     return hits / rounds
 
@@ -75,7 +76,7 @@ def check(items: int, rounds: int, *, costs: bool, sizes: slice) -> None:
     assert alarms <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / rounds)
     detectable = [dict(plan.detectable) for plan in plans]
     for size in list(detectable[0])[sizes]:
-        difference = float(np.median([one[size] for one in detectable if size in one]))
+        difference = float(np.median([by_size[size] for by_size in detectable if size in by_size]))
         for name in PLANTED.values():
             share = found_share(items, rounds, name, size=size, difference=difference, costs=costs)
             assert share >= 0.8 - 3 * np.sqrt(0.8 * 0.2 / rounds)

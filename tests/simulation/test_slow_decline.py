@@ -35,12 +35,13 @@ def lost(random: np.random.Generator, *, anchored: bool) -> float:
     gate = Gate(rules=(rule,), anchor_requested=anchored)
     for _ in range(BUILDS):
         candidate = worse(champion, random)
-        known = side(candidate)
+        candidate_side = side(candidate)
         against, since = (
-            compare(known, side(other), OPTIONS, attributed=()) for other in (champion, first)
+            compare(candidate_side, side(other), OPTIONS, attributed=())
+            for other in (champion, first)
         )
         anchor = since if anchored else None
-        result = run_gate(gate, known, against, OPTIONS, today=TODAY, anchor=anchor)
+        result = run_gate(gate, candidate_side, against, OPTIONS, today=TODAY, anchor=anchor)
         champion = candidate if result.verdict == "pass" else champion
     return float(first.mean() - champion.mean())
 

@@ -34,9 +34,9 @@ def tiers(rng: np.random.Generator, accuracies: Array, *, shared: float = 0.0) -
         sides[name] = Side(labels=("a", "b", "c"), table=table, items=items, fingerprint="f")
         points.append(point(name, float(right.mean())))
     measured, options = Measured.of("accuracy", None), dict.fromkeys(sides, OPTIONS)
-    known = {"sides": sides, "options": options}  # so that no store is read
-    ranking = TierRanking(None, measured, 50, (), points, **known)  # type: ignore[arg-type] # none
-    return [[one.evaluation for one in tier] for tier, _ in ranking.tiers()]
+    fields = {"sides": sides, "options": options}  # so that no store is read
+    ranking = TierRanking(None, measured, 50, (), points, **fields)  # type: ignore[arg-type] # none
+    return [[member.evaluation for member in tier] for tier, _ in ranking.tiers()]
 
 
 def point(name: str, value: float) -> Point:
@@ -61,5 +61,8 @@ def test_equally_good_versions_seldom_part(versions: int, draws: int, shared: fl
 
 def test_clearly_worse_versions_part() -> None:
     rng = np.random.default_rng(0)
-    found = [tiers(rng, np.repeat([0.95, 0.8], 5)) for _ in range(20)]
-    assert sum(sorted(map(sorted, one)) == [list("01234"), list("56789")] for one in found) >= 19
+    rankings = [tiers(rng, np.repeat([0.95, 0.8], 5)) for _ in range(20)]
+    assert (
+        sum(sorted(map(sorted, ranking)) == [list("01234"), list("56789")] for ranking in rankings)
+        >= 19
+    )

@@ -40,23 +40,26 @@ def sample(draw: Draw, n: int, shares: tuple[float, ...], sharp: float, weigh: W
     if len(shares) == 2:  # one score, of the second class
         values[:, 1] -= sharp / 2
         values[:, 0] = -values[:, 1]
-    own = values[np.arange(n), true]
+    true_scores = values[np.arange(n), true]
     others = np.where(np.arange(len(shares)) == true[:, None], -np.inf, values).max(-1)
-    return Scores(true, values, weights=weigh(draw, own - others))
+    return Scores(true, values, weights=weigh(draw, true_scores - others))
 
 
 def results(scores: Scores) -> Array:
     """Return values and limits of the area of every class and of their mean, (3, k + 1)."""
-    found = evaluated(scores, indices=KEYS)
-    known, (area, mean) = found.intervals, (found.selection.place, found.selection.overall_place)
-    assert known is not None
+    evaluation = evaluated(scores, indices=KEYS)
+    intervals, (area, mean) = (
+        evaluation.intervals,
+        (evaluation.selection.place, evaluation.selection.overall_place),
+    )
+    assert intervals is not None
     places = area["roc_auc"], mean["macro_roc_auc"]
     pairs = (
-        (found.per_class, found.overall),
-        (known.per_class_low, known.overall_low),
-        (known.per_class_high, known.overall_high),
+        (evaluation.per_class, evaluation.overall),
+        (intervals.per_class_low, intervals.overall_low),
+        (intervals.per_class_high, intervals.overall_high),
     )
-    return np.array([[*one[places[0]], whole[places[1]]] for one, whole in pairs])
+    return np.array([[*per_class[places[0]], whole[places[1]]] for per_class, whole in pairs])
 
 
 def coverage(
@@ -100,12 +103,12 @@ def test_differences_of_weighted_areas_are_covered(
 def test_heavy_errors_widen_weighted_areas() -> None:
     """The formulas in plain numbers, for one draw."""
     scores = sample(np.random.default_rng(1), 80, (0.6, 0.4), 2.0, by_margin)
-    column, weights, own = scores.values[:, 1], scores.weights, scores.true == 1
+    column, weights, members = scores.values[:, 1], scores.weights, scores.true == 1
     assert weights is not None
-    wins = (column[own][:, None] > column[~own]).astype(float)
+    wins = (column[members][:, None] > column[~members]).astype(float)
     (p, q), (kish, other) = (
-        [weights[side] for side in (own, ~own)],
-        [weights[side].sum() ** 2 / (weights[side] ** 2).sum() for side in (own, ~own)],
+        [weights[side] for side in (members, ~members)],
+        [weights[side].sum() ** 2 / (weights[side] ** 2).sum() for side in (members, ~members)],
     )
     area = p @ wins @ q / p.sum() / q.sum()
     positive, negative = wins @ q / q.sum() - area, p @ wins / p.sum() - area
@@ -120,5 +123,5 @@ def test_heavy_errors_widen_weighted_areas() -> None:
     quantile = stats.t.isf(0.025, freedom)
     expected = hanley_mcneil(np.array(area), np.array(kish), np.array(other))
     inflation = np.maximum(heavy @ heavy / expected, 1.0)
-    wanted = newcombe(np.array(area), np.array(kish), np.array(other), quantile, inflation)
-    assert results(scores)[:, 1] == pytest.approx([area, *wanted], rel=1e-9)
+    limits = newcombe(np.array(area), np.array(kish), np.array(other), quantile, inflation)
+    assert results(scores)[:, 1] == pytest.approx([area, *limits], rel=1e-9)

@@ -21,17 +21,17 @@ _HOMES = ("/usr/lib/postgresql", "/usr/pgsql-*", "/opt/homebrew/opt", "/usr/loca
 
 def _programs() -> Path | None:
     """Find the folder of initdb: in PATH, or where Debian, Fedora and Homebrew keep it."""
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).resolve().parent
+    program = shutil.which("initdb")
+    if program:
+        return Path(program).resolve().parent
     places = [place for home in _HOMES for place in Path("/").glob(f"{home[1:]}/**/bin/initdb")]
     return max(places, key=_version).parent if places else None
 
 
 def _version(program: Path) -> int:
     """Return the version in a path such as /usr/lib/postgresql/15/bin/initdb."""
-    found = re.search(r"\d+", str(program))
-    return int(found[0]) if found else 0
+    match = re.search(r"\d+", str(program))
+    return int(match[0]) if match else 0
 
 
 def _run(folder: Path, *command: Path | str) -> None:

@@ -44,8 +44,8 @@ def _predicted(wrong: dict[int, float], seed: int) -> list[str]:
 
 
 def _labels(wrong: dict[int, float], seed: int, **more: Any) -> Json:
-    found = {"y_true": _named(_TRUE), "y_pred": _predicted(wrong, seed), "labels": LABELS}
-    return found | more
+    request = {"y_true": _named(_TRUE), "y_pred": _predicted(wrong, seed), "labels": LABELS}
+    return request | more
 
 
 def _slices() -> Json:
@@ -91,14 +91,14 @@ def _evaluations() -> Iterator[tuple[str, Json]]:
     first = {"version": "1", "source": "https://ci.example.org/run/1", "keep_items": True}
     yield "pinned", _labels({}, 1, **_NAMED, **ran, **first, **_slices(), **cost)
     whole = _labels({0: 0.15, 1: 0.35, 2: 0.2}, 2, **_NAMED, **ran, **_slices(), **cost)
-    asked = {
+    options = {
         "baseline": {"version": "1"},
         "gates": _gate(),
         "beta": 2.0,
         "labels": [*LABELS, "eel"],
     }
     cost |= {"cost": [[0, 1, 2, 1], [1, 0, 1, 1], [2, 1, 0, 1], [1, 1, 1, 0]]}
-    yield "champion", whole | asked | cost | {"version": "2", "beta": 2.0}
+    yield "champion", whole | options | cost | {"version": "2", "beta": 2.0}
     short = {"rules": [{"index": "accuracy", "max_drop": 0.1}]}
     begun = {**_NAMED, "project": "new", "version": "1", "baseline": {"alias": "champion"}}
     yield "", _labels({}, 4, **begun, gates=short)
@@ -158,8 +158,8 @@ def _first_evaluations() -> Iterator[tuple[str, Json]]:
          "severity": "warn"},
     ]  # fmt: skip
     gates = {"rules": rules, "waivers": [WAIVER], "looks": "spend"}
-    asked = {"baseline": {"version": "1"}, "gates": gates, "version": "2"}
-    whole = _labels({0: 0.15, 1: 0.35, 2: 0.2}, 2, **_NAMED, **ran, **asked)
+    options = {"baseline": {"version": "1"}, "gates": gates, "version": "2"}
+    whole = _labels({0: 0.15, 1: 0.35, 2: 0.2}, 2, **_NAMED, **ran, **options)
     yield "champion", whole | {"labels": [*LABELS, "eel"]}
     short = {"rules": [{"index": "accuracy", "max_drop": 0.1}]}
     begun = {**_NAMED, "project": "new", "version": "1", "baseline": {"alias": "champion"}}
@@ -184,10 +184,13 @@ def _first_evaluations() -> Iterator[tuple[str, Json]]:
 def _columns() -> Json:
     """Return a body of columns, whose items have names."""
     rows = zip(_named(_TRUE), _predicted({}, 13), range(_N), strict=True)
-    lines = ["y_true,y_pred,item_id", *(f"{true},{found},image {i}" for true, found, i in rows)]
-    asked = _NAMED | {"version": "11", "baseline": {"version": "1"}, "tags": ["columns"]}
+    lines = [
+        "y_true,y_pred,item_id",
+        *(f"{true},{predicted},image {i}" for true, predicted, i in rows),
+    ]
+    request = _NAMED | {"version": "11", "baseline": {"version": "1"}, "tags": ["columns"]}
     return {
-        "params": {"request": json.dumps(asked)},
+        "params": {"request": json.dumps(request)},
         "content": "\n".join(lines).encode(),
         "headers": {"Content-Type": "text/csv"},
     }

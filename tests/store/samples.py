@@ -62,8 +62,8 @@ def sliced(n: int = 60, k: int = 3) -> dict[str, Any]:
     true, predicted = generator.integers(0, k, n), generator.integers(0, k + 1, n)
     values = {"region": ("EU", "US"), "büro": ("1", "2", "nobody")}
     columns = {
-        name: SliceColumn(known, generator.integers(0, size, n).astype(np.uint8))
-        for (name, known), size in zip(values.items(), (3, 2), strict=True)
+        name: SliceColumn(categories, generator.integers(0, size, n).astype(np.uint8))
+        for (name, categories), size in zip(values.items(), (3, 2), strict=True)
     }
     crossing = tuple(columns)
     slices = Slices.of_items(columns, [crossing], true * (k + 1) + predicted, k)
@@ -71,9 +71,9 @@ def sliced(n: int = 60, k: int = 3) -> dict[str, Any]:
     return {"items": items, "slices": slices, "table": table_of(items, k)}
 
 
-def same_columns(one: Columns, other: Columns) -> bool:
+def same_columns(first: Columns, other: Columns) -> bool:
     """Whether the items are in the same slices."""
-    pairs = zip(one.items(), other.items(), strict=True)
+    pairs = zip(first.items(), other.items(), strict=True)
     return all(
         (name, a.values) == (named, b.values)
         and np.array_equal(np.minimum(a.codes, len(a.values)), b.codes)
@@ -85,7 +85,7 @@ def digest(text: object) -> str:
     return "sha256:" + hashlib.sha256(str(text).encode()).hexdigest()
 
 
-def evaluation(number: int = 0, **given: Any) -> NewEvaluation:
+def evaluation(number: int = 0, **overrides: Any) -> NewEvaluation:
     members: dict[str, Any] = {
         "project": "animals",
         "labels": LABELS,
@@ -94,10 +94,10 @@ def evaluation(number: int = 0, **given: Any) -> NewEvaluation:
         "engine_version": "0.1.0",
         "version": f"1.{number}",
     }
-    items, k = given.get("items"), len(given.get("labels", LABELS))
+    items, k = overrides.get("items"), len(overrides.get("labels", LABELS))
     if items is not None and max(items.true.max() + 1, items.predicted.max()) <= k:
         members["table"] = table_of(items, k)
-    return NewEvaluation(**members | given)
+    return NewEvaluation(**members | overrides)
 
 
 def put(
@@ -108,8 +108,8 @@ def put(
     future: Future[Stored] = Future()
     future.set_running_or_notify_cancel()
 
-    def settle(known: Future[list[Outcome]]) -> None:
-        (outcome,) = known.result()
+    def settle(batch: Future[list[Outcome]]) -> None:
+        (outcome,) = batch.result()
         if isinstance(outcome, Stored):
             future.set_result(outcome)
         else:
@@ -119,43 +119,43 @@ def put(
     return future
 
 
-def same_table(one: ConfusionTable, other: ConfusionTable) -> bool:
+def same_table(first: ConfusionTable, other: ConfusionTable) -> bool:
     """Whether two tables hold the same counts, dense or sparse alike."""
     pairs: list[tuple[Any, Any]] = [
-        (one.cells.counts, other.cells.counts),
-        (one.unclassified, other.unclassified),
-        (one.spurious, other.spurious),
-        (getattr(one.cells, "rows", None), getattr(other.cells, "rows", None)),
-        (getattr(one.cells, "columns", None), getattr(other.cells, "columns", None)),
+        (first.cells.counts, other.cells.counts),
+        (first.unclassified, other.unclassified),
+        (first.spurious, other.spurious),
+        (getattr(first.cells, "rows", None), getattr(other.cells, "rows", None)),
+        (getattr(first.cells, "columns", None), getattr(other.cells, "columns", None)),
     ]
     return (
-        type(one.cells) is type(other.cells)
-        and one.weighted == other.weighted
+        type(first.cells) is type(other.cells)
+        and first.weighted == other.weighted
         and all(a is b or np.array_equal(a, b) for a, b in pairs)
     )
 
 
-def same_items(one: Items, other: Items) -> bool:
+def same_items(first: Items, other: Items) -> bool:
     """Whether two sets of items have the same codes, groups, weights and ids."""
     for field in fields(Items):
-        a, b = getattr(one, field.name), getattr(other, field.name)
+        a, b = getattr(first, field.name), getattr(other, field.name)
         if (a is None) != (b is None) or not (a is b or np.array_equal(a, b)):
             return False
     return True
 
 
-def same_slices(one: Slices, other: Slices | None) -> bool:
+def same_slices(first: Slices, other: Slices | None) -> bool:
     """Whether two sets of slices have the same names, in their order, and equal tables."""
     return (
         other is not None
-        and [list(name.items()) for name in one.names] == [list(n.items()) for n in other.names]
-        and same_table(one.tables, other.tables)
+        and [list(name.items()) for name in first.names] == [list(n.items()) for n in other.names]
+        and same_table(first.tables, other.tables)
     )
 
 
-def same_scores(one: ScoreSummary, other: ScoreSummary | None) -> bool:
+def same_scores(first: ScoreSummary, other: ScoreSummary | None) -> bool:
     """Whether two summaries are equal, but for the last digits of thresholds."""
     return other is not None and all(
         np.allclose(a, b, rtol=1e-6, atol=0, equal_nan=True)
-        for a, b in zip(vars(one).values(), vars(other).values(), strict=True)
+        for a, b in zip(vars(first).values(), vars(other).values(), strict=True)
     )

@@ -24,8 +24,8 @@ def stored(store: Store, number: int = 0, project: str = "animals") -> str:
 
 
 def test_an_alias_is_made_moved_and_deleted(store: Store) -> None:
-    one, two = stored(store, 1), stored(store, 2)
-    made = store.put_alias("animals", "champion", evaluation=one, expected=NEW)
+    first, two = stored(store, 1), stored(store, 2)
+    made = store.put_alias("animals", "champion", evaluation=first, expected=NEW)
     assert made.created
     assert store.alias("animals", "champion") == made.alias
     moved = store.put_alias(
@@ -46,20 +46,20 @@ def pointed(store: Store, name: str = "champion") -> list[tuple[str | None, str 
 
 
 def test_every_change_of_an_alias_is_kept(store: Store) -> None:
-    one, two = stored(store, 1), stored(store, 2)
+    first, two = stored(store, 1), stored(store, 2)
     assert pointed(store) == []
-    store.put_alias("animals", "champion", evaluation=one, expected=NEW, by="ci")
+    store.put_alias("animals", "champion", evaluation=first, expected=NEW, by="ci")
     moved = store.put_alias("animals", "champion", evaluation=two, expected=ANY).alias
     # The same once more is no change, and it points there since the first time.
     again = store.put_alias("animals", "champion", evaluation=two, expected=ANY, by="x").alias
     assert (again.updated_at, again.etag != moved.etag) == (moved.updated_at, True)
     store.delete_alias("animals", "champion", expected=ANY, by="eve")
-    store.put_alias("animals", "champion", evaluation=one, expected=NEW, by="ci")
-    assert pointed(store) == [(one, "ci"), (None, "eve"), (two, None), (one, "ci")]
+    store.put_alias("animals", "champion", evaluation=first, expected=NEW, by="ci")
+    assert pointed(store) == [(first, "ci"), (None, "eve"), (two, None), (first, "ci")]
     times = [change.changed_at for change in store.alias_changes("animals", "champion")]
     assert times == sorted(times, reverse=True)
     newest = store.alias_changes("animals", "champion", limit=1)
-    assert [(c.evaluation, c.version) for c in newest] == [(one, store.get(one).version)]
+    assert [(c.evaluation, c.version) for c in newest] == [(first, store.get(first).version)]
     assert newest[0].changed_at == store.alias("animals", "champion").updated_at
     assert (
         store.alias_changes("animals", "other") == store.alias_changes("plants", "champion") == ()
@@ -67,11 +67,11 @@ def test_every_change_of_an_alias_is_kept(store: Store) -> None:
 
 
 def test_a_deleted_evaluation_disappears_from_the_changes(store: Store) -> None:
-    one, two, three = (stored(store, number) for number in range(3))
-    for target in (one, two, three):
+    first, two, three = (stored(store, number) for number in range(3))
+    for target in (first, two, three):
         store.put_alias("animals", "champion", evaluation=target, expected=ANY)
     store.delete(two)
-    assert pointed(store) == [(three, None), (one, None)]
+    assert pointed(store) == [(three, None), (first, None)]
     store.purge("animals", Retention(keep_last=1))
     assert pointed(store) == [(three, None)]
     store.delete_project("animals")
@@ -87,22 +87,24 @@ def test_of_the_changes_the_newest_are_kept(store: Store, monkeypatch: pytest.Mo
 
 
 def test_an_alias_that_changed_is_not_overwritten(store: Store) -> None:
-    one = stored(store)
-    made = store.put_alias("animals", "main", evaluation=one, expected=NEW).alias
-    again = store.put_alias("animals", "main", evaluation=one, expected=ANY).alias
+    identifier = stored(store)
+    made = store.put_alias("animals", "main", evaluation=identifier, expected=NEW).alias
+    again = store.put_alias("animals", "main", evaluation=identifier, expected=ANY).alias
     for expected in (NEW, Expected([made.etag]), Expected([])):
         with pytest.raises(AliasChangedError) as caught:
-            store.put_alias("animals", "main", evaluation=one, expected=expected)
+            store.put_alias("animals", "main", evaluation=identifier, expected=expected)
         assert caught.value.current == again
     with pytest.raises(AliasChangedError):
         store.delete_alias("animals", "main", expected=Expected([made.etag]))
-    assert not store.put_alias("animals", "main", evaluation=one, expected=Expected("*")).created
+    assert not store.put_alias(
+        "animals", "main", evaluation=identifier, expected=Expected("*")
+    ).created
 
 
 def test_an_alias_that_has_to_be_there_is_not_made(store: Store) -> None:
-    one = stored(store)
+    identifier = stored(store)
     with pytest.raises(AliasChangedError) as caught:
-        store.put_alias("animals", "main", evaluation=one, expected=Expected("*"))
+        store.put_alias("animals", "main", evaluation=identifier, expected=Expected("*"))
     assert caught.value.current is None
     with pytest.raises(AliasChangedError):
         store.delete_alias("animals", "main", expected=Expected("*"))
@@ -111,10 +113,10 @@ def test_an_alias_that_has_to_be_there_is_not_made(store: Store) -> None:
 
 
 def test_an_etag_does_not_come_back_with_the_alias(store: Store) -> None:
-    one = stored(store)
-    first = store.put_alias("animals", "main", evaluation=one, expected=NEW).alias
+    identifier = stored(store)
+    first = store.put_alias("animals", "main", evaluation=identifier, expected=NEW).alias
     store.delete_alias("animals", "main", expected=ANY)
-    second = store.put_alias("animals", "main", evaluation=one, expected=NEW).alias
+    second = store.put_alias("animals", "main", evaluation=identifier, expected=NEW).alias
     assert first.etag != second.etag
 
 
@@ -128,24 +130,26 @@ def test_an_alias_stays_within_its_project(store: Store) -> None:
 
 
 def test_an_aliased_evaluation_is_not_deleted(store: Store) -> None:
-    one = stored(store)
+    identifier = stored(store)
     for name in ("main", "champion"):
-        store.put_alias("animals", name, evaluation=one, expected=NEW)
+        store.put_alias("animals", name, evaluation=identifier, expected=NEW)
     with pytest.raises(EvaluationAliasedError) as caught:
-        store.delete(one)
+        store.delete(identifier)
     assert caught.value.names == ("champion", "main")
     for name in caught.value.names:
         store.delete_alias("animals", name, expected=ANY)
-    store.delete(one)
+    store.delete(identifier)
 
 
 def test_of_simultaneous_changes_one_wins(store: Store) -> None:
-    one = stored(store)
-    first = store.put_alias("animals", "main", evaluation=one, expected=NEW).alias
+    identifier = stored(store)
+    first = store.put_alias("animals", "main", evaluation=identifier, expected=NEW).alias
 
     def move(_: int) -> bool:
         try:
-            store.put_alias("animals", "main", evaluation=one, expected=Expected([first.etag]))
+            store.put_alias(
+                "animals", "main", evaluation=identifier, expected=Expected([first.etag])
+            )
         except AliasChangedError:
             return False
         return True

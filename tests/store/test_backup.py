@@ -81,8 +81,8 @@ def test_an_older_version_refuses_a_migrated_store_and_takes_the_backup(
     migrated = path.read_bytes()
     done = rprime("serve", "--port", "0", RPRIME_STORE=store)
     assert done.returncode == 2
-    said = f"has version {newer} of the tables, this rprime knows {SCHEMA_VERSION}"
-    assert said in done.stderr
+    message = f"has version {newer} of the tables, this rprime knows {SCHEMA_VERSION}"
+    assert message in done.stderr
     assert "install the newer rprime again" in done.stderr
     assert "Traceback" not in done.stderr
     assert path.read_bytes() == migrated

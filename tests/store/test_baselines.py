@@ -9,8 +9,8 @@ from tests.store import samples
 MISSING = "01k9d3hv5gw2zj4t8x6c7m1n0p"
 
 
-def stored(store: Store, **given: Any) -> str:
-    return samples.put(store, samples.evaluation(**given)).result().id
+def stored(store: Store, **members: Any) -> str:
+    return samples.put(store, samples.evaluation(**members)).result().id
 
 
 def resolve(
@@ -19,9 +19,9 @@ def resolve(
     return store.baseline(Candidate("animals", model), BaselineQuery(by, name, named))
 
 
-def resolved(store: Store, by: Any, name: str, **given: Any) -> str | None:
-    found = resolve(store, by, name, **given).evaluation
-    return None if found is None else found.id
+def resolved(store: Store, by: Any, name: str, **options: Any) -> str | None:
+    evaluation = resolve(store, by, name, **options).evaluation
+    return None if evaluation is None else evaluation.id
 
 
 def promote(store: Store, evaluation: str, alias: str = "champion") -> None:
@@ -29,12 +29,15 @@ def promote(store: Store, evaluation: str, alias: str = "champion") -> None:
 
 
 def test_by_alias_whatever_the_model_is(store: Store) -> None:
-    one = stored(store, model="svc")
-    promote(store, one)
+    identifier = stored(store, model="svc")
+    promote(store, identifier)
     for model in ("svc", "knn", None):
-        found = resolve(store, "alias", "champion", model=model)
-        assert found.evaluation is not None
-        assert (found.evaluation.id, found.why) == (one, "The alias `champion` points at it.")
+        baseline = resolve(store, "alias", "champion", model=model)
+        assert baseline.evaluation is not None
+        assert (baseline.evaluation.id, baseline.why) == (
+            identifier,
+            "The alias `champion` points at it.",
+        )
 
 
 def test_by_version_it_is_the_newest(store: Store) -> None:
@@ -65,10 +68,10 @@ def test_failed_waived_and_incomparable_ones_are_skipped(store: Store) -> None:
     stored(store, branch="main", version="9", **apart)
     stored(store, branch="main", model="svc", version="10", verdict="pass")
     for by, name in (("branch", "main"), ("latest", "")):
-        found = resolve(store, by, name)
-        assert found.evaluation is not None
-        assert found.evaluation.id == good
-        assert found.why.endswith(
+        baseline = resolve(store, by, name)
+        assert baseline.evaluation is not None
+        assert baseline.evaluation.id == good
+        assert baseline.why.endswith(
             "skipped newer ones: `9` (its gate could not compare), `8` (its failure was waived), "
             "`7` (its gate failed)."
         )
@@ -79,36 +82,36 @@ def test_many_skipped_ones_are_counted(store: Store) -> None:
     good = stored(store, branch="main", version="good")
     for number in range(120):
         stored(store, branch="main", version=f"v{number}", verdict="fail")
-    found = resolve(store, "branch", "main")
-    assert found.evaluation is not None
-    assert found.evaluation.id == good
-    assert found.why.endswith("`v115` (its gate failed) and 115 more.")
+    baseline = resolve(store, "branch", "main")
+    assert baseline.evaluation is not None
+    assert baseline.evaluation.id == good
+    assert baseline.why.endswith("`v115` (its gate failed) and 115 more.")
 
 
 @pytest.mark.parametrize("verdict", ["pass", "inconclusive", "no_rules", None])
 def test_whatever_did_not_fail_is_not_skipped(store: Store, verdict: str | None) -> None:
-    one = stored(store, branch="main", verdict=verdict, extras=b'{"warnings":[]}')
-    found = resolve(store, "branch", "main")
-    assert found.evaluation is not None
-    assert found.evaluation.id == one
-    assert found.why.endswith("no newer one was skipped.")
+    identifier = stored(store, branch="main", verdict=verdict, extras=b'{"warnings":[]}')
+    baseline = resolve(store, "branch", "main")
+    assert baseline.evaluation is not None
+    assert baseline.evaluation.id == identifier
+    assert baseline.why.endswith("no newer one was skipped.")
 
 
 def test_a_branch_with_skipped_ones_only_has_no_baseline(store: Store) -> None:
     stored(store, branch="broken", version="3", verdict="fail")
-    found = resolve(store, "branch", "broken")
-    assert found.evaluation is None
-    assert "`3` (its gate failed)" in found.why
+    baseline = resolve(store, "branch", "broken")
+    assert baseline.evaluation is None
+    assert "`3` (its gate failed)" in baseline.why
 
 
 def test_by_id_within_the_project(store: Store) -> None:
-    one, elsewhere = stored(store, model="svc"), stored(store, project="plants")
-    assert resolved(store, "evaluation", one) == one
+    identifier, elsewhere = stored(store, model="svc"), stored(store, project="plants")
+    assert resolved(store, "evaluation", identifier) == identifier
     for wrong in (elsewhere, MISSING, "nonsense"):
         with pytest.raises(BaselineNotFoundError, match=f"`animals` .* id `{wrong}`"):
             resolve(store, "evaluation", wrong)
-    with pytest.raises(BaselineNotFoundError, match=f"nearest ids: `{one}`"):
-        resolve(store, "evaluation", one[:-3])
+    with pytest.raises(BaselineNotFoundError, match=f"nearest ids: `{identifier}`"):
+        resolve(store, "evaluation", identifier[:-3])
 
 
 @pytest.mark.parametrize(
@@ -222,8 +225,8 @@ def test_a_branch_without_evaluations_names_the_branches(store: Store) -> None:
     for branch in ("main", "dev", "a", "b", "c", "d"):
         stored(store, branch=branch)
     stored(store, branch="next", model="svc")
-    found = resolve(store, "branch", "next")
-    assert found == Baseline(
+    baseline = resolve(store, "branch", "next")
+    assert baseline == Baseline(
         None,
         "There is no evaluation on branch `next` without a model in project `animals` yet. Known "
         "branches: `d`, `c`, `b`, `a`, `dev` and 1 more.",
@@ -241,22 +244,22 @@ def test_other_runs_of_the_candidate_are_skipped(store: Store) -> None:
         def of(query: BaselineQuery = query, **run: Any) -> Baseline:
             return store.baseline(Candidate("animals", **run), query)
 
-        found = of(commit="b" * 7)
-        assert found.evaluation is not None
-        assert found.evaluation.id == first
-        assert "it is of the same commit" in found.why
+        baseline = of(commit="b" * 7)
+        assert baseline.evaluation is not None
+        assert baseline.evaluation.id == first
+        assert "it is of the same commit" in baseline.why
         assert of(id=again).evaluation == store.get(first)
         # The same predictions: no undecided run of them, but one that passed.
         assert "its gate decided nothing" in of(input_digest=digest).why
         assert of(commit="c" * 7).evaluation == store.get(again)
     other = stored(store, model="svc", commit="b" * 7)
     query = BaselineQuery("latest", "", "svc")
-    found = store.baseline(Candidate("animals", commit="b" * 7), query)
-    assert found.evaluation == store.get(other)  # of another model
+    baseline = store.baseline(Candidate("animals", commit="b" * 7), query)
+    assert baseline.evaluation == store.get(other)  # of another model
 
 
 def test_an_unchanged_model_that_passed_is_a_baseline(store: Store) -> None:
-    one = stored(store, verdict="pass")
-    candidate = Candidate("animals", input_digest=store.get(one).input_digest)
-    found = store.baseline(candidate, BaselineQuery("latest", ""))
-    assert found.evaluation == store.get(one)
+    identifier = stored(store, verdict="pass")
+    candidate = Candidate("animals", input_digest=store.get(identifier).input_digest)
+    baseline = store.baseline(candidate, BaselineQuery("latest", ""))
+    assert baseline.evaluation == store.get(identifier)

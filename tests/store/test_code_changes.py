@@ -91,8 +91,8 @@ def copied(tmp_path: Path, name: str) -> str:
 def read(code: Path, url: str) -> dict[str, Any]:
     """Read every evaluation; return the gates. The gate of `schema_2` is none of a service."""
     how = "" if url.endswith("schema_2.db") else "render"
-    found: dict[str, Any] = json.loads(run(code, READ, url, how))
-    return found
+    gates: dict[str, Any] = json.loads(run(code, READ, url, how))
+    return gates
 
 
 def add_names(code: Path) -> None:
@@ -118,8 +118,8 @@ def test_a_new_column_leaves_old_stores_readable(code: Path, tmp_path: Path) -> 
     (code / f"store/migrations/versions/v{number}_runner.py").write_text(MIGRATION, "utf-8")
     for name in FILES:
         url = copied(tmp_path, name)
-        found = read(code, url)
-        assert found
+        gates = read(code, url)
+        assert gates
         # Now that it is migrated, the column is written, found and protected.
         assert run(code, WRITE, url) == "noticed"
     assert run(code, SERVE, copied(tmp_path, "schema_2_full")) == "served"
@@ -188,8 +188,8 @@ def test_a_new_member_of_a_result_leaves_old_stores_readable(code: Path, tmp_pat
         code / "core/gates/gate.py", r'^( +)"n": tests.items,$', r'\g<0>\n\1"margin": tests.items,'
     )
     for name in FILES:
-        found = read(code, copied(tmp_path, name))
-        results = [result for gate in found.values() if gate for result in gate.get("results", ())]
+        gates = read(code, copied(tmp_path, name))
+        results = [result for gate in gates.values() if gate for result in gate.get("results", ())]
         assert results or name == "schema_2"
     assert json.loads(run(code, JUDGE)) == {"margin": 93, "described": "The margin."}
 

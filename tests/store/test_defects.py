@@ -33,16 +33,16 @@ def test_a_stored_document_that_does_not_fit_is_a_defect(
     path = f"sqlite:///{tmp_path}/rprime.db"
     store = open_store(path)
     documents: dict[str, Any] = {member: content}
-    given = samples.evaluation(**documents)
-    samples.put(store, given).result()
+    evaluation = samples.evaluation(**documents)
+    samples.put(store, evaluation).result()
     store.close()
     with keeping(serve_app, tmp_path, store=path) as client:
         for answer in (
-            client.get(f"/v1/evaluations/{given.id}/report.md"),
-            client.get(f"/ui/evaluations/{given.id}"),
+            client.get(f"/v1/evaluations/{evaluation.id}/report.md"),
+            client.get(f"/ui/evaluations/{evaluation.id}"),
         ):
             assert answer.status_code == 500, answer.text
-        check_defect(client.get(f"/v1/evaluations/{given.id}/report.md"))
+        check_defect(client.get(f"/v1/evaluations/{evaluation.id}/report.md"))
         assert client.get("/readyz").json()["store"] == "ok"
 
 
@@ -55,15 +55,15 @@ def test_content_of_another_type_under_a_right_checksum_is_a_defect(
 ) -> None:
     path = tmp_path / "rprime.db"
     store = open_store(f"sqlite:///{path}")
-    given = samples.evaluation()
-    samples.put(store, given).result()
+    evaluation = samples.evaluation()
+    samples.put(store, evaluation).result()
     store.close()
     key = content_key(orjson.dumps(samples.LABELS))
     with closing(sqlite3.connect(path)) as connection, connection:
         statement = "UPDATE shared SET content = ? WHERE key = ?"
         assert connection.execute(statement, (squeeze(b"5"), key)).rowcount == 1
     with keeping(serve_app, tmp_path) as client:
-        check_defect(client.get(f"/v1/evaluations/{given.id}"))
+        check_defect(client.get(f"/v1/evaluations/{evaluation.id}"))
         assert client.get("/readyz").json()["store"] == "ok"
 
 
@@ -83,11 +83,11 @@ def test_what_a_query_says_wrongly_stays_a_problem_of_the_request(
 
 def test_a_document_of_a_newer_rprime_is_refused_by_name(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/rprime.db")
-    given = samples.evaluation(gate=b"{}")
-    samples.put(store, given).result()
+    evaluation = samples.evaluation(gate=b"{}")
+    samples.put(store, evaluation).result()
     newer = squeeze(enveloped("gate", b"{}", version=99))
     statement = text("UPDATE evaluations SET gate = :gate")
     store.write(lambda connection: connection.execute(statement, {"gate": newer}))
     with pytest.raises(StoreNewerError, match=r"version 99, this rprime knows 3"):
-        store.get(given.id)
+        store.get(evaluation.id)
     store.close()

@@ -35,9 +35,9 @@ def fill(store: Store) -> list[str]:
     acknowledged: list[str] = []
     while True:
         number = len(acknowledged)
-        given = samples.evaluation(number, items=incompressible(number))
+        evaluation = samples.evaluation(number, items=incompressible(number))
         try:
-            acknowledged.append(samples.put(store, given).result().id)
+            acknowledged.append(samples.put(store, evaluation).result().id)
         except StoreFullError:
             return acknowledged
 

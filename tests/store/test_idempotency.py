@@ -53,9 +53,9 @@ def test_simultaneous_requests_with_one_key_make_one_row(store: Store) -> None:
 def test_another_key_does_not_store_the_same_submission_again(store: Store) -> None:
     first = samples.evaluation(submission=b"same")
     samples.put(store, first, idempotency=key()).result()
-    for given in (key(name="key 2"), None):
+    for idempotency in (key(name="key 2"), None):
         new = samples.evaluation(submission=b"same")
-        outcome = samples.put(store, new, idempotency=given).result()
+        outcome = samples.put(store, new, idempotency=idempotency).result()
         assert (outcome.id, outcome.created, outcome.replay) == (first.id, False, None)
 
 

@@ -42,8 +42,8 @@ def test_other_text_is_no_id() -> None:
 
 
 def test_many_ids_tell_their_times_as_each_does() -> None:
-    found = [new_id(), first_id(datetime(1970, 1, 1, tzinfo=UTC))]
-    found.append(first_id(datetime(2099, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)))
-    expected = [created_at(identifier).replace(tzinfo=None) for identifier in found]
-    assert creation_times(found) == expected
+    identifiers = [new_id(), first_id(datetime(1970, 1, 1, tzinfo=UTC))]
+    identifiers.append(first_id(datetime(2099, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)))
+    expected = [created_at(identifier).replace(tzinfo=None) for identifier in identifiers]
+    assert creation_times(identifiers) == expected
     assert creation_times([]) == []

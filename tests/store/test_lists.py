@@ -20,9 +20,9 @@ from rprime.store.records import InvalidRecordError, ModelSummary
 from tests.store import samples
 
 
-def put(store: Store, *given: dict[str, Any]) -> list[str]:
+def put(store: Store, *evaluations: dict[str, Any]) -> list[str]:
     futures = [
-        samples.put(store, samples.evaluation(i, **fields)) for i, fields in enumerate(given)
+        samples.put(store, samples.evaluation(i, **fields)) for i, fields in enumerate(evaluations)
     ]
     return [future.result().id for future in futures]
 
@@ -72,10 +72,10 @@ def test_every_filter_selects(store: Store, name: str, value: str) -> None:
 
 
 def test_a_short_commit_and_a_fingerprint_are_found(store: Store) -> None:
-    one, other = "01abcdef01ab" + "0" * 28, "01abcdef01ff" + "f" * 28
+    commit, other = "01abcdef01ab" + "0" * 28, "01abcdef01ff" + "f" * 28
     ids = put(
         store,
-        {"commit": one, "test_set": "t", "fingerprint": samples.FINGERPRINT},
+        {"commit": commit, "test_set": "t", "fingerprint": samples.FINGERPRINT},
         {"commit": other, "test_set": samples.FINGERPRINT},
         {"commit": "01ABCDEF01AB", "fingerprint": "cd" * 32},
         {"commit": "01abcdeg"},
@@ -122,18 +122,18 @@ def test_since_selects_by_time(store: Store) -> None:
 
 def test_pages_follow_each_other_without_gap_or_overlap(store: Store) -> None:
     ids = put(store, *({"tags": ("even",) if i % 2 == 0 else ()} for i in range(25)))
-    found: list[str] = []
+    identifiers: list[str] = []
     cursor, pages = None, 0
     while True:
         page = store.page("animals", Filters(tag="even"), limit=5, cursor=cursor)
-        found += [item.id for item in page.items]
+        identifiers += [item.id for item in page.items]
         pages += 1
         cursor = page.next_cursor
         if cursor is None:
             break
         # What is new does not shift the pages that follow.
         put(store, {"tags": ("even",)})
-    assert found == ids[::2][::-1]
+    assert identifiers == ids[::2][::-1]
     assert pages == 3
 
 

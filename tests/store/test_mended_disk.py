@@ -86,9 +86,9 @@ def store_until_full(client: httpx.Client) -> list[str]:
 def state(client: httpx.Client) -> str:
     answer = client.get("/readyz")
     assert answer.status_code == 200, answer.text
-    found: str = answer.json()["store"]
-    assert f'rprime_store_state{{state="{found}"}} 1.0' in client.get("/metrics").text
-    return found
+    value: str = answer.json()["store"]
+    assert f'rprime_store_state{{state="{value}"}} 1.0' in client.get("/metrics").text
+    return value
 
 
 def works_besides_storing(client: httpx.Client, ids: list[str]) -> None:

@@ -42,20 +42,20 @@ SCHEMAS = Path(__file__).parent / "schemas"
 def made(path: Path, number: int = 5) -> list[NewEvaluation]:
     """Make a SQLite store with some evaluations."""
     store = open_store(f"sqlite:///{path}")
-    given = [samples.evaluation(i) for i in range(number)]
-    for new in given:
+    evaluations = [samples.evaluation(i) for i in range(number)]
+    for new in evaluations:
         samples.put(store, new).result()
     store.close()
-    return given
+    return evaluations
 
 
 def test_a_store_is_found_again_as_it_was(url: str) -> None:
     store = open_store(url)
-    given = samples.evaluation()
-    samples.put(store, given).result()
+    evaluation = samples.evaluation()
+    samples.put(store, evaluation).result()
     store.close()
     again = open_store(url)
-    assert again.get(given.id).version == given.version
+    assert again.get(evaluation.id).version == evaluation.version
     again.check()
     again.close()
 
@@ -63,8 +63,8 @@ def test_a_store_is_found_again_as_it_was(url: str) -> None:
 def declared(path: Path) -> dict[str, list[str]]:
     """Return the statements that made tables and indexes, each as its parts in any order."""
     with closing(sqlite3.connect(path)) as connection:
-        found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
-        return {name: sorted(re.split(r",\s+", sql)) for name, sql in found}
+        rows = connection.execute("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+        return {name: sorted(re.split(r",\s+", sql)) for name, sql in rows}
 
 
 def test_a_file_of_schema_2_is_read(tmp_path: Path) -> None:
@@ -274,8 +274,8 @@ def test_a_pooler_is_named_by_the_errors_that_it_causes(state: str) -> None:
     with pytest.raises(StoreAccessError, match="pooler") as caught, translated():
         raise ProgrammingError("SELECT 1", {}, cause)
     assert (caught.value.cause, "pooler" in caught.value.text) == ("unavailable", True)
-    said = "connection failed: FATAL: unsupported startup parameter: options"
-    assert refusal_state(said) == "08P01"
+    message = "connection failed: FATAL: unsupported startup parameter: options"
+    assert refusal_state(message) == "08P01"
 
 
 def test_a_second_opening_is_refused_and_told_about_postgresql(path: Path) -> None:
@@ -297,28 +297,28 @@ def test_a_second_opening_is_refused_and_told_about_postgresql(path: Path) -> No
 
 def test_a_store_is_read_and_copied_beside_the_process_that_serves_it(path: Path) -> None:
     store = open_store(f"sqlite:///{path}")
-    given = samples.evaluation()
-    samples.put(store, given).result()
+    evaluation = samples.evaluation()
+    samples.put(store, evaluation).result()
     beside = open_store(f"sqlite:///{path}", read_only=True)
-    assert beside.get(given.id).version == given.version
+    assert beside.get(evaluation.id).version == evaluation.version
     beside.backup(path.with_name("copy.db"))
     assert len(list(beside.export())) == 3
     with pytest.raises(StoreError, match="reading only"):
         samples.put(beside, samples.evaluation())
     with pytest.raises(StoreError, match="reading only"):
-        beside.delete(given.id)
+        beside.delete(evaluation.id)
     beside.close()
     assert samples.put(store, samples.evaluation(1)).result().created
     store.close()
     copy = open_store(f"sqlite:///{path.with_name('copy.db')}")
-    assert copy.get(given.id).version == given.version
+    assert copy.get(evaluation.id).version == evaluation.version
     copy.close()
 
 
 def test_a_store_that_nobody_serves_is_read(path: Path) -> None:
-    given = made(path)
+    evaluations = made(path)
     store = open_store(f"sqlite:///{path}", read_only=True)
-    assert store.get(given[0].id).version == given[0].version
+    assert store.get(evaluations[0].id).version == evaluations[0].version
     assert store.count("animals") == 5
     store.close()
 

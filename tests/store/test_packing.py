@@ -80,8 +80,8 @@ def test_items_come_back_as_they_were(n: int, k: int, more: bool, ids: bool) -> 
         (generator.integers(0, 1000, n), generator.random(n)) if more else (None, None)
     )
     names = generator.integers(0, 1 << 63, n).astype(np.uint64) * 2 + 1 if ids else None
-    given = Items(true, predicted, groups, weights, names)
-    kept, columns = packing.unpack_items(packing.pack_items(given))
+    items = Items(true, predicted, groups, weights, names)
+    kept, columns = packing.unpack_items(packing.pack_items(items))
     assert columns == {}
     assert np.array_equal(kept.true, true)
     assert np.array_equal(kept.predicted, predicted)
@@ -113,12 +113,12 @@ def test_a_column_of_four_values_takes_a_third_of_a_byte_for_an_item() -> None:
 
 
 def test_too_many_columns_are_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = samples.sliced()
-    items, columns = given["items"], given["slices"].columns
+    members = samples.sliced()
+    items, columns = members["items"], members["slices"].columns
     monkeypatch.setattr(packing, "MOST_COLUMN_BYTES", 2 * 60 - 1)
-    kept, found = packing.unpack_items(packing.pack_items(items, columns))
+    kept, slice_columns = packing.unpack_items(packing.pack_items(items, columns))
     assert samples.same_items(kept, items)
-    assert found == {}
+    assert slice_columns == {}
     monkeypatch.setattr(packing, "MOST_COLUMN_BYTES", 2 * 60)
     assert len(packing.unpack_items(packing.pack_items(items, columns))[1]) == 2
 

@@ -197,17 +197,17 @@ def test_no_more_connections_than_the_setting_says(
 
 
 def test_two_services_answer_one_key_with_one_evaluation(serve: Serve, postgresql_url: str) -> None:
-    with serve(RPRIME_STORE=postgresql_url) as one, serve(RPRIME_STORE=postgresql_url) as two:
+    with serve(RPRIME_STORE=postgresql_url) as first, serve(RPRIME_STORE=postgresql_url) as two:
 
         def post(number: int) -> httpx.Response:
-            client = (one, two)[number % 2]
+            client = (first, two)[number % 2]
             return client.post("/evaluate", json=labels(), headers={"Idempotency-Key": "k"})
 
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(post, range(16)))
         assert {answer.status_code for answer in answers} <= {201, 409}
         assert len({answer.content for answer in answers if answer.status_code == 201}) == 1
-        assert one.get("/v1/projects").json()["items"][0]["evaluations"] == 1
+        assert first.get("/v1/projects").json()["items"][0]["evaluations"] == 1
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,9 @@ def _purge(store: Store) -> None:
 
 def test_a_server_that_restarts_is_found_again(postgresql_url: str) -> None:
     store = open_store(postgresql_url)
-    given = samples.evaluation()
-    samples.put(store, given).result()
-    store.get(given.id)
+    evaluation = samples.evaluation()
+    samples.put(store, evaluation).result()
+    store.get(evaluation.id)
     engine = create_engine(postgresql_url)
     with engine.begin() as connection:
         connection.execute(
@@ -83,5 +83,5 @@ def test_a_server_that_restarts_is_found_again(postgresql_url: str) -> None:
     engine.dispose()
     # Every connection of the pool is dead; neither writing nor reading shows it.
     assert samples.put(store, samples.evaluation(1)).result().created
-    assert store.get(given.id).id == given.id
+    assert store.get(evaluation.id).id == evaluation.id
     store.close()

@@ -85,20 +85,20 @@ def change_at_random(
 ) -> str:
     """Do one thing; return its name."""
     project = str(draw.choice(PROJECTS))
-    known = [one.id for one in store.page(project, limit=200).items]
+    identifiers = [item.id for item in store.page(project, limit=200).items]
     do = str(draw.choice(("put", "put", "put", "alias", "delete", "purge", "drop", "import")))
     match do:
         case "put":
             put_at_random(store, draw, numbers)
-        case "alias" if known:
+        case "alias" if identifiers:
             name = f"alias {next(numbers)}"
-            store.put_alias(project, name, evaluation=known[0], expected=Expected())
-        case "delete" if known:
+            store.put_alias(project, name, evaluation=identifiers[0], expected=Expected())
+        case "delete" if identifiers:
             with suppress(EvaluationAliasedError):
-                store.delete(str(draw.choice(known)))
+                store.delete(str(draw.choice(identifiers)))
         case "purge":
             store.purge(project, Retention(keep_last=int(draw.integers(1, 6))))
-        case "drop" if known and draw.random() < 0.5:
+        case "drop" if identifiers and draw.random() < 0.5:
             store.delete_project(project)
         case "import":
             store.import_lines(lines)
@@ -168,19 +168,19 @@ def other_lines(store: Store) -> Iterator[bytes]:
 
 
 def test_a_project_over_its_quota_takes_no_more_until_something_is_deleted(url: str) -> None:
-    given = [samples.evaluation(number, fingerprint=samples.FINGERPRINT) for number in range(9)]
+    batch = [samples.evaluation(number, fingerprint=samples.FINGERPRINT) for number in range(9)]
     with limited(url, 10_000) as store:
-        first = samples.put(store, given[0]).result()
+        first = samples.put(store, batch[0]).result()
         size = sizes_agree(store)["animals"]
     with limited(url, 4 * size + size // 2) as store:
-        outcomes = store.put_many([store.pack(one) for one in given[1:8]]).result()
-        assert [type(one) for one in outcomes] == [Stored] * 3 + [ProjectQuotaError] * 4
+        outcomes = store.put_many([store.pack(evaluation) for evaluation in batch[1:8]]).result()
+        assert [type(outcome) for outcome in outcomes] == [Stored] * 3 + [ProjectQuotaError] * 4
         assert store.looks("animals", samples.FINGERPRINT) == 4
         with pytest.raises(ProjectQuotaError, match=rf"of {4 * size + size // 2} bytes"):
-            samples.put(store, given[8]).result()
+            samples.put(store, batch[8]).result()
         assert samples.put(store, samples.evaluation(9, project="plants")).result().created
         store.delete(first.id)
-        assert samples.put(store, given[8]).result().created
+        assert samples.put(store, batch[8]).result().created
         sizes_agree(store)
 
 

@@ -25,10 +25,10 @@ def test_projects_are_listed_with_their_counts(store: Store) -> None:
     animals, plants = fill(store, 3), fill(store, 1, "plants")
     store.put_settings("plants", badge_public=True)
     store.put_settings("empty", badge_public=False)
-    found = store.projects()
-    sizes = {one.name: one.bytes for one in found}
+    projects = store.projects()
+    sizes = {project.name: project.bytes for project in projects}
     assert sizes["animals"] > sizes["plants"] > sizes["empty"] == 0
-    assert [replace(one, bytes=0) for one in found] == [
+    assert [replace(project, bytes=0) for project in projects] == [
         Project(
             name="animals",
             evaluations=3,
@@ -64,11 +64,11 @@ def test_a_badge_is_public_only_when_it_was_made_so(store: Store) -> None:
 
 def test_deleting_a_project_leaves_nothing_of_it(store: Store) -> None:
     key = Idempotency(owner="ci", key="k", payload=b"p", status=201, body=b"{}")
-    given = samples.evaluation(
+    evaluation = samples.evaluation(
         fingerprint="f", items=samples.kept_items(), labels=("a", "b", "c"), options=b'{"x":1}'
     )
-    samples.put(store, given, idempotency=key).result()
-    store.put_alias("animals", "main", evaluation=given.id, expected=Expected(absent=True))
+    samples.put(store, evaluation, idempotency=key).result()
+    store.put_alias("animals", "main", evaluation=evaluation.id, expected=Expected(absent=True))
     store.put_settings("animals", badge_public=True)
     other = fill(store, 2, "plants")
     assert store.delete_project("animals") == 1
@@ -117,8 +117,8 @@ def test_a_purge_keeps_what_an_alias_points_at(store: Store) -> None:
 
 def test_a_purge_keeps_what_is_new(store: Store) -> None:
     old = [samples.evaluation(i, id=aged(i, days=10)) for i in range(4)]
-    for given in old:
-        samples.put(store, given).result()
+    for evaluation in old:
+        samples.put(store, evaluation).result()
     new = fill(store, 2)
     assert store.purge("animals", Retention(newer_than_days=30), dry_run=True).deleted == 0
     both = Retention(keep_last=3, newer_than_days=5)

@@ -25,7 +25,7 @@ from tests.store import samples
 
 
 def test_what_was_put_is_given_back(store: Store) -> None:
-    given = samples.evaluation(
+    evaluation = samples.evaluation(
         model="resnet",
         branch="main",
         commit="a" * 40,
@@ -40,9 +40,9 @@ def test_what_was_put_is_given_back(store: Store) -> None:
         verdict="fail",
         waived=True,
     )
-    assert samples.put(store, given).result().id == given.id
-    found = store.get(given.id)
-    names = {field.name for field in fields(given)} - {
+    assert samples.put(store, evaluation).result().id == evaluation.id
+    stored = store.get(evaluation.id)
+    names = {field.name for field in fields(evaluation)} - {
         "table",
         "items",
         "scores",
@@ -51,89 +51,89 @@ def test_what_was_put_is_given_back(store: Store) -> None:
         "look",
     }
     for name in names:
-        assert getattr(found, name) == getattr(given, name), name
-    assert samples.same_table(found.table, given.table)
-    assert found.keeps_items is False
-    assert abs(found.created_at - datetime.now(UTC)) < timedelta(minutes=1)
+        assert getattr(stored, name) == getattr(evaluation, name), name
+    assert samples.same_table(stored.table, evaluation.table)
+    assert stored.keeps_items is False
+    assert abs(stored.created_at - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_what_was_left_out_is_none(store: Store) -> None:
-    given = samples.evaluation(version=None)
-    samples.put(store, given).result()
-    found = store.get(given.id)
-    assert (found.version, found.tags, found.fingerprint, found.gate) == (None, (), None, None)
+    evaluation = samples.evaluation(version=None)
+    samples.put(store, evaluation).result()
+    stored = store.get(evaluation.id)
+    assert (stored.version, stored.tags, stored.fingerprint, stored.gate) == (None, (), None, None)
 
 
 def test_items_are_kept_apart(store: Store) -> None:
     kept = samples.kept_items()
-    given = samples.evaluation(items=kept)
-    samples.put(store, given).result()
-    assert store.get(given.id).keeps_items
-    found = store.items(given.id)
-    assert found is not None
-    assert samples.same_items(found, kept)
+    evaluation = samples.evaluation(items=kept)
+    samples.put(store, evaluation).result()
+    assert store.get(evaluation.id).keeps_items
+    items = store.items(evaluation.id)
+    assert items is not None
+    assert samples.same_items(items, kept)
 
 
 def test_columns_of_slices_are_kept_with_the_items(store: Store) -> None:
-    given = samples.evaluation(**samples.sliced())
-    samples.put(store, given).result()
-    assert given.items is not None
-    assert given.slices is not None
-    found = store.sliced_items(given.id)
-    assert found is not None
-    assert samples.same_items(found[0], given.items)
-    assert samples.same_columns(given.slices.columns, found[1])
+    evaluation = samples.evaluation(**samples.sliced())
+    samples.put(store, evaluation).result()
+    assert evaluation.items is not None
+    assert evaluation.slices is not None
+    sliced = store.sliced_items(evaluation.id)
+    assert sliced is not None
+    assert samples.same_items(sliced[0], evaluation.items)
+    assert samples.same_columns(evaluation.slices.columns, sliced[1])
     for less in ({"items": None}, {"slices": None}):
         other = samples.evaluation(**samples.sliced() | less)
         samples.put(store, other).result()
-        known = store.sliced_items(other.id)
-        assert known is None or known[1] == {}
+        unsliced = store.sliced_items(other.id)
+        assert unsliced is None or unsliced[1] == {}
 
 
 def test_there_may_be_no_items(store: Store) -> None:
-    given = samples.evaluation()
-    samples.put(store, given).result()
-    assert store.items(given.id) is None
+    evaluation = samples.evaluation()
+    samples.put(store, evaluation).result()
+    assert store.items(evaluation.id) is None
 
 
 def test_what_is_drawn_of_scores_is_kept_apart_and_counted(store: Store) -> None:
     kept = samples.score_summary()
-    given = samples.evaluation(scores=kept)
-    samples.put(store, given).result()
-    assert samples.same_scores(kept, store.scores(given.id))
+    evaluation = samples.evaluation(scores=kept)
+    samples.put(store, evaluation).result()
+    assert samples.same_scores(kept, store.scores(evaluation.id))
     (project,) = store.projects()
     assert project.bytes > len(packing.pack_scores(kept))
-    store.delete(given.id)
-    assert store.scores(given.id) is None
+    store.delete(evaluation.id)
+    assert store.scores(evaluation.id) is None
     assert store.projects() == ()
 
 
 def test_slices_are_kept_apart_and_counted(store: Store) -> None:
-    given = samples.evaluation(slices=samples.slices())
-    assert given.slices is not None
-    samples.put(store, given).result()
+    evaluation = samples.evaluation(slices=samples.slices())
+    assert evaluation.slices is not None
+    samples.put(store, evaluation).result()
     samples.put(store, samples.evaluation(1)).result()
-    stored = store.get(given.id)
-    assert samples.same_slices(given.slices, store.slices(stored))
+    stored = store.get(evaluation.id)
+    assert samples.same_slices(evaluation.slices, store.slices(stored))
     crossing = (("device", "w=b"), ("region", "US"))
-    one = store.slices(stored, crossing)
-    assert one is not None
-    assert one.names == ({"region": "US", "device": "w=b"},)
-    assert np.array_equal(one.tables.cells.counts[0], given.slices.tables.cells.counts[7])
+    part = store.slices(stored, crossing)
+    assert part is not None
+    assert part.names == ({"region": "US", "device": "w=b"},)
+    assert np.array_equal(part.tables.cells.counts[0], evaluation.slices.tables.cells.counts[7])
     assert store.slices(stored, (("region", "Asia"),)) is None
     assert store.slices(store.get(store.page("animals").items[0].id)) is None
-    assert store.slice_names("animals") == given.slices.names
+    assert store.slice_names("animals") == evaluation.slices.names
     assert store.slice_names("animals", Filters(version="1.1")) == ()
     before = store.projects()[0].bytes
-    store.delete(given.id)
+    store.delete(evaluation.id)
     assert store.slices(stored) is None
-    assert before - store.projects()[0].bytes > given.slices.tables.cells.counts.nbytes / 8
+    assert before - store.projects()[0].bytes > evaluation.slices.tables.cells.counts.nbytes / 8
 
 
 def test_a_changed_slice_is_damage(store: Store) -> None:
-    given = samples.evaluation(slices=samples.slices())
-    samples.put(store, given).result()
-    stored = store.get(given.id)
+    evaluation = samples.evaluation(slices=samples.slices())
+    samples.put(store, evaluation).result()
+    stored = store.get(evaluation.id)
     contents = store.database.read(lambda c: c.execute(select(slices)).all())
     for column, value in (("content", contents[1].content), ("name", b'{"region":"UK"}')):
         write = slices.update().where(slices.c.key == contents[0].key).values({column: value})
@@ -141,7 +141,7 @@ def test_a_changed_slice_is_damage(store: Store) -> None:
         with pytest.raises(StoreDamagedError):
             store.slices(stored)
         with pytest.raises(StoreDamagedError):  # from now on nothing is stored
-            store.delete(given.id)
+            store.delete(evaluation.id)
         store.database.health = StoreHealth()
         write = slices.update().where(slices.c.key == contents[0].key)
         write = write.values(content=contents[0].content, name=contents[0].name)
@@ -157,12 +157,12 @@ def test_what_is_missing_is_said(store: Store) -> None:
 
 
 def test_deleting_takes_the_items_along(store: Store) -> None:
-    given = samples.evaluation(items=samples.kept_items())
-    samples.put(store, given).result()
-    store.delete(given.id)
-    assert store.items(given.id) is None
+    evaluation = samples.evaluation(items=samples.kept_items())
+    samples.put(store, evaluation).result()
+    store.delete(evaluation.id)
+    assert store.items(evaluation.id) is None
     with pytest.raises(EvaluationMissingError):
-        store.get(given.id)
+        store.get(evaluation.id)
 
 
 def test_looks_are_counted_for_each_test_set(store: Store) -> None:
@@ -180,22 +180,22 @@ def test_looks_are_counted_for_each_test_set(store: Store) -> None:
 
 
 def test_a_deleted_evaluation_was_still_a_look(store: Store) -> None:
-    given = samples.evaluation(fingerprint=samples.FINGERPRINT)
-    samples.put(store, given).result()
-    store.delete(given.id)
+    evaluation = samples.evaluation(fingerprint=samples.FINGERPRINT)
+    samples.put(store, evaluation).result()
+    store.delete(evaluation.id)
     assert store.looks("animals", samples.FINGERPRINT) == 1
 
 
 def test_two_gates_never_spend_the_same_look(store: Store) -> None:
     def judged(number: int) -> int:
-        given = samples.evaluation(number, fingerprint=samples.FINGERPRINT)
+        evaluation = samples.evaluation(number, fingerprint=samples.FINGERPRINT)
         look = store.looks("animals", samples.FINGERPRINT) + 1
         while True:
             try:
                 stored = samples.put(
                     store,
                     samples.evaluation(
-                        number, fingerprint=samples.FINGERPRINT, look=look, id=given.id
+                        number, fingerprint=samples.FINGERPRINT, look=look, id=evaluation.id
                     ),
                 ).result()
             except LookMovedError as exc:
@@ -262,8 +262,8 @@ def test_what_became_of_each_is_told_in_the_order_of_a_batch(store: Store) -> No
 
 
 def test_a_batch_may_be_large(store: Store) -> None:
-    given = samples.evaluation()
-    batch = [store.pack(replace(given, id=new_id())) for _ in range(1600)]
+    evaluation = samples.evaluation()
+    batch = [store.pack(replace(evaluation, id=new_id())) for _ in range(1600)]
     assert all(isinstance(outcome, Stored) for outcome in store.put_many(batch).result())
     assert store.count("animals") == 1600
 
@@ -294,9 +294,9 @@ def test_all_that_waits_is_written_before_closing(store: Store) -> None:
 
 def test_many_threads_write_and_read_at_once(store: Store) -> None:
     def work(number: int) -> None:
-        given = samples.evaluation(number)
-        samples.put(store, given).result()
-        assert store.get(given.id).version == given.version
+        evaluation = samples.evaluation(number)
+        samples.put(store, evaluation).result()
+        assert store.get(evaluation.id).version == evaluation.version
         store.page("animals")
 
     with ThreadPoolExecutor(16) as pool:

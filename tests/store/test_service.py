@@ -88,8 +88,8 @@ def test_several_workers_share_a_database(serve: Serve, postgresql_url: str) -> 
 
 @pytest.mark.slow
 def test_two_services_share_a_database(serve: Serve, postgresql_url: str) -> None:
-    with serve(RPRIME_STORE=postgresql_url) as one, serve(RPRIME_STORE=postgresql_url) as two:
-        both = (one, two)
+    with serve(RPRIME_STORE=postgresql_url) as first, serve(RPRIME_STORE=postgresql_url) as two:
+        both = (first, two)
 
         def post(number: int) -> int:
             return int(keep(both[number % 2], labels(number, gates=RULES))["gate"]["look"])

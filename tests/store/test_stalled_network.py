@@ -50,8 +50,8 @@ int fdatasync(int fd) { return stall(fd); }
 
 @pytest.fixture
 def through(postgresql_url: str) -> Iterator[tuple[StallingProxy, str]]:
-    with proxied(make_url(postgresql_url)) as found:
-        yield found
+    with proxied(make_url(postgresql_url)) as proxy:
+        yield proxy
 
 
 @dataclass
@@ -111,13 +111,13 @@ def probe_while_stalled(client: httpx.Client) -> dict[str, float]:
     """Ask again and again while the network hangs; the longest that each answer took."""
     longest: dict[str, float] = {}
     end = time.monotonic() + STALL_SECONDS
-    asked = {
+    probes = {
         "/readyz": ("GET", None, 503),
         "/livez": ("GET", None, 200),
         "/evaluate": ("POST", matrix(project=None), 200),
     }
     while time.monotonic() < end:
-        for path, (method, content, expected) in asked.items():
+        for path, (method, content, expected) in probes.items():
             status, seconds = timed(client, method, path, content)
             assert status == expected, path
             longest[path] = max(longest.get(path, 0), seconds)
@@ -185,9 +185,9 @@ def started(log: Path, **variables: str) -> Iterator[tuple[Process, httpx.Client
     ):
         try:
             assert process.stdout is not None
-            found = re.search(r"http://\S+(?=,)", process.stdout.readline())
-            assert found, log.read_text()
-            with httpx.Client(base_url=found[0], timeout=60) as client:
+            match = re.search(r"http://\S+(?=,)", process.stdout.readline())
+            assert match, log.read_text()
+            with httpx.Client(base_url=match[0], timeout=60) as client:
                 yield process, client
         finally:
             process.kill()

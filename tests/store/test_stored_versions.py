@@ -28,15 +28,17 @@ EVERY_VERDICT = {
 
 def reports_of(number: int) -> dict[str, Json]:
     """Return members of the reports that the old version answered, by the id."""
-    found: dict[str, Json] = json.loads((SCHEMAS / f"schema_{number}_full.json").read_text("utf-8"))
-    return found
+    reports: dict[str, Json] = json.loads(
+        (SCHEMAS / f"schema_{number}_full.json").read_text("utf-8")
+    )
+    return reports
 
 
 @pytest.fixture(params=NUMBERS)
 def number(request: pytest.FixtureRequest) -> int:
     """Return the number of each schema in turn."""
-    found: int = request.param
-    return found
+    schema: int = request.param
+    return schema
 
 
 @pytest.fixture
@@ -89,7 +91,7 @@ def check_report(now: Json, then: Json, number: int) -> None:
     close = {key: None if v is None else pytest.approx(v, rel=1e-12) for key, v in values.items()}
     assert {key: now["overall"][key]["value"] for key in values} == close
     slices = then.pop("slices", [])
-    assert [[one["slice"], one["items"]] for one in now.get("slices", [])] == slices
+    assert [[part["slice"], part["items"]] for part in now.get("slices", [])] == slices
     for name, check in (("gate", check_gate), ("comparison", check_comparison)):
         before = then.pop(name, None)
         assert (now.get(name) is None) == (before is None)
@@ -100,7 +102,7 @@ def check_report(now: Json, then: Json, number: int) -> None:
 
 def test_the_old_stores_hold_every_kind_of_result() -> None:
     for number in NUMBERS:
-        gates = [one["gate"] for one in reports_of(number).values() if one.get("gate")]
+        gates = [report["gate"] for report in reports_of(number).values() if report.get("gate")]
         results = [result for gate in gates for result in gate["results"]]
         assert {result["verdict"] for result in results} == EVERY_VERDICT
         assert number == 1 or {result["suspect"] for result in results} == {True, False}
@@ -122,18 +124,18 @@ def test_every_rendering_shows_them(client: httpx.Client, number: int) -> None:
         assert page.status_code == 200, page.text
         gate = then.get("gate")
         verdict = client.get(f"/v1/evaluations/{identifier}/verdict")
-        found = gate["verdict"] if gate else "no_gate"
-        assert (verdict.status_code, verdict.text) == (200, found)
+        expected = gate["verdict"] if gate else "no_gate"
+        assert (verdict.status_code, verdict.text) == (200, expected)
 
 
 def test_they_are_compared_and_followed(client: httpx.Client, number: int) -> None:
     reports = reports_of(number)
     judged = [i for i, then in reports.items() if then["project"] == PROJECT]
-    for one, other in pairwise(judged):
-        sides = {"candidate": {"evaluation": one}, "baseline": {"evaluation": other}}
+    for candidate, other in pairwise(judged):
+        sides = {"candidate": {"evaluation": candidate}, "baseline": {"evaluation": other}}
         answer = client.post("/v1/compare", json=sides)
         assert answer.status_code == 200, answer.text
-        page = client.get("/ui/compare", params={"candidate": one, "baseline": other})
+        page = client.get("/ui/compare", params={"candidate": candidate, "baseline": other})
         assert page.status_code == 200, page.text
     for project in {then["project"] for then in reports.values()}:
         paths = [f"/v1/projects/{project}/{name}" for name in ("trend", "leaderboard")]
@@ -153,9 +155,9 @@ def test_evaluations_go_on_beside_them(client: httpx.Client, number: int) -> Non
     """An old evaluation is a baseline, a champion and an anchor of a new one."""
     table = {"confusion_matrix": [[50, 3, 1], [2, 70, 0], [0, 1, 40]], "model": "resnet"}
     gates = {"rules": [{"index": "accuracy", "max_drop": 0.5}], "anchor": {"alias": "pinned"}}
-    asked = {"project": PROJECT, "baseline": {"alias": "champion"}, "gates": gates}
+    options = {"project": PROJECT, "baseline": {"alias": "champion"}, "gates": gates}
     labels = {"labels": ["cat", "dog", "naïve bird"], "version": "99"}
-    answer = client.post("/v1/evaluate", json=table | asked | labels)
+    answer = client.post("/v1/evaluate", json=table | options | labels)
     assert answer.status_code == 201, answer.text
     assert client.get(answer.headers["location"]).content == answer.content
     assert len({result["against"] for result in answer.json()["gate"]["results"]}) == 2

@@ -26,7 +26,7 @@ from tests.store import samples
 
 
 def fill(store: Store) -> list[str]:
-    given = [
+    evaluations = [
         samples.evaluation(
             0, items=samples.kept_items(), slices=samples.slices(), fingerprint=samples.FINGERPRINT
         ),
@@ -50,13 +50,15 @@ def fill(store: Store) -> list[str]:
         ),
         samples.evaluation(2, table=samples.sparse_table(), project="plants"),
     ]
-    for new in given:
+    for new in evaluations:
         samples.put(store, new).result()
     for name, target in (("main", 0), ("main", 1), ("old", 0)):
-        store.put_alias("animals", name, evaluation=given[target].id, expected=Expected(), by="ci")
+        store.put_alias(
+            "animals", name, evaluation=evaluations[target].id, expected=Expected(), by="ci"
+        )
     store.delete_alias("animals", "old", expected=Expected())
     store.put_settings("plants", badge_public=True, keeps_slices=False)
-    return [new.id for new in given]
+    return [new.id for new in evaluations]
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +77,8 @@ def without(store: Store, left_out: Callable[[bytes], bool]) -> list[bytes]:
     return [*lines, orjson.dumps({"end": {"lines": len(lines)}})]
 
 
-def comparable(found: StoredEvaluation) -> dict[str, Any]:
-    return {**vars(found), "table": None}
+def comparable(evaluation: StoredEvaluation) -> dict[str, Any]:
+    return {**vars(evaluation), "table": None}
 
 
 def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> None:
@@ -84,16 +86,16 @@ def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> No
     lines = list(store.export())
     assert other_store.import_lines(lines) == Imported(evaluations=3, aliases=1)
     for identifier in ids:
-        one, two = store.get(identifier), other_store.get(identifier)
-        assert comparable(one) == comparable(two)
-        assert samples.same_table(one.table, two.table)
-    kept, found = store.items(ids[0]), other_store.items(ids[0])
+        first, two = store.get(identifier), other_store.get(identifier)
+        assert comparable(first) == comparable(two)
+        assert samples.same_table(first.table, two.table)
+    kept, imported = store.items(ids[0]), other_store.items(ids[0])
     assert kept is not None
-    assert found is not None
+    assert imported is not None
     assert kept.ids is not None
-    assert found.ids is not None
-    assert np.array_equal(found.ids, kept.ids)
-    assert np.array_equal(found.predicted, kept.predicted)
+    assert imported.ids is not None
+    assert np.array_equal(imported.ids, kept.ids)
+    assert np.array_equal(imported.predicted, kept.predicted)
     assert samples.same_scores(samples.score_summary(), other_store.scores(ids[1]))
     assert other_store.scores(ids[0]) is None
     assert samples.same_slices(samples.slices(), other_store.slices(other_store.get(ids[0])))
@@ -110,27 +112,27 @@ def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> No
 
 
 def test_columns_of_slices_are_imported(store: Store, other_store: Store) -> None:
-    given = samples.evaluation(**samples.sliced())
-    samples.put(store, given).result()
+    evaluation = samples.evaluation(**samples.sliced())
+    samples.put(store, evaluation).result()
     other_store.import_lines(store.export())
-    found = other_store.sliced_items(given.id)
-    assert found is not None
-    assert given.slices is not None
-    assert samples.same_columns(given.slices.columns, found[1])
+    imported = other_store.sliced_items(evaluation.id)
+    assert imported is not None
+    assert evaluation.slices is not None
+    assert samples.same_columns(evaluation.slices.columns, imported[1])
     assert [p.bytes for p in other_store.projects()] == [p.bytes for p in store.projects()]
 
 
 def test_other_slices_than_those_of_the_items_are_not_imported(
     store: Store, other_store: Store
 ) -> None:
-    given = samples.sliced()
-    columns = given["slices"].columns
-    samples.put(store, samples.evaluation(**given)).result()
+    members = samples.sliced()
+    columns = members["slices"].columns
+    samples.put(store, samples.evaluation(**members)).result()
     header, line, _ = store.export()
-    short = {name: replace(one, codes=one.codes[:-1]) for name, one in columns.items()}
+    short = {name: replace(column, codes=column.codes[:-1]) for name, column in columns.items()}
     spoiled: list[dict[str, Any]] = [
-        {"items": packing.pack_items(given["items"], short)},
-        {"items": packing.pack_items(given["items"], {"region": columns["region"]})},
+        {"items": packing.pack_items(members["items"], short)},
+        {"items": packing.pack_items(members["items"], {"region": columns["region"]})},
     ]
     listed = orjson.loads(line)["evaluation"]["slices"]
     spoiled += [{"slices": listed[:-1]}, {"slices": [*listed[1:], listed[0]]}]
@@ -373,9 +375,9 @@ def test_empty_lines_do_not_matter(store: Store) -> None:
 def test_filters_find_what_was_imported(store: Store, other_store: Store) -> None:
     ids = fill(store)
     other_store.import_lines(store.export())
-    wanted = Filters(model="m", branch="b", test_set="t", verdict="pass", tag="b c")
-    assert [item.id for item in other_store.page("animals", wanted).items] == [ids[1]]
-    assert other_store.page("animals", replace(wanted, tag="b")).items == ()
+    filters = Filters(model="m", branch="b", test_set="t", verdict="pass", tag="b c")
+    assert [item.id for item in other_store.page("animals", filters).items] == [ids[1]]
+    assert other_store.page("animals", replace(filters, tag="b")).items == ()
 
 
 def test_a_table_that_is_not_that_of_the_items_is_refused(store: Store, other_store: Store) -> None:

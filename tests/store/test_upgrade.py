@@ -44,16 +44,16 @@ def raw(connection: Connection, name: str) -> None:
 def run(url: str, work: Callable[[Connection], Any]) -> Any:
     engine = create_engine(url)
     with engine.begin() as connection:
-        found = work(connection)
+        result = work(connection)
     engine.dispose()
-    return found
+    return result
 
 
 def report(store: Store, identifier: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
+    content: dict[str, Any] = json.loads(
         stored_report(store.get(identifier), store, 10).report(with_table=True)
     )
-    return found
+    return content
 
 
 def assert_close(now: dict[str, float | None], then: dict[str, float | None]) -> None:
@@ -127,18 +127,18 @@ def test_every_rendering_shows_them(old: str) -> None:
 
 def test_gates_can_be_judged_again(old: str) -> None:
     store = open_store(old)
-    found = {
-        identifier: asked["gates"]
+    gates_by_id = {
+        identifier: options["gates"]
         for identifier in REPORTS
-        if "gates" in (asked := json.loads(store.get(identifier).options))
+        if "gates" in (options := json.loads(store.get(identifier).options))
     }
     store.close()
-    assert sum("gate" in one for one in REPORTS.values()) == len(found)
+    assert sum("gate" in document for document in REPORTS.values()) == len(gates_by_id)
     # 0.1.0 spent 6/pi^2 of alpha on the first look; half of it is the next lower level.
-    assert {gates.get("max_looks") for gates in found.values()} == {None, 2}
-    policies = {rule.get("policy") for gates in found.values() for rule in gates["rules"]}
+    assert {gates.get("max_looks") for gates in gates_by_id.values()} == {None, 2}
+    policies = {rule.get("policy") for gates in gates_by_id.values() for rule in gates["rules"]}
     assert policies == {None, "each"}
-    for gates in found.values():
+    for gates in gates_by_id.values():
         Gates.model_validate(gates)
 
 
@@ -155,7 +155,7 @@ def test_aliases_looks_items_and_settings_stay(old: str) -> None:
     assert projects["animals"].evaluations == 6
     kept = store.items(first)
     assert kept is not None
-    cells = {(one[0], one[1]): one[2] for one in REPORTS[first]["table"]["cells"]}
+    cells = {(cell[0], cell[1]): cell[2] for cell in REPORTS[first]["table"]["cells"]}
     pairs = list(zip(kept.true.tolist(), kept.predicted.tolist(), strict=True))
     assert {pair: pairs.count(pair) for pair in set(pairs)} == cells
     store.close()
@@ -176,14 +176,14 @@ def test_an_upgraded_store_is_like_a_new_one_that_imported_it(old: str, other_st
 
 def _declared(connection: Connection) -> Any:
     """Return what the database says of the tables, whatever order it lists them in."""
-    found = inspect(connection)
+    inspector = inspect(connection)
     tables = {}
-    for name in sorted(found.get_table_names()):
-        named = sorted(found.get_columns(name), key=itemgetter("name"))
+    for name in sorted(inspector.get_table_names()):
+        named = sorted(inspector.get_columns(name), key=itemgetter("name"))
         columns = [{**column, "type": repr(column["type"])} for column in named]
-        keys = (found.get_pk_constraint(name), found.get_foreign_keys(name))
-        tables[name] = (columns, sorted(found.get_indexes(name), key=str), keys)
-    options = (found.get_table_options(name) for name in tables)
+        keys = (inspector.get_pk_constraint(name), inspector.get_foreign_keys(name))
+        tables[name] = (columns, sorted(inspector.get_indexes(name), key=str), keys)
+    options = (inspector.get_table_options(name) for name in tables)
     return tables, list(options)
 
 

@@ -28,14 +28,14 @@ def _write(store: Store, number: int, end: float) -> None:
     while time.monotonic() < end:
         count += 1
         name = f"{os.getpid()} {number} {count}"
-        given = samples.evaluation(
+        evaluation = samples.evaluation(
             count,
             fingerprint=f"test set {number % 3}",
             commit=name,
             items=samples.kept_items(200) if count % 10 == 0 else None,
         )
         key = Idempotency(owner="w", key=name, payload=b"p", status=201, body=b"{}" * 200)
-        stored = samples.put(store, given, idempotency=key).result()
+        stored = samples.put(store, evaluation, idempotency=key).result()
         # One write for each line, so that lines of threads do not mix.
         os.write(1, f"{stored.id}\n".encode())
 

@@ -115,11 +115,11 @@ def _modest_parquet() -> bytes:
 
 def _varint(number: int) -> bytes:
     """Write an integer as Thrift does."""
-    number, found = number << 1, list[int]()
-    while number or not found:
-        found.append(number & 127 | 128)
+    number, digits = number << 1, list[int]()
+    while number or not digits:
+        digits.append(number & 127 | 128)
         number >>= 7
-    return bytes([*found[:-1], found[-1] & 127])
+    return bytes([*digits[:-1], digits[-1] & 127])
 
 
 def _lying_arrow() -> bytes:
@@ -245,7 +245,7 @@ def send(port: int, bomb: Bomb) -> tuple[int, float, bytes]:
 
 def resident(process: int, field: str) -> int:
     """Bytes of a process and of those that it started: `VmRSS`, its peak `VmHWM`, or `RssAnon`."""
-    return sum(_memory(one, field) for one in _family(process))
+    return sum(_memory(pid, field) for pid in _family(process))
 
 
 def most_together(process: int, done: Event) -> int:
@@ -267,20 +267,20 @@ def most_together(process: int, done: Event) -> int:
 
 def forget_peak(process: int) -> None:
     """Begin the peak anew."""
-    for one in _family(process):
-        Path(f"/proc/{one}/clear_refs").write_text("5")
+    for pid in _family(process):
+        Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def _memory(process: int, field: str) -> int:
-    found = re.search(rf"{field}:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
-    return int(found[1]) * 1024 if found else 0
+    match = re.search(rf"{field}:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+    return int(match[1]) * 1024 if match else 0
 
 
 def _family(process: int) -> list[int]:
     # A process is the child of the thread that started it.
     threads = Path(f"/proc/{process}/task").iterdir()
-    children = [one for thread in threads for one in (thread / "children").read_text().split()]
-    return [process, *(one for child in children for one in _family(int(child)))]
+    children = [child for thread in threads for child in (thread / "children").read_text().split()]
+    return [process, *(pid for child in children for pid in _family(int(child)))]
 
 
 def at_once() -> list[Bomb]:
@@ -292,12 +292,12 @@ def main() -> None:
     """Send bombs to a service; the statuses of each round are printed, when it is over."""
     # Whoever measures good clients beside it needs a core, too.
     os.nice(19)
-    one = partial(send, int(sys.argv[1]))
-    list(map(one, BOMBS))
+    sender = partial(send, int(sys.argv[1]))
+    list(map(sender, BOMBS))
     print("ready", flush=True)  # noqa: T201 (for whoever started it)
     for _ in sys.stdin:
         with ThreadPoolExecutor(32) as pool:
-            statuses = [status for status, _, _ in pool.map(one, at_once())]
+            statuses = [status for status, _, _ in pool.map(sender, at_once())]
         print(json.dumps(statuses), flush=True)  # noqa: T201 (for whoever started it)
 
 

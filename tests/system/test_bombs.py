@@ -57,12 +57,12 @@ def test_many_bombs_leave_room_for_others(target: httpx.Client, processes: dict[
         try:
             going_off = [pool.submit(send, port, bomb) for bomb in bombs]
             served = 0
-            while not all(one.done() for one in going_off):
+            while not all(future.done() for future in going_off):
                 assert target.post("/evaluate", json=SMALL).status_code == 200
                 served += 1
         finally:
             done.set()
-    answers, peak = [one.result() for one in going_off], watching.result() - idle
+    answers, peak = [future.result() for future in going_off], watching.result() - idle
     print(f"32 at once: {peak / MIB:+.0f} MiB, {served} small requests beside them")  # noqa: T201 (the figure)
     assert {status for status, _, _ in answers} <= REFUSALS | BUSY
     assert served > 5

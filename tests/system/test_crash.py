@@ -73,9 +73,9 @@ def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path,
         with closing(sqlite3.connect(tmp_path / "rprime.db")) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     with closing(open_store(url)) as store:
-        found = {one for stack in store.tables("pets") for one in stack.ids}
+        stored = {one for stack in store.tables("pets") for one in stack.ids}
     sys.stdout.write(f"{CYCLES} kills, {len(acknowledged)} acknowledged\n")
-    assert set(acknowledged) <= found
+    assert set(acknowledged) <= stored
 
 
 @pytest.fixture

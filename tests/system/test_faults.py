@@ -23,18 +23,18 @@ def figures(*command: str) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, (done.stdout, done.stderr)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    output: dict[str, Any] = json.loads(done.stdout)
+    return output
 
 
 def test_who_cannot_be_answered_is_told_so_and_others_are_answered() -> None:
     # With a short line, so that also a slow machine asks for more than can be answered.
     short = ("--queue", "10", "--seconds", "0.2", "--classes", "10")
-    found = figures("overload.py", *short)
+    results = figures("overload.py", *short)
     # How many there are of each is measured by the long version.
-    assert all(found[load]["answers"]["200"] > 0 for load in ("rate", "fresh"))
+    assert all(results[load]["answers"]["200"] > 0 for load in ("rate", "fresh"))
     # New connections may wait in the queue of the system, so that the service sees fewer of them.
-    assert found["rate"]["answers"]["503"] > 0
+    assert results["rate"]["answers"]["503"] > 0
 
 
 def test_who_stops_under_load_loses_nothing() -> None:

@@ -58,11 +58,11 @@ def connect(url: str) -> socket.socket:
     return socket.create_connection((at.hostname, at.port), timeout=60)
 
 
-def answers(url: str, given: list[Request]) -> Counter[int]:
+def answers(url: str, batch: list[Request]) -> Counter[int]:
     """Send requests over one connection; a new one only where the service says that it closes."""
     seen: Counter[int] = Counter()
     connection = connect(url)
-    for request in given:
+    for request in batch:
         connection.sendall(request.wire())
         response = HTTPResponse(connection, method="POST")
         response.begin()

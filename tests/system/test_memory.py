@@ -129,9 +129,9 @@ def test_limits_follow_from_the_memory(tmp_path: Path) -> None:
     assert 0 < small.json_body_bytes < 2 * MIB
     assert small.in_flight_bytes + (small.worker_bytes or 0) < 80 * MIB
     assert small.large_requests == 1
-    given = Settings(memory=512 * MIB, limits=Limits(json_body_bytes=MIB)).limits
-    assert given.json_body_bytes == MIB
-    assert given.other_body_bytes < 100 * MIB
+    limits = Settings(memory=512 * MIB, limits=Limits(json_body_bytes=MIB)).limits
+    assert limits.json_body_bytes == MIB
+    assert limits.other_body_bytes < 100 * MIB
     assert available_memory(tmp_path, tmp_path / "none") == 1024 * MIB
     (tmp_path / "memory.max").write_text("max\n")
     assert available_memory(tmp_path, tmp_path / "none") == 1024 * MIB
@@ -149,14 +149,14 @@ def test_limits_follow_from_the_memory(tmp_path: Path) -> None:
 def test_the_least_limit_of_the_groups_holds(
     groups: str, folder: str, file: str, tmp_path: Path
 ) -> None:
-    known = tmp_path / "groups"
-    known.write_text(groups)
-    own = tmp_path / folder
-    own.mkdir(parents=True)
-    assert available_memory(tmp_path, known) == 1024 * MIB
-    (own.parent / file).write_text(f"{512 * MIB}\n")
-    assert available_memory(tmp_path, known) == 512 * MIB
-    (own / file).write_text(f"{300 * MIB}\n")
-    assert available_memory(tmp_path, known) == 300 * MIB
-    (own / file).write_text("max\n")
-    assert available_memory(tmp_path, known) == 512 * MIB
+    cgroups = tmp_path / "groups"
+    cgroups.write_text(groups)
+    directory = tmp_path / folder
+    directory.mkdir(parents=True)
+    assert available_memory(tmp_path, cgroups) == 1024 * MIB
+    (directory.parent / file).write_text(f"{512 * MIB}\n")
+    assert available_memory(tmp_path, cgroups) == 512 * MIB
+    (directory / file).write_text(f"{300 * MIB}\n")
+    assert available_memory(tmp_path, cgroups) == 300 * MIB
+    (directory / file).write_text("max\n")
+    assert available_memory(tmp_path, cgroups) == 512 * MIB

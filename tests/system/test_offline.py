@@ -45,9 +45,9 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     )
     assert process.stdout is not None
     with process.stdout:
-        found = re.search(r"http://\S+(?=,)", process.stdout.readline())
-    assert found
-    with httpx.Client(base_url=found[0], timeout=60) as client:
+        match = re.search(r"http://\S+(?=,)", process.stdout.readline())
+    assert match
+    with httpx.Client(base_url=match[0], timeout=60) as client:
         yield client
     process.terminate()
     # A child that was killed would have made a 503 or a 500.

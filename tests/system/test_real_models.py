@@ -40,18 +40,18 @@ def client(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
 def predictions() -> tuple[list[int], dict[tuple[str, int], list[int]]]:
     """True labels of the test items, and the predictions of each family and version."""
     images, digits = load_digits(return_X_y=True)
-    known, unseen, labels, true = train_test_split(
+    training, unseen, labels, true = train_test_split(
         images / 16, digits, test_size=0.5, random_state=0, stratify=digits
     )
-    found = {}
+    predicted = {}
     for version in VERSIONS:
         size = 300 + 30 * version
         seen = labels[:size].copy()
         if version in range(12, 16):
             seen[np.flatnonzero(seen == MISLABELLED)[::2]] = 9
         for family, model in FAMILIES.items():
-            found[family, version] = model.fit(known[:size], seen).predict(unseen).tolist()
-    return true.tolist(), found
+            predicted[family, version] = model.fit(training[:size], seen).predict(unseen).tolist()
+    return true.tolist(), predicted
 
 
 def test_every_version_is_compared_with_its_own_predecessor(
@@ -61,12 +61,12 @@ def test_every_version_is_compared_with_its_own_predecessor(
     ids: dict[tuple[str, int], str] = {}
     for version in VERSIONS:
         for family in FAMILIES:
-            given: Json = {"project": "digits", "model": family, "version": f"v{version}"}
-            given |= {"y_true": true, "y_pred": predicted[family, version]}
+            request: Json = {"project": "digits", "model": family, "version": f"v{version}"}
+            request |= {"y_true": true, "y_pred": predicted[family, version]}
             gates = GATES | {"anchor": {"version": "v0"}}
             if version:
-                given |= {"baseline": {"version": f"v{version - 1}"}, "gates": gates}
-            report = keep(client, given)
+                request |= {"baseline": {"version": f"v{version - 1}"}, "gates": gates}
+            report = keep(client, request)
             ids[family, version] = report["id"]
             if version:
                 check(report, true, [predicted[family, n] for n in (version, version - 1, 0)])
@@ -84,8 +84,8 @@ def test_every_version_is_compared_with_its_own_predecessor(
 
 
 def since(report: Json) -> Json:
-    found: Json = report["gate"]["since_anchor"]
-    return found
+    comparison: Json = report["gate"]["since_anchor"]
+    return comparison
 
 
 def check(report: Json, true: list[int], of: list[list[int]]) -> None:

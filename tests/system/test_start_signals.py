@@ -48,24 +48,24 @@ def works_or_answers(process: int, seconds: float, has_answered: Callable[[], bo
 def answering(client: httpx.Client) -> Iterator[Callable[[], bool]]:
     """Send a request to a service that starts; yield what tells whether it has answered."""
     address = client.base_url.host, client.base_url.port or 0
-    with socket.create_connection(address) as asked:
-        asked.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        yield lambda: bool(select.select([asked], [], [], 0)[0])
+    with socket.create_connection(address) as connection:
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        yield lambda: bool(select.select([connection], [], [], 0)[0])
 
 
 @pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_a_signal_while_it_starts_ends_it(
     serve: Serve, processes: dict[int, int], workers: str
 ) -> None:
-    given = {"RPRIME_STORE": "none"} if workers == "2" else {}
-    with serve("--workers", workers, **given) as client:
+    settings = {"RPRIME_STORE": "none"} if workers == "2" else {}
+    with serve("--workers", workers, **settings) as client:
         process = processes[client.base_url.port or 0]
         before = work(process)
         assert client.get("/livez").status_code == 200
         whole = work(process) - before
     for start in range(STARTS):
         # Leaving sends the signal, and asserts that the service ends with 0.
-        with serve("--workers", workers, **given) as client:
+        with serve("--workers", workers, **settings) as client:
             process = processes[client.base_url.port or 0]
             # At another moment in each run of the tests.
             share = (start + random.random()) / STARTS  # noqa: S311 (no secret)

@@ -70,13 +70,13 @@ SLICED = ("--slice", "region", "--slice", "cut(age, 50.0)", "--crossing", "regio
 
 def accuracies_of(done: subprocess.CompletedProcess[str]) -> list[float]:
     slices = json.loads(done.stdout)["slices"]
-    return [one["overall"]["accuracy"]["value"] for one in slices]
+    return [part["overall"]["accuracy"]["value"] for part in slices]
 
 
 def cells_of(done: subprocess.CompletedProcess[str]) -> list[list[int]]:
     assert done.returncode == 0, done.stderr
-    found: list[list[int]] = json.loads(done.stdout)["table"]["cells"]
-    return found
+    cells: list[list[int]] = json.loads(done.stdout)["table"]["cells"]
+    return cells
 
 
 class Cluster(NamedTuple):
@@ -95,13 +95,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("cluster")
     file = folder / "scheduler.json"
     common = ("--scheduler-file", str(file), "--no-dashboard")
-    own = ("--nthreads", "1", "--no-nanny", "--memory-limit", "0")
+    options = ("--nthreads", "1", "--no-nanny", "--memory-limit", "0")
     here = ("--host", "127.0.0.1", "--port", "0")
     with (folder / "log").open("wb") as log:
-        asked = [
+        commands = [
             ("scheduler", *here),
-            ("worker", "--name", "0", *own),
-            ("worker", "--name", "1", *own),
+            ("worker", "--name", "0", *options),
+            ("worker", "--name", "1", *options),
         ]
         started = [
             subprocess.Popen(
@@ -111,7 +111,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
                 stderr=log,
                 env=environment(),
             )
-            for arguments in asked
+            for arguments in commands
         ]
         try:
             yield Cluster(_address(file, folder / "log"), started[1:])
@@ -125,11 +125,11 @@ def _address(file: Path, log: Path) -> str:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
-            found: str = json.loads(file.read_bytes())["address"]
+            address: str = json.loads(file.read_bytes())["address"]
         except (FileNotFoundError, ValueError):
             time.sleep(0.05)
         else:
-            return found
+            return address
     raise AssertionError(log.read_text())
 
 
@@ -148,7 +148,7 @@ class TestDask:
         self, cluster: Cluster, predictions: Predictions
     ) -> None:
         told: list[tuple[str, float, float | None]] = []
-        token = WATCH.set(lambda *said: told.append(said))
+        token = WATCH.set(lambda *progress: told.append(progress))
         try:
             files = Files.of([str(predictions.folder / "*.csv")])
             with opened(Engine.of(cluster.engine), files) as frame:
@@ -204,7 +204,7 @@ with Client(sys.argv[1]) as client:
         time.sleep(0.01)
     print(len(client.has_what()[address]))
 """
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-c", watch, cluster.address],
         capture_output=True,
         text=True,
@@ -212,7 +212,7 @@ with Client(sys.argv[1]) as client:
         check=True,
     )
     cluster.workers[0].kill()
-    return int(found.stdout)
+    return int(done.stdout)
 
 
 @pytest.mark.slow
