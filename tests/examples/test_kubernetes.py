@@ -19,6 +19,8 @@ OBJECTS = {document["kind"]: document for document in DOCUMENTS}
 POD = OBJECTS["Deployment"]["spec"]["template"]["spec"]
 [CONTAINER] = POD["containers"]
 VARIABLES = {variable["name"]: variable for variable in CONTAINER["env"]}
+HOSTS = VARIABLES["RPRIME_HOSTS"]["value"].replace("$(POD_IP)", "10.0.0.7")
+"""As Kubernetes expands it in a pod of this address."""
 MIB = 1024 * 1024
 
 
@@ -43,8 +45,7 @@ def test_only_postgresql_and_name_servers_are_reached() -> None:
 
 
 def test_probes_of_the_kubelet_are_answered_by_the_address_of_the_pod(serve: Serve) -> None:
-    names = VARIABLES["RPRIME_HOSTS"]["value"].replace("$(POD_IP)", "10.0.0.7")
-    with serve(RPRIME_STORE="none", RPRIME_HOSTS=names) as client:
+    with serve(RPRIME_STORE="none", RPRIME_HOSTS=HOSTS) as client:
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             path = CONTAINER[probe]["httpGet"]["path"]
             assert client.get(path, headers={"Host": "10.9.9.9:8000"}).status_code == 200
@@ -123,8 +124,8 @@ def test_a_service_with_these_variables_answers_the_probes(serve: Serve, tmp_pat
     settings = {
         name: variable["value"] for name, variable in VARIABLES.items() if "value" in variable
     }
-    settings["RPRIME_HOSTS"] += ",127.0.0.1"
     settings |= {"RPRIME_KEYS_FILE": str(tmp_path / "keys.json"), "RPRIME_STORE": "none"}
+    settings["RPRIME_HOSTS"] = HOSTS
     settings |= {"RPRIME_SESSION_SECRET": 32 * "x", "RPRIME_DRAIN_SECONDS": "0"}
     with serve(**settings) as client:
         address = f"http://127.0.0.1:{client.base_url.port}"
@@ -133,4 +134,5 @@ def test_a_service_with_these_variables_answers_the_probes(serve: Serve, tmp_pat
             # The kubelet asks by the address of the pod.
             answer = httpx.get(address + path, headers={"Host": "10.1.2.3:8000"})
             assert answer.status_code == 200, path
-        assert client.post("/evaluate", json={"confusion_matrix": [[1]]}).status_code == 401
+        content = {"confusion_matrix": [[1]]}
+        assert client.post("/evaluate", json=content, headers={"Host": "rprime"}).status_code == 401
