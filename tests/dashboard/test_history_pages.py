@@ -702,3 +702,17 @@ def test_equal_shares_are_offered_only_where_they_exist(
             page = client.get(f"/ui/compare?candidate={identifier}&baseline={other}").text
             assert ("equal shares of classes" in page) is offered
             assert " · pets · rprime</title>" in page
+
+
+def test_a_comparison_shows_the_same_indices_of_both(history: httpx.Client) -> None:
+    summary = history.get(address(history, "compare"))
+    everything = history.get(f"{address(history, 'compare')}&family=all")
+    for answer in (summary, everything):
+        assert answer.status_code == 200
+    assert 'id="all"' not in summary.text
+    table = everything.text.split('id="all"')[1].split("</table>")[0]
+    rows = re.findall(r"<tr><th.*?</tr>", table.split("<tbody>")[1])
+    assert len(rows) > 100
+    # Every row has a change, or the reason why there is none.
+    assert [row for row in rows if 'class="n change">' in row] == []
+    assert "ui/indices/specificity" in everything.text

@@ -167,6 +167,43 @@ def test_a_report_follows_the_options(server: str, visit: Visitor) -> None:
     expect(page.locator(".classes tbody tr").first.locator("td").first).to_have_text("977")
 
 
+def test_the_evaluator_shows_the_indices_that_are_chosen(server: str, visit: Visitor) -> None:
+    page = visit(server + EVALUATOR).page
+    expect(page.locator("#all")).to_have_count(0)
+    page.get_by_label("Indices", exact=True).select_option("All indices")
+    expect(page.locator("[data-report] #all")).to_be_visible()
+    expect(page).to_have_url(f"{server}{EVALUATOR}?family=all")
+    shared = visit(page.url).page
+    expect(shared.locator("[data-report] #all")).to_be_visible()
+
+
+def test_every_index_of_a_stored_evaluation_is_one_link_away(
+    server: str, visit: Visitor, kept: str
+) -> None:
+    page = visit(f"{server}/ui/evaluations/{kept}?order=recall").page
+    families = page.get_by_role("navigation", name="Families of indices")
+    expect(families.locator("b")).to_have_text("Summary")
+    families.get_by_role("link", name="All indices").click()
+    expect(page).to_have_url(f"{server}/ui/evaluations/{kept}?family=all&order=recall#overall")
+    expect(families.locator("b")).to_have_text("All indices")
+    report = httpx.get(f"{server}/v1/evaluations/{kept}?family=all").json()
+    expect(page.locator("#all + details tbody tr")).to_have_count(len(report["overall"]))
+    indices = next(iter(report["per_class"].values()))["indices"]
+    # The name, the items and a column for each index.
+    expect(page.locator("table.classes thead th")).to_have_count(2 + len(indices))
+    markdown = page.get_by_role("link", name="Markdown", exact=True).get_attribute("href")
+    assert markdown is not None
+    assert markdown.endswith("report.md?family=all")
+    families.get_by_role("link", name="Agreement").click()
+    expect(page.locator(".tiles")).to_contain_text("Aickin")
+
+
+def test_no_page_shows_an_unknown_family(client: httpx.Client, kept: str) -> None:
+    answer = client.get(f"/ui/evaluations/{kept}?family=alll")
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/family"
+
+
 def test_a_mistake_is_told_with_its_place(server: str, visit: Visitor) -> None:
     seen = visit(server + EVALUATOR)
     text = seen.page.get_by_label("Confusion matrix")

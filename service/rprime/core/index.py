@@ -15,7 +15,7 @@ from rprime.core.table import ConfusionTable, Universe
 IndexScope = Literal["class", "overall"]
 Family = Literal["core", "agreement", "association", "information", "ranking", "classic"]
 """Groups of indices: every index belongs to one; a request may name several."""
-Families = Family | Literal["summary", "all"]
+Families = Literal[Family, "summary", "all"]
 """What a request may name: a group; the indices that are read most; the whole catalog."""
 Average = Literal["macro", "weighted", "micro"]
 Reads = Literal["ratio", "counts", "moments", "association", "table", "means", "scores", Average]

@@ -8,6 +8,9 @@ import orjson
 from fastapi import Request
 from pydantic import Field
 
+from rprime.core.catalog import FAMILIES
+from rprime.core.index import Families
+from rprime.core.options import Options
 from rprime.core.slices.slices import Slice
 from rprime.problems.problem import validated
 from rprime.report.class_selection import ClassSelection
@@ -16,14 +19,21 @@ from rprime.schemas.population import Prevalence, SliceWanted
 
 ROWS = 25
 """Classes of a page."""
+FAMILY_NAMES: dict[str, str] = {
+    "summary": "Summary",
+    "all": "All indices",
+    **{family: family.capitalize() for family in FAMILIES},
+}
+"""Families as a page offers them."""
 
 
 class ClassQuery(Query):
-    """The order of the classes, a part of their names, and the page of the table.
+    """The indices, the order of the classes, a part of their names, and the page of the table.
 
     `cells`, `cell` and `index` say what the charts show: the script reads them from the address.
     """
 
+    family: Families | None = None
     order: Annotated[str, Field(pattern="^-?[a-z0-9_]+$", max_length=64)] = ""
     name: Annotated[str, Field(max_length=255)] = ""
     page: Annotated[int, Field(ge=1)] = 1
@@ -39,19 +49,46 @@ class ClassQuery(Query):
         return slice_text(self.slice)
 
     @property
-    def given(self) -> dict[str, str]:
-        """What a form hands on, besides the classes: which items, and which population."""
+    def families(self) -> tuple[Families, ...]:
+        """The families whose indices are shown; none: those that the request asked for."""
+        return (self.family,) if self.family else ()
+
+    @property
+    def subset(self) -> dict[str, str]:
+        """Which items, and which population, as a query names them."""
         members = {"slice": self.sliced, "prevalence": self.prevalence}
         return {name: value for name, value in members.items() if value}
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What a form hands on, besides the classes: the subset and the family."""
+        return self.subset | ({"family": self.family} if self.family else {})
 
     @property
     def selection(self) -> ClassSelection:
         """What is asked for."""
         return ClassSelection(self.order, self.name, self.page, ROWS)
 
-    def address(self, **changed: str | int) -> str:
-        """Return the query of the same page with another selection, as its links have it."""
-        return f"?{urlencode(said_of(self.model_copy(update={'page': 1, **changed})))}#classes"
+    def link(self, **changed: object) -> str:
+        """Return the query of the same page with other members."""
+        return f"?{urlencode(said_of(self.model_copy(update={'page': 1, **changed})))}"
+
+    def address(self, **changed: object) -> str:
+        """Return `link` to the table of classes."""
+        return f"{self.link(**changed)}#classes"
+
+    def family_links(self, options: Options) -> list[tuple[str, str]]:
+        """Return the names of the families, each with its query; "" for the one that is shown.
+
+        The options are those of the evaluation, which may have asked for other indices.
+        """
+        default = options.indices is None and not options.families
+        names = FAMILY_NAMES if default else {"": "As requested", **FAMILY_NAMES}
+        shown = self.family or ("summary" if default else "")
+        return [
+            (name, "" if family == shown else self.link(family=family))
+            for family, name in names.items()
+        ]
 
 
 def class_query(request: Request) -> ClassQuery:

@@ -54,8 +54,7 @@ class CompareQuery(ClassQuery):
 
     def row(self, name: str) -> str:
         """Return the query of this page with the row of a class alone, as its links have it."""
-        address = self.address(name=name, all=True).partition("#")[0]
-        return f"{address}#class-{quote(name)}"
+        return f"{self.link(name=name, all=True)}#class-{quote(name)}"
 
 
 def comparison_in_worker(
@@ -82,8 +81,14 @@ def comparison_view(
     if candidate is None or baseline is None:
         raise Problem("not_found", "One of the two evaluations is not there.")
     assessment = assess(_request(query, candidate), limits, visible_history, or_items=True)
+    if query.family:
+        options = replace(assessment.options, indices=None, families=query.families)
+        assessment = replace(assessment, options=options)
     store, most = visible_history.open(), limits.top_confusions
-    report, slices = stored_report(candidate, store, most, query.slice), store.slices(candidate)
+    report = stored_report(candidate, store, most, query.slice)
+    families = query.family_links(report.options)
+    report = report.of_indices((), query.families)
+    slices = store.slices(candidate)
     subject = report.at(assessment.options.population).subject
     assert assessment.baseline_side is not None  # noqa: S101 (it was found)
     candidate = replace(candidate, table=assessment.candidate.table)
@@ -108,6 +113,7 @@ def comparison_view(
         "baseline_entry": entry_of(baseline),
         "changes": changes_of(comparison, subject.gate, query) if comparable else None,
         "asked": query,
+        "families": families,
         "equal_shares": query.prevalence
         or stands_for_population(
             replace(assessment.candidate, slices=None),

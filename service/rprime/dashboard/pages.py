@@ -15,7 +15,7 @@ from rprime.auth.browser_sessions import visitor_of
 from rprime.core.catalog import INDICES
 from rprime.core.suggestions import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
-from rprime.dashboard.class_query import ClassQuery, class_query, given_of
+from rprime.dashboard.class_query import FAMILY_NAMES, ClassQuery, class_query, given_of
 from rprime.dashboard.compare_view import CompareQuery, comparison_in_worker
 from rprime.dashboard.page import part, show
 from rprime.dashboard.report_view import NOT_KEPT, View, render_pasted, render_report_view, sample
@@ -75,7 +75,8 @@ async def evaluator(request: Request) -> Response:
     query = class_query(request)
     matrix, subject = await in_render(request, sample)
     report = await in_render(request, render_report_view, subject, query=query)
-    return show(request, "evaluator.html", "Evaluate a classifier", matrix=matrix, report=report)
+    content: dict[str, Any] = {"matrix": matrix, "report": report, "families": FAMILY_NAMES}
+    return show(request, "evaluator.html", "Evaluate a classifier", **content)
 
 
 @router.post("/ui/evaluate")
@@ -110,6 +111,8 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     stored = await in_store(request, find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     stored_view = await in_store(request, stored_report, stored, store, most, query.slice)
+    families = query.family_links(stored_view.options)
+    stored_view = stored_view.of_indices((), query.families)
     stored_view = stored_view.at_equal_shares() if query.prevalence else stored_view
     subject = await in_render(request, lambda: stored_view.subject)
     compared = subject.comparison or read_comparison(stored.comparison)
@@ -119,7 +122,8 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     # Without a model the project is in the title already.
     where = f" · {fit(stored.project)}" if stored.model else ""
     title = f"{fit(subject.title)}, {verdict.word}{where}"
-    report = await in_render(request, render_report_view, subject, "../../", query, verdict=verdict)
+    more = {"verdict": verdict, "families": families}
+    report = await in_render(request, partial(render_report_view, subject, "../../", query, **more))
     content: dict[str, Any] = {"report": report, "stored": stored, "baseline": baseline}
     content["figures"] = _FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES
     content |= {"renderings": _RENDERINGS, "slice": subject.slice, "asked": query}

@@ -43,8 +43,8 @@ def render_report_view(
     """Render the part of a page that shows an evaluation.
 
     The root is the way there from the page; the query says which classes the table and the charts
-    beside it show. More: `reading`, a sentence on how the evidence was read, and `verdict`, the
-    `Headline` in place of that of the subject.
+    beside it show. More: `reading`, a sentence on how the evidence was read, `verdict`, the
+    `Headline` in place of that of the subject, and `families`, links to other indices.
     """
     # Whoever looks at a page waits for the curves, too.
     content = view_of(replace(subject, kept_scores=subject.scores), query.selection)

@@ -34,6 +34,7 @@ class SliceQuery(ClassQuery):
     class_: ClassWanted = None
     column: Annotated[str, Field(max_length=1000)] = ""
     prevalence: None = None
+    family: None = None
 
 
 @router.get("/ui/evaluations/{evaluation}/slices")

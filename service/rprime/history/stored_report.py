@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 
@@ -13,7 +13,7 @@ from rprime.application.stored_sides import extras_of, table_of_stored
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation, evaluate
-from rprime.core.index import Family
+from rprime.core.index import Families
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
@@ -31,7 +31,6 @@ from rprime.report.subject import ReportSubject, baseline_name, read_comparison,
 from rprime.schemas.provenance import origin_of
 from rprime.store import Store, StoredEvaluation
 
-Families = tuple[Family | Literal["all"], ...]
 NOTHING = b"null"
 _UNJUDGED: dict[str, Any] = {"comparison": None, "gate": None, "verdict": None, "waived": False}
 _SHOWN = ("id", "created_at", "input_digest")
@@ -59,7 +58,7 @@ class StoredReport:
     items: Items | None
     top_confusions: int
     indices: tuple[str, ...] | None = None
-    families: Families = ()
+    families: tuple[Families, ...] = ()
     scores: ScoreSummary | None = None
     slices: Slices | None = None
     slice: SliceName = field(default_factory=dict)
@@ -95,7 +94,7 @@ class StoredReport:
         gone = (ITEMS_GONE,) if self._lacks_items else ()
         return (*warnings, *gone, *(() if self.already is None else (self.already,)))
 
-    def of_indices(self, keys: tuple[str, ...], families: Families) -> "StoredReport":
+    def of_indices(self, keys: tuple[str, ...], families: tuple[Families, ...]) -> "StoredReport":
         """Return it with these alone, if there are any; problem 422 for what it cannot have."""
         if not keys and not families:
             return self

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from math import isfinite
 from typing import Any
 
 import orjson
@@ -143,10 +144,14 @@ def _isolated(label: str) -> str:
 
 def _overall(measures: Measures, tiles: Sequence[Measure]) -> dict[str, Any]:
     headlines = _merged(tiles)
-    axis = axis_of(headlines)
+    # Without an upper bound a value, as a chi-square, would crowd all others at one end.
+    bounded = [measure for measure in headlines if isfinite(measure.index.range[1])]
+    axis = axis_of(bounded)
     every = measures.overall.values() if len(measures.overall) > len(tiles) else ()
     return {
-        "headlines": [{"term": term(m.index), **_figure(m, axis)} for m in headlines],
+        "headlines": [
+            {"term": term(m.index), **_figure(m, axis if m in bounded else None)} for m in headlines
+        ],
         "headline_axis": axis.ends,
         "legend": measures.legend(_isolated),
         "everything": [{"term": term(m.index), **_figure(m, None)} for m in every],

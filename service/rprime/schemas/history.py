@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic_core import PydanticCustomError
 
 from rprime.core.catalog import KEYS
-from rprime.core.index import Family
+from rprime.core.index import Families, Family
 from rprime.schemas.fields import Absent, Answer, IndexKey, NeverNull, Request, optional
 from rprime.schemas.population import Prevalence, SliceWanted
 from rprime.schemas.provenance import OriginListed, OriginWanted, Wanted
@@ -110,8 +110,8 @@ class IndicesQuery(SliceQuery):
         ),
     ] = ()
     family: Annotated[
-        tuple[Family | Literal["all"], ...],
-        Field(max_length=6, description="Families of indices; can be repeated."),
+        tuple[Families, ...],
+        Field(max_length=8, description="Families of indices; can be repeated."),
     ] = ()
 
 

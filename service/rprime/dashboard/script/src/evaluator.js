@@ -11,7 +11,7 @@ const FILES = {
   npz: "application/x-npz",
 };
 const PREDICTIONS = /(^|[,;\t"])y_true\b/;
-const OPTIONS = ["axis", "confidence"];
+const OPTIONS = ["axis", "confidence", "family"];
 const SELECTION = ["order", "name", "page"];
 /** What people paste or drop that has no counts, and what to give in its place. */
 const NO_MATRIX = [
@@ -33,8 +33,12 @@ export function startEvaluator() {
   let selection = {};
 
   const options = () => {
-    const asked = { confidence: Number(form.elements.confidence.value) };
-    return form.elements.axis.value === "rows_are_true" ? asked : { ...asked, axis: form.elements.axis.value };
+    const { axis, confidence, family } = form.elements;
+    return {
+      confidence: Number(confidence.value),
+      ...(axis.value !== "rows_are_true" && { axis: axis.value }),
+      ...(family.value !== "summary" && { families: [family.value] }),
+    };
   };
   /** Stop what is under way, and take back what was said of earlier evidence. */
   const clear = () => {
