@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.index import Index
-from rprime.history.series import Measured, Point
+from rprime.history.series import LISTED, Measured, Point
 from rprime.report.class_selection import Order
 from rprime.report.decimals import decimal, span
 from rprime.report.marks import Axis, axis_of, mark_of
@@ -29,8 +29,8 @@ from rprime.store import (
 if TYPE_CHECKING:
     from rprime.core.gates.results import GateVerdict
 
-HEADLINES = ("r_prime", "macro_f1", "kappa")
-"""Overall indices that a list shows of every evaluation."""
+HEADLINES = LISTED[:3]
+"""Overall indices that a page shows of every evaluation: the first of a list by HTTP."""
 MOST_SORTED = 10_000
 """Of the newest evaluations: the others are left out of a list that is not by time."""
 
@@ -110,7 +110,9 @@ def table_of(rows: Sequence[ListingRow]) -> dict[str, Any]:
     """Put evaluations into words and marks; all marks of an index have one axis."""
     indices = [OVERALL_INDICES[key] for key in HEADLINES]
     measured = [list(map(measure_of, indices, points)) for _, points in rows]
-    axes = [axis_of(column) for column in zip(*measured, strict=True)] or [Axis(0, 1)] * 3
+    axes = [axis_of(column) for column in zip(*measured, strict=True)] or [Axis(0, 1)] * len(
+        HEADLINES
+    )
     columns = [{"term": term(i), "ends": axis.ends} for i, axis in zip(indices, axes, strict=True)]
     return {
         "columns": columns,

@@ -8,8 +8,9 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from rprime.auth.access import access_of, requires
+from rprime.core.catalog import OVERALL_INDICES
 from rprime.dashboard.class_query import given_of, said_of
-from rprime.dashboard.listings import NEWEST_FIRST, listing, pointers, pointing, table_of
+from rprime.dashboard.listings import HEADLINES, NEWEST_FIRST, listing, pointers, pointing, table_of
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import show
 from rprime.history.series import filters_of
@@ -28,12 +29,11 @@ PAGE_SIZE = 50
 ORDERS = {
     "-date": "Newest first",
     "date": "Oldest first",
-    "-r_prime": "Highest R'",
-    "r_prime": "Lowest R'",
-    "-macro_f1": "Highest macro F1",
-    "macro_f1": "Lowest macro F1",
-    "-kappa": "Highest kappa",
-    "kappa": "Lowest kappa",
+    **{
+        f"{sign}{key}": f"{OVERALL_INDICES[key].name}, {word} first"
+        for key in HEADLINES
+        for sign, word in (("-", "highest"), ("", "lowest"))
+    },
     "model": "Model, ascending",
     "-model": "Model, descending",
     "-version": "Version, descending",

@@ -61,10 +61,7 @@ class Point(NamedTuple):
     options: str = ""
 
 
-LISTED = (
-    *("accuracy", "r_prime", "balanced_accuracy", "macro_precision", "macro_recall", "macro_f1"),
-    *("weighted_f1", "kappa", "mcc"),
-)
+LISTED = tuple(entry.key for entry in select(Options()).overall)
 """Overall indices that a list gives of each evaluation, unless others are chosen."""
 
 Columns = tuple[Sequence[Any], ...]
