@@ -53,6 +53,15 @@ def evaluate(
         ),
     ] = None,
     gates: options.Gates = None,
+    no_worse_than: Annotated[
+        float | None,
+        Option(
+            metavar="DROP",
+            help="A gate without a file: against the baseline, accuracy drops by at most DROP, as "
+            ".02, and the recall of the classes by at most 0.1. In a project with the alias "
+            "`agreed`, this holds against that evaluation, too.",
+        ),
+    ] = None,
     request: options.Request = None,
     strict: options.Strict = False,
     first: Annotated[
@@ -108,6 +117,13 @@ def evaluate(
     from rprime.commands.evaluation import run
     from rprime.commands.renderings import conclude
 
+    chosen = chosen_members(columns, slice_, crossing, population)
+    if no_worse_than is not None:
+        if gates is not None:
+            refuse("--no-worse-than is a gate of its own: give it or --gates, not both")
+        from rprime.commands.first_gate import first_gate
+
+        chosen["gates"] = first_gate(no_worse_than, service, project)
     ci_request = assemble(
         *file,
         baseline=baseline,
@@ -115,7 +131,7 @@ def evaluate(
         request=request,
         origin=origin,
         engine=engine,
-        chosen=chosen_members(columns, slice_, crossing, population),
+        chosen=chosen,
     )
     outcome = run(ci_request, service, table=table, table_only=table_only)
     conclude(outcome, output, gates, strict=strict, first=first)

@@ -175,7 +175,7 @@ def _refuse_without_baseline(evaluation_request: EvaluationRequest, ci_request: 
     if assessment is None or assessment.gate is None or assessment.baseline_side is not None:
         return
     stored = kept is not None and kept.reference is not None
-    if stored or "baseline" in ci_request.kept_there or assessment.gate.anchor_requested:
+    if stored or "baseline" in ci_request.kept_there:
         return
     names = [rule.name for rule in assessment.gate.rules if rule.traits.compares]
     if names:
