@@ -378,13 +378,9 @@ def test_what_is_wrong_is_said(
     assert said in done.stderr
 
 
-def test_what_cannot_stand_together_is_said(write: Write, tmp_path: Path) -> None:
+def test_what_cannot_stand_together_is_said(tmp_path: Path) -> None:
     table = tmp_path / "table.json"
     table.write_text('{"confusion_matrix": [[5, 1], [2, 7]]}')
-    other = write("items.parquet", {"item_id": IDS, **PLAIN})
-    done = run("evaluate", table, "--baseline", other)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "Ids of items have no place in JSON" in done.stderr
     for name in ("champion", "alias:champion"):
         done = run("evaluate", table, "--baseline", name)
         assert f"no file {name}; a stored evaluation is named as alias=champion\n" in done.stderr
@@ -401,3 +397,13 @@ def test_what_is_no_such_file_ends_with_2(tmp_path: Path, suffix: str) -> None:
     done = run("evaluate", path)
     assert (done.exit_code, done.stdout) == (2, "")
     assert str(path) in done.stderr
+
+
+def test_a_request_in_json_is_matched_with_a_file_by_ids(write: Write, tmp_path: Path) -> None:
+    content = {"item_id": IDS, **PLAIN}
+    other = write("items.parquet", content)
+    request = tmp_path / "request.json"
+    request.write_text(json.dumps({n: list(v)[::-1] for n, v in content.items()}))
+    done = run("evaluate", request, "--baseline", other, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert '"comparability":"same_items"' in done.stdout.replace(" ", "")

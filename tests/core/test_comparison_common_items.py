@@ -131,13 +131,13 @@ def test_what_keeps_equal_numbers_of_items_apart_is_named() -> None:
     moved = replace(side_of(true[::-1], old[::-1], 3), fingerprint="there")
     assert compare(here, moved, OPTIONS).sets_differ == (
         "The test sets differ: both have 1,000 items, in another order or with other true classes. "
-        "Bring the items of both into one order, or compare two files with a column `item_id` "
-        "(CSV, Arrow, Parquet or NPZ), which need no order."
+        "Bring the items of both into one order, or compare two sides with `item_id`, "
+        "which need no order."
     )
     ids = identified(true.copy(), old, np.arange(1000), "there")
     for sides, lacking in (((here, ids), "candidate"), ((ids, here), "baseline")):
         assert compare(*sides, OPTIONS).sets_differ == (
-            f"The items cannot be matched: the {lacking} has no column `item_id`, unlike the other "
+            f"The items cannot be matched: the {lacking} has no `item_id`, unlike the other "
             "side. Send it with both, or leave it out of both."
         )
 

@@ -14,7 +14,7 @@ from rprime.core.items import Items
 from rprime.core.scores.scores import Scores
 from rprime.core.slices.finding import TooManyCellsError
 from rprime.core.slices.search import SearchOptions, search_slices
-from rprime.core.slices.slices import SliceColumn
+from rprime.core.slices.slices import SliceColumn, of_places
 from rprime.evidence import Evidence
 from rprime.evidence.slices import slice_columns
 from rprime.problems.problem import pointer, refuse
@@ -53,6 +53,8 @@ def search_document(document: Document, limits: Limits) -> bytes:
         if k == counts.sum():
             detail = "Each item has a value of its own, as an id: leave this name out."
             raise refuse(place, "all_distinct", detail)
+    if read.order is not None:
+        columns = of_places(columns, read.order)
     return _searched(read, _values(read, read.items, search), columns, search)
 
 

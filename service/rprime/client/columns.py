@@ -141,7 +141,7 @@ _MATRICES = {
     "y_true": f"; {_ONE_HOT}, and a confusion matrix is `confusion_matrix=...`",
     "y_pred": f"; {_ONE_HOT}, and scores or probabilities of the classes are `y_score=...`",
 }
-_ITEMS = {"y_true", "y_pred", "sample_weight", "inclusion_probability", "groups"}
+_ITEMS = {"y_true", "y_pred", "sample_weight", "inclusion_probability", "groups", "item_id"}
 _NO_LISTS = (str, bytes, Mapping, AbstractSet)
 _LABELS = {"labels", "indices", "families", "tags", "unclassified", "spurious"}
 

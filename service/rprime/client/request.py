@@ -62,6 +62,7 @@ class EvidenceFields(TypedDict, total=False):
     sample_weight: Any
     inclusion_probability: Any
     groups: Any
+    item_id: Any
     slices: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
     slice_crossings: Sequence[Sequence[str]] | None
     slice_cuts: Mapping[str, int | Sequence[float]] | None
@@ -280,7 +281,7 @@ def _slice_values(values: object, name: str) -> object:
 
 
 _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
-    **dict.fromkeys(("y_true", "y_pred", "labels", "groups", "tags"), columns.labels),
+    **dict.fromkeys(("y_true", "y_pred", "labels", "groups", "item_id", "tags"), columns.labels),
     **dict.fromkeys(("sample_weight", "inclusion_probability"), columns.weights),
     **dict.fromkeys(("unclassified", "spurious"), columns.weights),
     **dict.fromkeys(("confusion_matrix", "cells", "cost", "cell_weights"), columns.rows),

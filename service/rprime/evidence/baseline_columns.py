@@ -45,16 +45,12 @@ class BaselineColumns(Columns):
         return places
 
     def members(self) -> dict[str, Any]:
-        """Return it as members of a JSON request, which hold no ids of items."""
+        """Return it as members of a JSON request."""
         if self._predictions is not None:
             return {"y_pred": _values(self._predictions)}
         arrays = super().document().arrays
-        if "item_id" in arrays:
-            detail = (
-                "Ids of items have no place in JSON. Leave `item_id` out, or compare two files of "
-                "columns."
-            )
-            raise refuse("/item_id", "not_with_this_evidence", detail)
+        if self.ids is not None:
+            arrays["item_id"] = self.ids.column.to_pylist()
         slices = {name: _values(column) for name, column in arrays.pop("slices", {}).items()}
         members = {n: _values(a) if isinstance(a, CodedColumn) else a for n, a in arrays.items()}
         return {**members, "slices": slices} if slices else members

@@ -14,7 +14,7 @@ from rprime.evidence.coding import CodedTexts, Codes, Integers, recoded
 from rprime.problems.problem import Problem
 from rprime.schemas.document import Document, occurrences, parse
 
-_ITEMS = ("y_true", "y_pred", "groups")
+_ITEMS = ("y_true", "y_pred", "groups", "item_id")
 """Members that are coded, besides those of `slices`."""
 _MOST_ARRAYS = 100
 """So many arrays are looked at; more of them are the rows of a matrix."""

@@ -59,6 +59,8 @@ class Evidence:
     """The options that are matrices, by name: `cost`, `cell_weights`, `kappa_weights`."""
     identities: "Identities | None" = None
     """The ids of the items, if they have some; the items are then in the order of the ids."""
+    order: Array | None = None
+    """Positions in the request of the items, shape (n,), if their ids in JSON reordered them."""
     scores: Array | None = None
     """Scores of the items for every class, shape (n, k), if the request has them."""
     slices: Slices | None = None
@@ -149,6 +151,9 @@ def read_baseline(
         else:
             document = replace(document, arrays={**document.arrays, "labels": declared})
         return read(replace(document, rest=of_labels | document.rest), limits)
+    if "item_id" in document.arrays:
+        detail = "A baseline with ids of its own needs `y_true`, too."
+        raise refuse(f"{document.pointer}/item_id", "no_items", detail)
     if "y_true" not in source.arrays:
         detail = f"`{alone}` alone needs a candidate with `y_true`, whose items it predicts."
         raise refuse(f"{document.pointer}/{alone}", "no_items", detail)
@@ -194,8 +199,11 @@ OF_TABLES = ("labels", "axis", "unclassified", "spurious", "weighted", "slices")
 COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
     "confusion_matrix": OF_TABLES,
     "cells": OF_TABLES,
-    "labels": ("labels", *WEIGHTS, "groups", *OF_LABELS, *OF_SLICES),
-    "scores": ("labels", "y_pred", *WEIGHTS, "groups", *OF_LABELS, *OF_SCORES, *OF_SLICES),
+    "labels": ("labels", *WEIGHTS, "groups", "item_id", *OF_LABELS, *OF_SLICES),
+    "scores": (
+        *("labels", "y_pred", *WEIGHTS, "groups", "item_id"),
+        *(*OF_LABELS, *OF_SCORES, *OF_SLICES),
+    ),
 }
 """Members allowed together with each kind."""
 
@@ -245,9 +253,7 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     weights, groups = _weights(document, size), arrays.get("groups")
     if groups is not None and not isinstance(groups, np.ndarray):
         groups = group_codes(groups, size, f"{document.pointer}/groups")
-    identities: Identities | None = arrays.get("item_id")
-    ids = None if identities is None else digest.numbers_of(identities)
-    items = Items(coded.true, coded.predicted, groups, weights, ids)
+    items = Items(coded.true, coded.predicted, groups, weights)
     k, slices = len(coded.labels), None
     table = table_of(items, k, limits.dense_classes)
     if "y_pred" in arrays and arrays.get("labels") is None and size >= _BY_CHANCE:
@@ -256,15 +262,41 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
         _check_classes(document, k, limits)
         slices = slices_of_items(document, items.cells(k), k)
     notes = () if slices is None else tuple(_without_slice(slices, size))
-    return Evidence(
+    evidence = Evidence(
         kind="scores" if scored else "labels",
         labels=coded.labels,
         table=table,
         items=items,
-        identities=identities,
         scores=scores,
         slices=slices,
         warnings=(*coded.warnings, *notes),
+    )
+    ids = arrays.get("item_id")
+    return evidence if ids is None else _identified(evidence, ids, f"{document.pointer}/item_id")
+
+
+def _identified(evidence: Evidence, ids: object, pointer: str) -> Evidence:
+    """Give the items their ids, and bring them into the order of these."""
+    from rprime.evidence.arrow_body import Identities  # noqa: PLC0415 (it imports pyarrow)
+    from rprime.evidence.item_ids import ids_of  # noqa: PLC0415 (it imports pyarrow)
+
+    items, scores, slices = evidence.items, evidence.scores, evidence.slices
+    assert items is not None  # noqa: S101 (the caller has read them)
+    if isinstance(ids, Identities):  # columns are in their order
+        items = replace(items, ids=digest.numbers_of(ids))
+        return replace(evidence, items=items, identities=ids)
+    identities = ids_of(ids, items.true.size, pointer)
+    order = identities.order(pointer)
+    groups, weights = (None if p is None else p[order] for p in (items.groups, items.weights))
+    numbers_of_ids = digest.numbers_of(identities)
+    items = Items(items.true[order], items.predicted[order], groups, weights, numbers_of_ids)
+    return replace(
+        evidence,
+        items=items,
+        identities=identities,
+        order=order,
+        scores=None if scores is None else scores[order],
+        slices=None if slices is None else slices.of_some(order, items, len(evidence.labels)),
     )
 
 

@@ -17,7 +17,7 @@ from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
 
 _OF_TABLES = ("confusion_matrix", "cells", "unclassified", "spurious")
 _OF_ITEMS = ("y_true", "y_pred", "y_score", "sample_weight", "inclusion_probability", "groups")
-EVIDENCE = (*_OF_TABLES, *_OF_ITEMS, "slices", "labels")
+EVIDENCE = (*_OF_TABLES, *_OF_ITEMS, "item_id", "slices", "labels")
 MATRICES = ("cost", "cell_weights", "kappa_weights")
 ARRAYS = EVIDENCE + MATRICES
 """Names of the arrays that bypass Pydantic."""

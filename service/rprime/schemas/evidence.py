@@ -72,6 +72,10 @@ class _Evidence(Request):
 
 
 class _ItemsEvidence(_Evidence):
+    item_id: list[str] | list[int] | None = optional(
+        "The id of each item, each another. A baseline with `y_true` and ids of its own is matched "
+        "by these, in any order."
+    )
     slices: dict[ClassName, ColumnValues] | Absent = optional(
         "By name, the value of each item, such as its region; null: none. The report "
         "tells how the items of each value differ from the rest. Columns of numbers are cut as "

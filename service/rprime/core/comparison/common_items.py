@@ -108,7 +108,7 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
     without = [name for name, of_side in items.items() if of_side.ids is None]
     if len(items) == len(sides) and len(without) == 1:
         return (
-            f"The items cannot be matched: the {without[0]} has no column `item_id`, unlike the "
+            f"The items cannot be matched: the {without[0]} has no `item_id`, unlike the "
             "other side. Send it with both, or leave it out of both."
         )
     parts = [_numbers(candidate, baseline)]
@@ -133,7 +133,7 @@ def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> 
     return f"The test sets differ: {'; '.join(parts)}. {advice}"
 
 
-_FILES = "two files with a column `item_id` (CSV, Arrow, Parquet or NPZ), which need no order"
+_FILES = "two sides with `item_id`, which need no order"
 
 
 def _numbers(candidate: Side, baseline: Side) -> str:
