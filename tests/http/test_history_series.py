@@ -104,23 +104,24 @@ def test_scores_are_not_kept_and_that_is_said(client: httpx.Client) -> None:
     scores = np.random.default_rng(0).dirichlet([1, 1, 1], 400).tolist()
     gates = {"rules": [{"index": "log_loss", "max_value": 9, "test": "none"}]}
     content = labels(version="1", labels=LABELS, gates=gates) | {"y_score": scores}
-    content["indices"] = ["accuracy", "log_loss"]
+    content["indices"] = ["accuracy", "log_loss", "roc_auc"]
     report = keep(client, content)
     stored = client.get(report["links"]["self"]).json()
     for answer in (report, stored):
         assert "scores_not_kept" in [warning["code"] for warning in answer["warnings"]]
         assert answer["gate"]["results"][0]["observed"] == report["overall"]["log_loss"]["value"]
-    assert stored["overall"]["log_loss"] == {"value": None, "interval": None, "reason": "no_scores"}
+    lost = {"value": None, "interval": None, "reason": "no_scores"}
+    assert stored["per_class"]["cat"]["indices"]["roc_auc"] == lost
     assert "scores_not_kept" in client.get(f"{report['links']['self']}/report.md").text
     assert client.get(report["links"]["self"], params={"include": "curves"}).json() == stored
-    for path in ("trend", "leaderboard", "badge.svg"):
-        answer = client.get(f"/v1/projects/pets/{path}?index=log_loss")
+    for path in ("trend", "leaderboard"):
+        answer = client.get(f"/v1/projects/pets/{path}?index=roc_auc&class=cat")
         assert answer.status_code == 422
         assert "scores" in answer.json()["errors"][0]["detail"]
-    drop = {"rules": [{"index": "log_loss", "max_gain": 0.1}]}
+    drop = {"rules": [{"index": "roc_auc", "classes": "all", "max_drop": 0.1}]}
     held = keep(client, content | {"version": "2", "baseline": {"version": "1"}, "gates": drop})
-    assert held["gate"]["verdict"] == "inconclusive"
-    assert held["comparison"]["overall"]["log_loss"]["reason"] == "no_scores"
+    assert {result["verdict"] for result in held["gate"]["results"]} == {"not_comparable"}
+    assert {result["reason"] for result in held["gate"]["results"]} == {"no_scores"}
 
 
 def test_a_trend_is_the_newest_part_of_what_fits(client: httpx.Client) -> None:

@@ -149,7 +149,7 @@ class Assessment:
         sides += [] if self.baseline_side is None else [self.baseline_side.side]
         return requested_keys(
             self.options,
-            scored=any(side.scores is not None for side in sides),
+            scored=any(s.scores is not None or s.kept_scores is not None for s in sides),
             omits=any(side.table.unclassified is not None for side in sides),
         )
 

@@ -10,11 +10,14 @@ import orjson
 from rprime.application.assessment import Assessment, BaselineSide
 from rprime.application.stored_options import stored_prevalence_of
 from rprime.core.comparison.alignment import Side
+from rprime.core.scores.kept import KeptScores
 from rprime.core.slices.slices import Slice
 from rprime.core.table import ConfusionTable
 from rprime.problems.problem import Problem, Violation, pointer, refuse
 from rprime.store import EvaluationMissingError, Store, StoredEvaluation, is_id
 from rprime.store.baselines import BaselineNotFoundError, BaselineQuery, Candidate
+from rprime.store.errors import decoding
+from rprime.store.score_values import read_score_values
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,7 @@ def side_of_stored(
         fingerprint=stored.fingerprint,
         test_set=stored.test_set,
         slices=None if slices is None else replace(slices, columns=columns),
+        kept_scores=kept_scores_of(stored),
     )
 
 
@@ -146,6 +150,13 @@ def table_of_stored(stored: StoredEvaluation) -> ConfusionTable:
     if numbers is None:
         return stored.table
     return replace(stored.table, items=np.array(numbers, dtype=np.float64))
+
+
+def kept_scores_of(stored: StoredEvaluation) -> KeptScores | None:
+    """Return the overall indices of scores that are stored; None without any."""
+    document = stored.score_values
+    with decoding():
+        return None if document is None else read_score_values(document)
 
 
 def extras_of(stored: StoredEvaluation) -> dict[str, Any]:

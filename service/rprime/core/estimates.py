@@ -9,6 +9,7 @@ from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.populations.intervals import PopulationIntervals
+from rprime.core.scores.kept import KeptScores
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import Selection, select
 from rprime.core.table import ConfusionTable
@@ -40,12 +41,14 @@ class Estimates:
         selection: Selection,
         items: Items | None = None,
         scores: Scores | None = None,
+        *,
+        kept_scores: KeptScores | None = None,
     ) -> "Estimates":
         """Compute the values of a selection of indices, as `compute` does."""
         if scores is not None and ranks(selection) and options.wants_intervals(table.k):
             # Rank with variances first, so that the values reuse the same sorting.
             scores.ranking(influences=True, fixed_rows=options.sampling == "fixed_rows")
-        values = compute(table, options, selection, scores)
+        values = compute(table, options, selection, scores, kept_scores=kept_scores)
         grouped = items is not None and items.groups is not None
         return cls(replace(values, grouped=True) if grouped else values, items)
 

@@ -13,6 +13,7 @@ from rprime.core.intervals.intervals import Intervals
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.page import DEFAULT_PAGE_VALUES, ClassPage, Paging, ordered
+from rprime.core.scores.kept import KeptScores
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import Selection, select
 from rprime.core.slices.evaluation import SliceEvaluation
@@ -127,10 +128,12 @@ def evaluate(
     items: Items | None = None,
     *,
     scores: Scores | None = None,
+    kept_scores: KeptScores | None = None,
 ) -> Evaluation:
     """Evaluate a single table of k named classes, stack shape ().
 
-    The codes of the items matter only if these have groups or weights.
+    The codes of the items matter only if these have groups or weights. The kept scores are those of
+    a stored evaluation, whose scores are gone.
 
     Raises
     ------
@@ -138,8 +141,10 @@ def evaluate(
         If the catalog lacks a requested index.
     """
     omits = table.unclassified is not None
-    selection = select(options, scored=scores is not None, omits=omits)
-    return evaluation_of(Estimates.of(table, options, selection, items, scores), labels)
+    scored = scores is not None or kept_scores is not None
+    selection = select(options, scored=scored, omits=omits)
+    found = Estimates.of(table, options, selection, items, scores, kept_scores=kept_scores)
+    return evaluation_of(found, labels)
 
 
 def evaluate_stack(

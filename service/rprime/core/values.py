@@ -12,8 +12,9 @@ from rprime.core.counts import Counts
 from rprime.core.families.agreement import Moments
 from rprime.core.families.association import Association
 from rprime.core.families.averages import macro_means, weighted_means, weighted_reasons
-from rprime.core.index import Index, IndexScope, reason_codes
+from rprime.core.index import CODE, Index, IndexScope, reason_codes
 from rprime.core.options import Options
+from rprime.core.scores.kept import KeptScores
 from rprime.core.scores.scores import Scores, score_reasons, score_values
 from rprime.core.selection import Selection, select
 from rprime.core.table import ConfusionTable, Universe
@@ -49,6 +50,8 @@ class Values:
         Whether the items are grouped, so that tests of independent items do not hold.
     sample
         The tables of the items, where `table` estimates those of a population.
+    kept_scores
+        The overall indices of scores of a stored evaluation, whose scores are gone.
     """
 
     table: ConfusionTable
@@ -63,6 +66,7 @@ class Values:
     scores: Scores | None = None
     grouped: bool = False
     sample: ConfusionTable | None = None
+    kept_scores: KeptScores | None = None
 
     @property
     def sampled(self) -> ConfusionTable:
@@ -77,6 +81,8 @@ class Values:
         where undefined values are replaced.
         """
         there = np.isfinite(self.averaged)
+        if self.kept_scores is not None:  # whose averages had a value of every class with items
+            there[list(self.selection.scored)] = self.table.support > 0
         if self.options.undefined == "null":
             there &= self.has_items
         if self.options.left_out:
@@ -160,6 +166,9 @@ class Values:
         with np.errstate(all="ignore"):
             for place in self.selection.formulas:
                 result[place] = self.formula(self.selection.overall[place])
+        if self.kept_scores is not None:
+            for place in self.selection.overall_scored:
+                result[place] = self.kept_scores.of(self.selection.overall[place].key).value
         return within(result, self.selection.overall_ranges)
 
     def averages(self) -> Array:
@@ -223,7 +232,9 @@ class Values:
                     value = np.asarray(self.formula(entry))
                 return within(value[None], np.array([entry.range]).T)[0]
             options = replace(self.options, indices=(key,), cell_weights=None, population=None)
-            values = compute(self.table, options, select(options), self.scores)
+            values = compute(
+                self.table, options, select(options), self.scores, kept_scores=self.kept_scores
+            )
             return values.lookup(scope, key)
         return (self.per_class if scope == "class" else self.overall)[places[key]]
 
@@ -247,6 +258,8 @@ class Values:
             values, counts = self.per_class[place], self.counts_of(entry.universe).classes
             if entry.scored:
                 codes[place] = score_reasons(entry, values, self.scores)
+                if self.kept_scores is not None:
+                    codes[place, self.table.support == 0] = CODE["no_true_samples"]
             else:
                 codes[place] = reason_codes(entry, values, counts)
         return codes
@@ -263,6 +276,9 @@ class Values:
         return codes
 
     def _overall_reasons(self, entry: Index, values: Array) -> Array:
+        if entry.scored and self.kept_scores is not None:
+            kept = self.kept_scores.of(entry.key)
+            return np.where(np.isfinite(values), 0, kept.code).astype(np.uint8)
         if entry.reads == "scores" or (entry.scored and self.scores is None):
             return score_reasons(entry, values, self.scores)
         if entry.reads == "weighted" and self.class_reasons is not None:
@@ -284,7 +300,12 @@ def taken(options: Options, entry: Index) -> tuple[Any, ...]:
 
 
 def compute(
-    table: ConfusionTable, options: Options, selection: Selection, scores: Scores | None = None
+    table: ConfusionTable,
+    options: Options,
+    selection: Selection,
+    scores: Scores | None = None,
+    *,
+    kept_scores: KeptScores | None = None,
 ) -> Values:
     """Compute the selected indices of a stack of tables, or of the items of a single table.
 
@@ -293,6 +314,7 @@ def compute(
     sample = None
     if options.population is not None:
         sample, table = table, options.population.table(table)
+        kept_scores = None  # these are about the items
     if options.cell_weights is not None:
         table = table.reweighted(options.cell_weights)
     with np.errstate(all="ignore"):
@@ -314,7 +336,8 @@ def compute(
     if options.undefined != "null" and scores is None:
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing
     members = (per_class, whole[..., -1], averaged, counted, scores)
-    return Values(table, options, selection, counts, classified, *members, sample=sample)
+    known = (table, options, selection, counts, classified, *members)
+    return Values(*known, sample=sample, kept_scores=kept_scores)
 
 
 def _as_averaged(

@@ -110,8 +110,9 @@ def figure_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
     except ValueError as error:
         raise refuse(_PLACE, "unknown_index", str(error)) from None
     for entry in entries:
-        if entry.scored:
-            raise refuse(_PLACE, "no_scores", "The index reads scores, which are not stored.")
+        if entry.scored and entry.scope == "class":
+            detail = "The index reads scores, of which overall indices alone are stored."
+            raise refuse(_PLACE, "no_scores", detail)
         if entry.needs is not None:
             detail = f"The index needs the option `{entry.needs}`, which a figure does not take."
             raise refuse(_PLACE, "unknown_index", detail)

@@ -16,6 +16,7 @@ from rprime.application.request import EvaluationRequest
 from rprime.application.stored_options import StoreRequest, stored_prevalence_of, with_options
 from rprime.application.stored_sides import with_side
 from rprime.core.evaluate import Evaluation
+from rprime.core.kept_scores import kept_scores
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.stored_values import kept_with
@@ -27,13 +28,14 @@ from rprime.schemas.provenance import ORIGIN
 from rprime.store import EvaluationMissingError, NewEvaluation, Store, StoredEvaluation, ids, new_id
 from rprime.store.baselines import Candidate
 from rprime.store.packing import fits
+from rprime.store.score_values import write_score_values
 
 SCORES_NOT_KEPT = Warning(
     "scores_not_kept",
     "",
-    "Only the table is stored, not the scores. Indices of scores are in the first answer and its "
-    "verdict, but in no later report, trend, leaderboard or comparison. With `curves` the curves "
-    "are stored, too.",
+    "The scores are not stored, but the overall indices of scores are, with their intervals. Those "
+    "of classes are in the first answer alone, and a later comparison of scores is not paired. "
+    "With `curves` the curves are stored, too.",
     "docs/operations.md#what-the-store-keeps",
 )
 SLICES_NOT_KEPT = Warning(
@@ -167,6 +169,7 @@ class PendingEvaluation:
         assessment, scores = self.evaluation_request.assessment, self.evaluation.values.scores
         declared, members = request.test_set, assessment.members if assessment else {}
         verdict = assessment.verdict if assessment else None
+        kept = kept_scores(self.evaluation, evidence.items)
         return NewEvaluation(
             id=self.id,
             **{name: getattr(request, name) for name in ORIGIN},
@@ -185,6 +188,7 @@ class PendingEvaluation:
             gate=members.get("gate"),
             comparison=self._comparison(members.get("comparison")),
             extras=self._extras,
+            score_values=None if kept is None else write_score_values(kept),
             verdict=self.evaluation_request.verdict,
             waived=verdict is not None and any(r.verdict == "waived" for r in verdict.results),
             submission=self._submission,

@@ -15,7 +15,9 @@ from rprime.core.arrays import Array
 from rprime.core.catalog import find
 from rprime.core.estimates import Estimates
 from rprime.core.index import REASONS, Index
+from rprime.core.intervals.proportions import quantile_of
 from rprime.core.options import Options
+from rprime.core.scores.kept import MISSING
 from rprime.core.selection import Selection, select
 from rprime.core.suggestions import nearest_slices, unknown_index
 from rprime.core.table import ConfusionTable
@@ -23,6 +25,7 @@ from rprime.history.stored_values import OneKind, estimates_of, extras_of, kinds
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store, ids
+from rprime.store.score_values import read_score_values
 
 _SHOWN = ("evaluation", "model", "version", "created_at", "value", "interval", "verdict")
 _PER_CLASS = "The index is per class: name a `class`, or take its macro average."
@@ -102,14 +105,15 @@ class Measured:
 
     @classmethod
     def of(cls, key: str, label: str | None, *, uniform: bool = False) -> "Measured":
-        """Look up an index; problem 422 if there is none, or it needs an option or scores."""
+        """Look up an index; problem 422 if there is none, or none is stored."""
         entry = find("overall" if label is None else "class", key)
         if entry is None:
             other = find("class" if label is None else "overall", key)
             scoped = _PER_CLASS if label is None else "The index is overall: remove `class`."
             raise _refusal(scoped if other else unknown_index(key))
-        if entry.scored:
-            raise _refusal("The index reads scores, which are not stored, so it has no series.")
+        if entry.scored and label is not None:
+            detail = "The index reads scores, of which overall indices alone are stored."
+            raise _refusal(f"{detail} It has no series of a class.")
         if entry.needs is not None:
             raise _refusal("The index needs an option of the request, so it has no series.")
         return cls(entry, label, uniform)
@@ -120,7 +124,7 @@ class Measured:
 
     def columns(self, store: Store, project: str, filters: Filters, newest: int) -> Columns:
         """Compute the points as columns, one for each field. Reads the store."""
-        stacks = store.tables(project, filters, newest=newest)
+        stacks = store.tables(project, filters, newest=newest, scored=self.index.scored)
         label = self.label
         key = self.index.key
         parts = [
@@ -159,6 +163,8 @@ class Measured:
                 reasons[row], computed_with[row] = kind.reason, shaping
             for rows, estimates in parts:
                 columns[:, rows] = self._numbers(estimates, column)
+            if self.index.scored and not kind.reason:
+                columns[:, kind.rows] = self._kept_numbers(stack)[:, kind.rows]
         values, low, high, codes = columns
         numbers = _without(values.tolist(), ~np.isfinite(values))
         ends = list(zip(low.tolist(), high.tolist(), strict=True))
@@ -166,7 +172,7 @@ class Measured:
         for place in np.flatnonzero(codes > 0).tolist():
             reasons[place] = REASONS[int(codes[place])]
         for place, extra in enumerate(extras):
-            if "grouped" in extra:
+            if "grouped" in extra and not self.index.scored:
                 # The table alone does not have the intervals of grouped items.
                 pairs[place] = None
                 reasons[place] = GROUPED if numbers[place] is not None else reasons[place]
@@ -174,6 +180,18 @@ class Measured:
         names = (stack.ids, stack.models, stack.versions, stack.test_sets, stack.verdicts)
         partial = _omits(stack.table) & (self.index.universe == "classified")
         return (*names, anchors, numbers, pairs, reasons, partial.tolist(), about, computed_with)
+
+    def _kept_numbers(self, stack: Stack) -> Array:
+        """Return value, limits and reason code of an index of scores of each evaluation, (4, n).
+
+        Of a slice nothing is kept.
+        """
+        found = [MISSING] * len(stack.ids)
+        quantile = quantile_of(Options().confidence)
+        for row, document in enumerate(stack.score_values):
+            if document is not None:
+                found[row] = read_score_values(document).at(self.index.key, quantile)
+        return np.array([one[:4] for one in found]).T
 
     def _numbers(self, estimates: Estimates, column: int | None) -> Array:
         values, intervals = estimates.values, estimates.intervals
@@ -207,7 +225,8 @@ def listed_values(
     selection = select(Options(indices=keys))
     named = Filters(ids=tuple(listed), slice=filters.slice)
     values: dict[str, dict[str, Any]] = {identifier: {} for identifier in listed}
-    for stack in store.tables(project, named, newest=len(values)) if values else ():
+    scored = any(one.index.scored for one in measured)
+    for stack in store.tables(project, named, newest=len(values), scored=scored) if values else ():
         computed = StackEstimates.of(stack, selection, keys)
         for series in measured:
             for row in zip(*series.of_stack(computed), strict=True):

@@ -9,7 +9,7 @@ import orjson
 from rprime import __version__
 from rprime.application.population import refuse_evidence, stands_for_population
 from rprime.application.stored_options import asks_every_result, read_options, with_options
-from rprime.application.stored_sides import extras_of, table_of_stored
+from rprime.application.stored_sides import extras_of, kept_scores_of, table_of_stored
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation, evaluate
@@ -33,6 +33,8 @@ from rprime.store import Store, StoredEvaluation
 
 NOTHING = b"null"
 _UNJUDGED: dict[str, Any] = {"comparison": None, "gate": None, "verdict": None, "waived": False}
+_OF_ALL_ITEMS: dict[str, Any] = _UNJUDGED | {"score_values": None}
+"""What is not about a slice, or another population."""
 _SHOWN = ("id", "created_at", "input_digest")
 _UNEQUAL = ("grouped", "items")
 """What is stored beside items that have groups or weights."""
@@ -68,7 +70,9 @@ class StoredReport:
     def evaluation(self) -> Evaluation:
         """Its values, with what is known of its comparison and its gate."""
         stored = self.stored
-        evaluation = evaluate(table_of_stored(stored), stored.labels, self.options, self.items)
+        kept = kept_scores_of(stored)
+        table = table_of_stored(stored)
+        evaluation = evaluate(table, stored.labels, self.options, self.items, kept_scores=kept)
         if self.slices is not None:
             evaluation = replace(
                 evaluation, slices=evaluate_slices(self.slices, stored.table, self.options)
@@ -102,8 +106,8 @@ class StoredReport:
         for place, key in enumerate(keys):
             entry = OVERALL_INDICES.get(key) or CLASS_INDICES[key]
             needs = entry.needs
-            if entry.scored:
-                detail = "The index reads scores, which are not stored."
+            if entry.scored and entry.scope == "class":
+                detail = "The index reads scores, which are not stored, and only overall ones are."
                 raise refuse(f"/query/index/{place}", "unknown_index", detail)
             if needs is not None and getattr(options, needs) is None:
                 detail = f"The index needs the option `{needs}`, and the evaluation had none."
@@ -115,7 +119,7 @@ class StoredReport:
         options = replace(read_options(self.stored.options, 0), population=population)
         content = with_options(self.stored.options, options)
         left = {k: v for k, v in self._extras.items() if k not in {"sliced", "warnings"}}
-        stored = replace(self.stored, options=content, extras=orjson.dumps(left), **_UNJUDGED)
+        stored = replace(self.stored, options=content, extras=orjson.dumps(left), **_OF_ALL_ITEMS)
         return replace(self, stored=stored, scores=None, slices=None)
 
     def at_equal_shares(self) -> "StoredReport":
@@ -195,7 +199,7 @@ def stored_report(
             slices = store.slices(stored)
             near = "" if slices is None else nearest_slices(dict(slice_), slices.names)
             raise Problem("not_found", f"The evaluation has no such slice.{near}")
-        alone = replace(stored, table=part.tables[0], extras=None, **_UNJUDGED)
+        alone = replace(stored, table=part.tables[0], extras=None, **_OF_ALL_ITEMS)
         return StoredReport(alone, None, top_confusions, slice=part.names[0])
     return StoredReport(
         stored,

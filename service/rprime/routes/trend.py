@@ -29,7 +29,7 @@ BADGE_SECONDS = 60
     summary="One index over the history",
     description="Oldest first, with intervals, computed now from the stored tables as one stack, "
     "so that a new index covers the whole history. With the default options of an evaluation; "
-    "without indices of scores, which are not stored.",
+    "overall indices of scores are read as they were stored.",
     responses=route_responses("The series.", "Trend", "not_found", *PROBLEMS),
 )
 @requires("read", cost="render")

@@ -25,7 +25,7 @@ BARE_VERSION = 2
 """The version of a document without an envelope."""
 
 Json = dict[str, Any]
-_ENVELOPE = re.compile(rb'\{"version":([0-9]+),"[a-z]+":')
+_ENVELOPE = re.compile(rb'\{"version":([0-9]+),"[a-z_]+":')
 
 
 def enveloped(name: str, document: bytes, *, version: int = VERSION) -> bytes:

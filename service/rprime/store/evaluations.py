@@ -24,7 +24,7 @@ from rprime.store.schema import aliases, evaluations, items, scores, shared, sli
 _of = evaluations.c
 _labels, _options = shared.alias("labels_of"), shared.alias("options_of")
 
-JSON_COLUMNS = ("source", "gate", "comparison", "extras")
+JSON_COLUMNS = ("source", "gate", "comparison", "extras", "score_values")
 MOST_IN_A_PAGE = 200
 _RECENT = 1000
 """Evaluations that are searched for names of slices, from the newest."""

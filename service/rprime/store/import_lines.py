@@ -30,6 +30,7 @@ from rprime.store.insertion import Packed, rows_of
 from rprime.store.packing import Columns, fits
 from rprime.store.projects import SETTINGS
 from rprime.store.records import NAMES, InvalidRecordError, NewEvaluation, check_names
+from rprime.store.score_values import read_score_values
 
 FORMAT = 3
 """Version of the format, named by the first line.
@@ -116,6 +117,7 @@ class _EvaluationLine(_Line):
     gate: dict[str, Any] | None = None
     comparison: dict[str, Any] | None = None
     extras: dict[str, Any] | list[Any] | None = None
+    score_values: dict[str, Any] | None = None
     labels: Annotated[list[_Label], Field(min_length=1, max_length=SPARSE_CLASSES)]
     table: dict[str, Any]
     items: str | None = None
@@ -262,6 +264,9 @@ def _read_evaluation(members: Json, version: int) -> Packed:
     with reading("/evaluation/table", "cannot be read"):
         table = _read_table(line.table, len(labels))
     items, scores, slices = _read_beside(line, table)
+    if "score_values" in content:
+        with reading("/evaluation/score_values", "cannot be read"):
+            read_score_values(content["score_values"])
     new = NewEvaluation(
         id=line.id,
         **{name: origin.get(name) for name in NAMES if name not in {"test_set", "verdict"}},

@@ -58,6 +58,7 @@ class EvaluationContent:
     gate: bytes | None = None
     comparison: bytes | None = None
     extras: bytes | None = None
+    score_values: bytes | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -161,7 +162,8 @@ class ModelSummary:
 class Stack:
     """Evaluations over the same classes as one stack of tables, oldest first.
 
-    The other fields are columns: one entry for each table.
+    The other fields are columns: one entry for each table. There are no `score_values` unless these
+    were asked for.
     """
 
     labels: tuple[str, ...]
@@ -173,3 +175,4 @@ class Stack:
     verdicts: tuple[str | None, ...]
     extras: tuple[bytes | None, ...]
     options: tuple[bytes, ...]
+    score_values: tuple[bytes | None, ...] = ()

@@ -52,6 +52,7 @@ evaluations = sa.Table(
     sa.Column("submission", sa.LargeBinary),
     *(sa.Column(name, sa.LargeBinary, nullable=False) for name in ("labels", "options", "cells")),
     *(sa.Column(name, sa.LargeBinary) for name in ("source", "gate", "comparison", "extras")),
+    sa.Column("score_values", sa.LargeBinary),
     sa.Column("bytes", sa.BigInteger, nullable=False),
     sa.Column("checksum", sa.BigInteger, nullable=False),
     comment="Blobs have checksums of their own; `checksum` covers the other columns that are read.",

@@ -19,7 +19,7 @@ MOST_CELLS = 1 << 23
 
 _of = evaluations.c
 _COLUMNS = ("id", "model", "version", "test_set", "verdict", "labels", "cells", "extras", "options")
-_LABELS, _CELLS, _EXTRAS, _OPTIONS = 5, 6, 7, 8
+_LABELS, _CELLS, _EXTRAS, _OPTIONS, _REST = 5, 6, 7, 8, 9
 _Kind = tuple[bytes, bool, bool]
 _CONTENT = select(shared.c.content).where(shared.c.key == bindparam("key"))
 
@@ -64,12 +64,13 @@ class _Gathered:
         sealed_by = [slice_identifier(i, self.key) for i in ids] if self.key else ids
         table = unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
         options = tuple(map(self.asked.__getitem__, columns[_OPTIONS]))
-        shown = (*columns[:_LABELS], extras, options)
+        kept = tuple(document("score_values", one) for part in columns[_REST:] for one in part)
+        shown = (*columns[:_LABELS], extras, options, kept)
         return Stack(self.labels, table, *shown)
 
 
 def stacks(
-    database: Database, project: str, filters: Filters, *, newest: int | None
+    database: Database, project: str, filters: Filters, *, newest: int | None, scored: bool
 ) -> Iterator[Stack]:
     """Read the tables of matching evaluations, grouped by their classes, as `Store.tables`."""
     gathered: dict[_Kind, _Gathered] = {}
@@ -83,7 +84,8 @@ def stacks(
             fits.append(_of.id >= (oldest or ""))
         sliced = slice_key(dict(filters.slice)) if filters.slice else b""
         cells = slices.c.content if sliced else _of.cells
-        query = select(*(cells if name == "cells" else _of[name] for name in _COLUMNS))
+        columns = (*_COLUMNS, "score_values") if scored and not sliced else _COLUMNS
+        query = select(*(cells if name == "cells" else _of[name] for name in columns))
         if sliced:
             query = query.join(slices, is_slice_of(filters.slice))
         rows = connection.execute(query.where(*fits).order_by(_of.id))

@@ -172,14 +172,21 @@ class Store:
     delete = _writes(evaluations.delete)
 
     def tables(
-        self, project: str, filters: Filters = ALL, *, newest: int | None = None
+        self,
+        project: str,
+        filters: Filters = ALL,
+        *,
+        newest: int | None = None,
+        scored: bool = False,
     ) -> Iterator[Stack]:
         """Read tables as stacks, one for all evaluations over the same classes.
 
         A history of more than 64 MiB of counts needs several stacks. Exhaust or close the iterator:
-        it holds a connection. At most so many of the newest evaluations are read.
+        it holds a connection. At most so many of the newest evaluations are read;
+        their `score_values` only if scored,
+        and none of a slice.
         """
-        return stacks(self.database, project, filters, newest=newest)
+        return stacks(self.database, project, filters, newest=newest, scored=scored)
 
     projects = _reads(project_queries.read_all)
     models = _reads(project_queries.models)

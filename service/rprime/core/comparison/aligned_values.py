@@ -258,10 +258,28 @@ class AlignedValues:
                 tested |= ~np.isnan(difference.candidate_hits)
             difference.influence_error[...] = error
             difference.methods[...] = np.where(tango, TANGO, np.where(tested, method, NO_METHOD))
+            if self.pairs is not None and self.lacks_scores and not per_class:
+                self._unpair_scores(difference)
             lacking = np.where(variance == 0, CODE["no_evidence"], CODE["no_interval"])
             missing = exists & (difference.methods == NO_METHOD)
             np.copyto(difference.reasons, lacking, where=missing, casting="unsafe")
         return difference
+
+    @property
+    def lacks_scores(self) -> bool:
+        """Whether a side has indices of scores without these, so that they cannot be paired."""
+        return any(s.values.kept_scores is not None for s in (self.candidate, self.baseline))
+
+    def _unpair_scores(self, found: Difference) -> None:
+        """Test overall indices of scores of paired items as if the sides were independent."""
+        at = np.array(self.selection.overall_scored, dtype=np.intp)
+        source = LimitSource((self.candidate, self.baseline), scopes=(False, True))
+        found.mover = MoverLimits(found.candidate, found.baseline, source, source.places[1])
+        quantile = quantile_of(self.candidate.values.options.confidence)
+        tested = np.isfinite(found.value[at]) & np.isfinite(found.mover.at(quantile)[0][at])
+        found.methods[at] = np.where(tested, MOVER, NO_METHOD)
+        groups = np.broadcast_to(self._effective_groups(per_class=False), found.shape)
+        found.effective_groups[at] = groups[at]
 
     def _effective_groups(self, *, per_class: bool) -> Array | float:
         """Return the smaller effective numbers of groups of both sides; NaN without groups."""

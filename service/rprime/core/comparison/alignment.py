@@ -12,6 +12,7 @@ from rprime.core.cells import DenseCells
 from rprime.core.estimates import Estimates
 from rprime.core.items import MOST_DENSE, Items, table_of
 from rprime.core.options import Options
+from rprime.core.scores.kept import KeptScores
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import select
 from rprime.core.slices.slices import Slices
@@ -35,6 +36,8 @@ class Side:
         Fingerprint of the true labels in order; None without items.
     test_set
         Declared identifier of the test set.
+    kept_scores
+        The overall indices of scores of a stored evaluation, whose scores are gone.
     """
 
     labels: tuple[str, ...]
@@ -44,6 +47,7 @@ class Side:
     test_set: str | None = None
     scores: Scores | None = None
     slices: Slices | None = None
+    kept_scores: KeptScores | None = None
 
     def estimates(
         self, options: Options, *, scored: bool = False, omits: bool = False
@@ -55,12 +59,14 @@ class Side:
         """
         selection = select(
             options,
-            scored=scored or self.scores is not None,
+            scored=scored or self.scores is not None or self.kept_scores is not None,
             omits=omits or self.table.unclassified is not None,
         )
         estimates = self.known.get(options)
         if estimates is None or estimates.values.selection is not selection:
-            estimates = Estimates.of(self.table, options, selection, self.items, self.scores)
+            given = self.items, self.scores
+            kept = self.kept_scores
+            estimates = Estimates.of(self.table, options, selection, *given, kept_scores=kept)
             self.known[options] = estimates
         return estimates
 
@@ -85,7 +91,12 @@ class Side:
             items.groups is not None or items.weights is not None
         )
         dense = isinstance(table.cells, DenseCells) and table.k <= MOST_TOGETHER
-        if grouped_or_weighted or self.scores is not None or not dense:
+        if (
+            grouped_or_weighted
+            or self.scores is not None
+            or self.kept_scores is not None
+            or not dense
+        ):
             return None
         omitted = table.unclassified is None, table.spurious is None
         return (self.labels, table.weighted, *omitted)
@@ -285,6 +296,7 @@ def with_items(side: Side, places: Array, true: Array) -> Side:
         table=table_of(items, k),
         fingerprint=None,
         scores=scores,
+        kept_scores=None,
         slices=None if slices is None or not slices.columns else slices.of_some(places, items, k),
     )
 

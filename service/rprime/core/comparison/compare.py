@@ -235,7 +235,7 @@ def _align_values(
 ) -> AlignedValues:
     """Compute the values of both sides over the union of their classes, and over their own."""
     united = _extend_matrices(options, aligned)
-    scored = any(side.scores is not None for side in (ours, theirs))
+    scored = any(s.scores is not None or s.kept_scores is not None for s in (ours, theirs))
     omits = any(side.table.unclassified is not None for side in (ours, theirs))
     pairs: PairedPredictions | None = None
     if relation in PAIRED:

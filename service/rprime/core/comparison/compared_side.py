@@ -111,7 +111,12 @@ def _limits(estimates: Estimates, quantile: Quantile) -> tuple[Array, Array]:
 
 def _only(estimates: Estimates, selection: Selection) -> Estimates:
     values, options = estimates.values, replace(estimates.values.options, cell_weights=None)
-    return replace(estimates, values=compute(values.sampled, options, selection, values.scores))
+    return replace(
+        estimates,
+        values=compute(
+            values.sampled, options, selection, values.scores, kept_scores=values.kept_scores
+        ),
+    )
 
 
 @dataclass(frozen=True, eq=False)

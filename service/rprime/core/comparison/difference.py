@@ -108,8 +108,10 @@ class Difference(SingleTests):
     def __getitem__(self, position: Any) -> "Difference":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index."""
         every = (slice(None), *(position if isinstance(position, tuple) else (position,)))
-        mover = None if self.mover is None else self.mover[position]
-        return Difference(self.numbers[every], self.codes[every], mover)
+        codes = self.codes[every]
+        by_mover = self.mover is not None and (codes[1] == MOVER).any()
+        mover = self.mover[position] if self.mover is not None and by_mover else None
+        return Difference(self.numbers[every], codes, mover)
 
     @property
     def flat(self) -> "Difference":
@@ -125,7 +127,8 @@ class Difference(SingleTests):
     @classmethod
     def join(cls, parts: "Sequence[Difference]") -> "Difference":
         """Concatenate differences along the last axis; all unpaired ones are of one comparison."""
-        movers = [part.mover for part in parts if part.mover is not None]
+        sources = [part.source for part in parts if part.source is not None]
+        movers = [part.mover_of(sources[0]) for part in parts if sources]
         return cls(
             np.concatenate([part.numbers for part in parts], axis=-1),
             np.concatenate([part.codes for part in parts], axis=-1),
@@ -144,6 +147,13 @@ class Difference(SingleTests):
         if self.mover is None:
             return error
         return np.where(self.methods == MOVER, self.mover.standard_error, error)
+
+    def mover_of(self, source: LimitSource) -> MoverLimits:
+        """Return the limits of both sides; those at any place of a source where none is used."""
+        if self.mover is not None:
+            return self.mover
+        places = np.full(self.shape, source.places[1].flat[0])
+        return MoverLimits(self.candidate, self.baseline, source, places)
 
     @property
     def source(self) -> LimitSource | None:

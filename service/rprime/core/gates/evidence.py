@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from rprime.core.arrays import Array, FloatArray
 from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.compared_side import LimitSource
-from rprime.core.comparison.difference import REASONS, Difference
+from rprime.core.comparison.difference import OTHER_EVIDENCE, REASONS, Difference
 from rprime.core.comparison.mover import REFERENCE, MoverLimits, unit_scale
 from rprime.core.gates.kinds import Against, Codes, VerdictCode
 from rprime.core.gates.rules import Rule
@@ -182,7 +182,10 @@ def _fixed_differences(difference: Difference) -> Codes | VerdictCode:
         return VerdictCode.by_test
     missing = ~np.isfinite(difference.value) | difference.undefined
     undefined_before = np.isnan(difference.baseline) & ~difference.undefined
-    code = np.where(undefined_before, VerdictCode.undecided, VerdictCode.undefined)
+    # A baseline without scores never has the value, whatever items come.
+    never = undefined_before & np.isin(difference.reasons, OTHER_EVIDENCE)
+    lacking = np.where(never, VerdictCode.not_comparable, VerdictCode.undecided)
+    code = np.where(undefined_before, lacking, VerdictCode.undefined)
     fixed = np.where(missing, code, VerdictCode.by_test)
     return np.where(difference.reasons == CLASSES_DIFFER, VerdictCode.not_comparable, fixed)
 

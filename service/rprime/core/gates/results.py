@@ -418,6 +418,8 @@ def _not_comparable(result: Result, rule: Rule) -> str:
         "no_items": "the class has no items",
         "no_class": "no class has enough items" + " in every slice" * rule.traits.between_slices,
         "different_test_sets": "the test sets differ",
+        "no_scores": f"the {result.against} has no scores, nor this index of any",
+        "not_probabilities": f"the scores of the {result.against} are not probabilities",
         "classes_differ": "it depends on the list of declared classes, which differs",
     }
     text = explanations.get(result.reason, _plain(result.reason))

@@ -12,7 +12,7 @@ from rprime.core.intervals.bootstrap import add_bootstrap, add_score_bootstrap, 
 from rprime.core.intervals.design_effect import DEGREES, EFFECTIVE, LOW, DesignEffects, Weights
 from rprime.core.intervals.parts import ratio_counts
 from rprime.core.intervals.plan import Bounds, IntervalPlan, ScopeMethods
-from rprime.core.intervals.proportions import ScoreCounts, student
+from rprime.core.intervals.proportions import ScoreCounts, quantile_of, student
 from rprime.core.intervals.smoothing import POOLED, smoothed
 from rprime.core.intervals.universe import UniverseIntervals
 from rprime.core.items import Items
@@ -116,6 +116,7 @@ class PreparedIntervals:
         if can_resample(values, self.items):
             add_bootstrap(values, per_class, overall)
         add_score_bootstrap(values, overall)
+        self._fill_kept(overall, quantile_of(values.options.confidence))
         return per_class, overall
 
     @property
@@ -215,7 +216,17 @@ class PreparedIntervals:
             fill(scope_limits, places)
         if self.grouped is not None:
             _add_half_group(limits, values.overall, self.grouped.of_all, methods.logarithmic)
+        self._fill_kept(limits, normal)
         return self._masked(values.overall, limits, methods)
+
+    def _fill_kept(self, limits: Array, quantile: float | Array) -> None:
+        """Fill in the limits (2, overall) of indices of scores that are kept without these."""
+        kept, selection = self.values.kept_scores, self.values.selection
+        if kept is None:
+            return
+        for place in selection.overall_scored:
+            at = quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[place]
+            limits[:, place] = kept.limits(selection.overall[place].key, at)
 
     def _masked(self, values: Array, limits: Array, methods: ScopeMethods) -> Array:
         """Clip limits to the range; remove those without a value, a width or suitable counts."""

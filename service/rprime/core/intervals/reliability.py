@@ -103,6 +103,10 @@ def reliability(
     items, errors, overall = marks.few_items, marks.few_errors, marks.overall
     if values.scores is not None:
         marks.judge_scored(values, values.scores)
+    if values.kept_scores is not None:
+        for place in values.selection.overall_scored:
+            kept = values.kept_scores.of(values.selection.overall[place].key)
+            overall[place] = kept.low_reliability
     if highest is not None:
         classes, whole = highest.places
         items[classes], errors[classes], overall[whole] = reliability(

@@ -50,7 +50,8 @@ def side_of_slice(side: Side, part: Slice) -> Side | None:
         return None
     place, inside = slices.positions[frozenset(part)], _inside(side, part)
     if side.items is None or inside is None:
-        return replace(side, table=slices.tables[place], items=None, scores=None, slices=None)
+        scoreless = replace(side, scores=None, kept_scores=None, slices=None)
+        return replace(scoreless, table=slices.tables[place], items=None)
     return _side_of(side, inside)
 
 

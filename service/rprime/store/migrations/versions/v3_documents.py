@@ -2,11 +2,16 @@
 
 Without a version a document is one of version 2, and `rprime.store.documents` reads it. A rprime
 that knows only version 2 would take the envelope of a later one for damage.
+The new column holds the overall indices of scores, which older evaluations lack.
 """
+
+import sqlalchemy as sa
+from alembic import op
 
 revision = "3"
 down_revision = "2"
 
 
 def upgrade() -> None:
-    """Do nothing."""
+    """Add a column of values; documents stay as they are."""
+    op.add_column("evaluations", sa.Column("score_values", sa.LargeBinary))
