@@ -1,6 +1,8 @@
 """Large JSON bodies are read as `parse` reads them, whatever is in them."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -183,3 +185,25 @@ def test_what_is_no_text_is_said_of_every_kind_of_body(kind: Callable[[bytes], b
         with pytest.raises(Problem) as refused:
             read_json(kind(body), DEPTH)
         assert detail in refused.value.detail
+
+
+_WITHOUT_MEMORY = """
+import resource, sys
+from rprime.schemas.document import from_json, loads
+from rprime.server.worker_limits import WorkerLimits
+content = sys.stdin.buffer.read()
+WorkerLimits(8 << 20, most=None)
+for read in (from_json, loads):
+    try:
+        read(content)
+    except MemoryError:
+        print("no memory")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits memory")
+def test_json_for_which_there_is_no_memory_is_not_called_bad() -> None:
+    content = orjson.dumps({"items": [{"weight": float(i)} for i in range(100_000)]})
+    command = [sys.executable, "-c", _WITHOUT_MEMORY]
+    done = subprocess.run(command, input=content, capture_output=True, check=True)
+    assert done.stdout.splitlines() == [b"no memory", b"no memory"]

@@ -24,6 +24,7 @@ from rprime.problems.problem import Problem, Violation
 from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS
 from rprime.report.subject import ReportSubject
+from rprime.schemas.document import from_json
 from rprime.schemas.provenance import ORIGIN
 from rprime.store import EvaluationMissingError, NewEvaluation, Store, StoredEvaluation, ids, new_id
 from rprime.store.baselines import Candidate
@@ -224,7 +225,7 @@ class PendingEvaluation:
         """Return a comparison as it is stored: without slices that are not kept."""
         if content is None or self.store_request.keeps_slices or b'"slices"' not in content:
             return content
-        document = orjson.loads(content)
+        document = from_json(content)
         return orjson.dumps({name: document[name] for name in document if name != "slices"})
 
     @property

@@ -17,6 +17,7 @@ from rprime.core.comparison.flips import Flips, Shift
 from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.gates.results import GateResult, Result
 from rprime.core.slices.changes import SliceChanges
+from rprime.schemas.document import from_json
 
 Json = dict[str, Any]
 
@@ -50,11 +51,7 @@ def comparison_excerpt(document: bytes, labels: Sequence[str], *, paged: bool) -
     """
     if not paged and len(document) <= MOST_BYTES:
         return document
-    try:
-        content: Json = orjson.loads(document)
-    except orjson.JSONDecodeError:
-        # The document is ours: it cannot be wrong, but there may be no memory to read it.
-        raise MemoryError from None
+    content: Json = from_json(document)
     parts: list[Json] = [content, *([content["flips"]] if content["flips"] else [])]
     compared: Json = content["per_class"]
     shown = [label for label in labels if label in compared]
@@ -75,7 +72,7 @@ def gate_excerpt(document: bytes) -> bytes:
 
     An average decides, too. The others are counted by their effects.
     """
-    content: Json = orjson.loads(document)
+    content: Json = from_json(document)
     results: list[Json] = content["results"]
     if len(results) <= MOST_RESULTS:
         return document

@@ -24,6 +24,7 @@ ARRAYS = EVIDENCE + MATRICES
 _ARRAYS_OF = {"options": MATRICES}
 _NESTED = frozenset({dict, list})
 _PIECE = 1 << 18
+_NO_MEMORY = "Not enough memory"
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TABLE = 'A table, for example, is {"confusion_matrix": [[5, 1], [2, 7]]}.'
 OPTIONAL_ARRAYS = frozenset(ARRAYS) - {"confusion_matrix", "cells", "y_true", "y_pred", "y_score"}
@@ -101,10 +102,20 @@ def parse_batch(body: bytes, most: int, depth: int = 8) -> list[Document]:
     return requests
 
 
+def from_json(content: bytes | str) -> Any:  # noqa: ANN401 - any JSON
+    """Parse JSON; a `MemoryError` where there is no memory for it, which orjson calls bad JSON."""
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        if error.msg.startswith(_NO_MEMORY):
+            raise MemoryError from None
+        raise
+
+
 def loads(body: bytes | str) -> dict[str, Any]:
     """Parse a JSON object without a look at its names and its depth."""
     try:
-        content = orjson.loads(body)
+        content = from_json(body)
     except orjson.JSONDecodeError as error:
         rest = error.doc[error.pos :].lstrip("-")
         detail = f"The body is not valid JSON: see line {error.lineno}, column {error.colno}."
