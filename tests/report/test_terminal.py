@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from rprime.core.gates.rules import Gate
+from rprime.core.options import Options
 from rprime.report.terminal import Terminal, render_terminal
 from tests.core.comparison_sides import side_of
 from tests.report.report_subjects import (
@@ -107,3 +108,22 @@ def test_a_change_of_a_precision_that_counts_as_0_names_the_value() -> None:
     true = np.array([0] * 5 + [1] * 5)
     new, old = (side_of(true, predicted, 2, labels=("a", "b")) for predicted in (true * 0, true))
     assert "as 0 −1.0000" in render_terminal(judged(new, old, Gate(rules=())), 120)
+
+
+def test_a_changed_share_of_errors_is_neither_better_nor_worse_and_has_no_interval() -> None:
+    true = np.array([0] * 50 + [1] * 50 + [2] * 50)
+    wrong = np.array([1] * 20 + [0] * 30)
+    old, new = true.copy(), true.copy()
+    old[:20], old[50:55], new[:5], new[50:100] = 1, 0, 1, wrong
+    sides = (side_of(true, one, 3, labels=("a", "b", "c")) for one in (new, old))
+    subject = judged(*sides, Gate(rules=()), Options(indices=("share_of_errors",)))
+    plain = render_terminal(subject)
+    # No table of overall indices without any.
+    assert "Overall" not in plain
+    assert "[" not in plain.split("Classes,")[1]
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, color_system="standard", width=100)
+    console.print(Terminal(subject))
+    shares = stream.getvalue().split("Classes,")[1]
+    for change in ("\x1b[2m−0.6571\x1b[0m", "\x1b[2m+0.6571\x1b[0m"):
+        assert change in shares

@@ -122,6 +122,8 @@ def _results(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
 
 def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     """Show the overall values; where there is little room, without what the change repeats."""
+    if not measures.overall:
+        return
     compared, wide = measures.compared, width >= WIDE
     confidence = percent(measures.subject.evaluation.options.confidence)
     marked = any(measure.marks for measure in measures.overall.values())
