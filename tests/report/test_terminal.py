@@ -115,8 +115,8 @@ def test_a_changed_share_of_errors_is_neither_better_nor_worse_and_has_no_interv
     wrong = np.array([1] * 20 + [0] * 30)
     old, new = true.copy(), true.copy()
     old[:20], old[50:55], new[:5], new[50:100] = 1, 0, 1, wrong
-    sides = (side_of(true, one, 3, labels=("a", "b", "c")) for one in (new, old))
-    subject = judged(*sides, Gate(rules=()), Options(indices=("share_of_errors",)))
+    candidate, baseline = (side_of(true, one, 3, labels=("a", "b", "c")) for one in (new, old))
+    subject = judged(candidate, baseline, Gate(rules=()), Options(indices=("share_of_errors",)))
     plain = render_terminal(subject)
     # No table of overall indices without any.
     assert "Overall" not in plain
