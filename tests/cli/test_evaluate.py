@@ -860,3 +860,27 @@ def test_the_catalog_is_listed(rprime: Run) -> None:
 
 def test_the_catalog_is_the_one_of_the_service(rprime: Run, client: httpx.Client) -> None:
     assert json.loads(rprime("indices", "--json").stdout) == client.get("/v1/indices").json()
+
+
+def test_it_shows_the_indices_that_are_named(rprime: Run, tmp_path: Path) -> None:
+    path = tmp_path / "matrix.json"
+    path.write_text('{"confusion_matrix": [[5, 1], [2, 7]]}', encoding="utf-8")
+    named = ("--index", "r_prime", "--index", "kappa")
+    report = json.loads(rprime("evaluate", str(path), *named, "--json").stdout)
+    assert set(report["overall"]) == {"r_prime", "kappa"}
+    text = rprime("evaluate", str(path), "--index", "kappa").stdout
+    assert ("kappa" in text.lower(), "accuracy" in text.lower()) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("key", "said"), [("kapa", "/indices/0"), ("kappa", "--index: there is a `indices` already")]
+)
+def test_an_index_that_cannot_be_shown_is_refused(
+    rprime: Run, tmp_path: Path, key: str, said: str
+) -> None:
+    path, request = tmp_path / "matrix.json", tmp_path / "request.yaml"
+    path.write_text('{"confusion_matrix": [[5, 1], [2, 7]]}', encoding="utf-8")
+    request.write_text("indices: [accuracy]" if key == "kappa" else "confidence: 0.9", "utf-8")
+    done = rprime("evaluate", str(path), "--index", key, "--request", str(request))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr

@@ -49,7 +49,7 @@ GATES = {
     ("command", "option", "said"),
     [
         ("evaluate", "--output", "writes files by --json-file"),
-        ("evaluate", "--index", "`indices` in the file of --request"),
+        ("compare", "--index", "`indices` in the file of --request"),
         ("lint", "--baseline", "a column `y_pred_baseline`"),
         ("evaluate", "--jsn", "Possible options: --json"),
     ],

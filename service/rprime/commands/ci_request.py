@@ -131,7 +131,12 @@ def assemble(
     if reference:
         _add(kept, "baseline", reference, str(baseline))
     other = None if reference else baseline
-    options = {"slice_cuts": "--slice", "slice_crossings": "--crossing", "gates": "--no-worse-than"}
+    options = {
+        "slice_cuts": "--slice",
+        "slice_crossings": "--crossing",
+        "gates": "--no-worse-than",
+        "indices": "--index",
+    }
     for name, value in (chosen or {}).items():
         _add(members, name, value, options.get(name, f"--{name}"))
     submitted = (

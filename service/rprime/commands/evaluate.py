@@ -62,6 +62,14 @@ def evaluate(
             "`agreed`, this holds against that evaluation, too.",
         ),
     ] = None,
+    index: Annotated[
+        list[str] | None,
+        Option(
+            metavar="KEY",
+            help="An index to show in place of the summary, as r_prime; can be repeated. "
+            "`rprime indices` lists them.",
+        ),
+    ] = None,
     request: options.Request = None,
     strict: options.Strict = False,
     first: Annotated[
@@ -118,6 +126,8 @@ def evaluate(
     from rprime.commands.renderings import conclude
 
     chosen = chosen_members(columns, slice_, crossing, population)
+    if index:
+        chosen["indices"] = index
     if no_worse_than is not None:
         if gates is not None:
             refuse("--no-worse-than is a gate of its own: give it or --gates, not both")
