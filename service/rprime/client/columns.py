@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from rprime.core.axis_names import Axis, axis_of
+
 Label = str | int | bool | None
 
 _LISTS = ("to_pylist", "to_list", "tolist")
@@ -113,6 +115,56 @@ def frame_labels(values: object, name: str) -> list[Label] | None:
         f"The rows of `{name}` are not named like its columns, in the same order; "
         "bring both in line with .reindex(index=names, columns=names, fill_value=0)"
     )
+
+
+def frame_axis(values: object) -> Axis | None:
+    """Return what the rows of a data frame are, as the names of its axes say."""
+    if not _is_frame(values):
+        return None
+    axes = (getattr(values, axis, None) for axis in ("index", "columns"))
+    return axis_of(*(getattr(axis, "name", None) for axis in axes))
+
+
+def categories(values: object, name: str) -> list[Label] | None:
+    """Return the ordered categories of a column of pandas, polars or Arrow; None without order.
+
+    The categories of a polars `Enum` are in their order; a pandas `Categorical` and a dictionary
+    of Arrow say whether theirs are.
+    """
+    kind = getattr(values, "dtype", getattr(values, "type", None))
+    if type(kind).__name__ != "Enum" and getattr(kind, "ordered", False) is not True:
+        return None
+    names = getattr(kind, "categories", None)
+    if names is None:
+        names = _dictionary(values)
+    return None if names is None else labels(names, name)
+
+
+def _dictionary(values: Any) -> object:  # noqa: ANN401 (an array of Arrow)
+    """Return the dictionary of an array of Arrow, or that which all of its chunks share."""
+    chunks = getattr(values, "chunks", [values])
+    first = next((chunk.dictionary for chunk in chunks), None)
+    return first if all(chunk.dictionary.equals(first) for chunk in chunks) else None
+
+
+def common_order(orders: Mapping[str, list[Label] | None]) -> list[Label] | None:
+    """Return the order that holds the others; None if no column has one.
+
+    Raises
+    ------
+    ValueError
+        If two columns order their categories differently.
+    """
+    stated = [order for order in orders.values() if order is not None]
+    if not stated:
+        return None
+    longest = max(stated, key=len)
+    if any([label for label in longest if label in order] != order for order in stated):
+        raise ValueError(
+            f"The ordered categories of {' and '.join(f'`{name}`' for name in orders)} differ; "
+            "pass `labels`, all classes in their order"
+        )
+    return longest
 
 
 def column(values: object, name: str) -> list[Any]:

@@ -7,6 +7,7 @@ import orjson
 from pydantic import BaseModel
 
 from rprime.client import columns
+from rprime.core.axis_names import contradiction
 
 Json = dict[str, Any]
 
@@ -197,9 +198,36 @@ def document(arguments: Mapping[str, Any], candidate: Json | None = None) -> Jso
     for name, labels in brought.items():
         if labels is not None and content.setdefault("labels", labels) != labels:
             raise ValueError(f"`labels` are not the columns of `{name}`; remove them")
+    _orient(content, arguments.get("confusion_matrix"))
     if arguments.get("baseline") is not None:
         content["baseline"] = _baseline(arguments, content)
+    _order(content, arguments)
     return content
+
+
+def _orient(content: Json, matrix: object) -> None:
+    """Take what the rows are from the names of the axes of a data frame."""
+    axis = columns.frame_axis(matrix)
+    if axis is not None and content.setdefault("axis", axis) != axis:
+        raise ValueError(contradiction(axis, content["axis"]))
+
+
+def _order(content: Json, arguments: Mapping[str, Any]) -> None:
+    """Take the order of the classes from ordered categories of the labels.
+
+    Columns of scores without names are not in that order: scikit-learn sorts classes.
+    """
+    if not {"labels", "y_score"}.isdisjoint(content) or "y_true" not in content:
+        return
+    items = ("y_true", "y_pred")
+    orders = {name: columns.categories(arguments.get(name), name) for name in items}
+    order = columns.common_order(orders)
+    if order is None:
+        return
+    sides = (content, content.get("baseline", {}))
+    occurring = {label for side in sides for name in items for label in side.get(name, ())}
+    if occurring <= {*order, None}:
+        content["labels"] = order
 
 
 def _baseline(arguments: Mapping[str, Any], content: Json) -> Json:
