@@ -120,3 +120,22 @@ def test_scores_without_names_stay_in_the_order_of_sorted_classes() -> None:
 def test_categories_without_an_order_are_sorted() -> None:
     true = pd.Series(ORDERED, dtype=pd.CategoricalDtype(LEVELS))
     assert rprime.evaluate(true, GUESSED).labels == sorted(LEVELS)
+
+
+@pytest.mark.parametrize("names", [{}, {"a": 0, "b": 1}])
+def test_margins_of_a_crosstab_are_left_out(names: dict[str, int]) -> None:
+    true, predicted = (
+        pd.Series([names.get(label, label) for label in labels], name=name)
+        for labels, name in ((ACTUAL, "actual"), (PREDICTED, "predicted"))
+    )
+    report = rprime.evaluate(confusion_matrix=pd.crosstab(predicted, true, margins=True))
+    assert report.labels == [str(names.get(label, label)) for label in "ab"]
+    assert report.overall["accuracy"].value == pytest.approx(0.87)
+    assert "totals_left_out" in [warning.code for warning in report.warnings]
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_a_class_that_is_never_predicted_needs_its_column(kind: type) -> None:
+    table = pd.crosstab(pd.Series([0, 1, 2]).map(kind), pd.Series([0, 1, 1]).map(kind))
+    with pytest.raises(ValueError, match=r"\.reindex\(index=names, columns=names, fill_value=0\)"):
+        rprime.evaluate(confusion_matrix=table)

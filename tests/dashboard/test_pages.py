@@ -420,6 +420,22 @@ def test_the_evaluator_keeps_nothing(client: httpx.Client) -> None:
     assert "secret" not in client.get("/v1/projects").text
 
 
+def test_the_evaluator_says_what_the_rows_are_and_refuses_a_contradiction(
+    client: httpx.Client,
+) -> None:
+    text, headers = (
+        "Predicted,a,b,All\na,50,10,60\nb,3,46,49\nAll,53,56,109",
+        {"Content-Type": "text/plain"},
+    )
+    answer = client.post("/ui/evaluate", content=text, headers=headers)
+    assert "rows are predicted classes, as the names of the axes say." in answer.text
+    assert "hold totals and were left out." in answer.text
+    query = {"request": '{"axis": "rows_are_true"}'}
+    refused = client.post("/ui/evaluate", content=text, headers=headers, params=query)
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["pointer"] == "/axis"
+
+
 def test_the_keyboard_reaches_everything(server: str, visit: Visitor) -> None:
     page = visit(server + EVALUATOR).page
     page.keyboard.press("Tab")

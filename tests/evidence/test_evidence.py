@@ -129,6 +129,24 @@ class TestMatrix:
         for matrix in ([[1, 0, 1], [0, 0, 0], [1, 0, 1]], [[20, 5, 25], [4, 9, 13], [24, 13, 37]]):
             assert evidence(confusion_matrix=matrix).table.k == 3
 
+    @pytest.mark.parametrize("labels", [["a", "b", "All"], [0, 1, "Total"], ["a", "b", "Sum"]])
+    def test_totals_that_are_called_so_are_left_out_and_said(self, labels: list[object]) -> None:
+        counts = [[2, 1, 3], [1, 2, 3], [3, 3, 6]]
+        read = evidence(confusion_matrix=counts, labels=labels)
+        assert read.labels == tuple(map(str, labels[:2]))
+        assert read.table.cells.counts.tolist() == [[2, 1], [1, 2]]
+        assert [(w.code, w.detail) for w in read.warnings] == [
+            (
+                "totals_left_out",
+                f"The row and the column `{labels[2]}` hold totals and were left out.",
+            )
+        ]
+
+    def test_a_class_called_all_without_sums_is_a_class(self) -> None:
+        counts = [[2, 1, 3], [1, 2, 3], [3, 3, 5]]
+        read = evidence(confusion_matrix=counts, labels=["a", "b", "All"])
+        assert read.labels == ("a", "b", "All")
+
     def test_a_hundred_thousand_bad_cells_are_refused_at_once(self) -> None:
         body = orjson.dumps({"confusion_matrix": [[CANARY] * 320] * 320})
         start = time.perf_counter()

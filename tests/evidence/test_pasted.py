@@ -15,7 +15,6 @@ TRUE = ["cat"] * 1127 + ["dog"] * 7
 PREDICTED = ["cat"] * 1125 + ["dog"] * 2 + ["cat"] * 3 + ["dog"] * 4
 BARE = {
     "spreadsheet": "1125\t2\r\n3\t4\r\n",
-    "thousands": "1,125\t2\n3\t4",
     "csv": "1125,2\n3,4\n",
     "semicolons": "1125;2\n3;4",
     "spaces": "1125 2\n  3 4",
@@ -25,7 +24,7 @@ BARE = {
     "scikit-learn": str(confusion_matrix(TRUE, PREDICTED)),
 }
 NAMED = {
-    "spreadsheet": "true\\predicted\tcat\tdog\ncat\t1,125\t2\ndog\t3\t4",
+    "spreadsheet": "a\\b\tcat\tdog\ncat\t1125\t2\ndog\t3\t4",
     "rows": "cat\t1125\t2\ndog\t3\t4",
     "columns": "cat\tdog\n1125\t2\n3\t4",
     "csv": FRAME.to_csv(),
@@ -88,3 +87,107 @@ def test_numbers_that_may_be_names_are_asked_about(text: str) -> None:
     with pytest.raises(Problem) as caught:
         read_pasted(text)
     assert "is a row missing, or is the first number" in caught.value.errors[0].detail
+
+
+PREDICTED_ROWS = [[50, 10], [3, 46]]
+"""Counts whose rows are predictions."""
+PRINTS_WITH_PREDICTIONS_IN_ROWS = {
+    "crosstab to_csv": "Predicted,a,b\na,50,10\nb,3,46\n",
+    "semicolons": "Predicted;a;b\na;50;10\nb;3;46\n",
+    "corner of both": "Predicted \\ Actual,a,b\na,50,10\nb,3,46\n",
+    "corner with a slash": "Prediction/Truth\ta\tb\na\t50\t10\nb\t3\t46",
+    "map": "map \\ reference,a,b\na,50,10\nb,3,46",
+    "markdown": "| Predicted / Actual | a | b |\n|---|---|---|\n| a | 50 | 10 |\n| b | 3 | 46 |",
+    "pandas": "Actual      a   b\nPredicted        \na          50  10\nb           3  46",
+    "R table": "    truth\npred  a  b\n   a 50 10\n   b  3 46",
+    "yardstick": "          Truth\nPrediction  a  b\n         a 50 10\n         b  3 46",
+    "caret": (
+        "Confusion Matrix and Statistics\n\n          Reference\nPrediction  a  b\n"
+        "         a 50 10\n         b  3 46\n                                          \n"
+        "Overall Statistics\n\n               Accuracy : 0.8807\n"
+    ),
+    "line above": ",Actual,\nPredicted,a,b\na,50,10\nb,3,46",
+    "prefixes": ",True a,True b\nPred a,50,10\nPred b,3,46",
+}
+PRINTS_WITH_TRUTH_IN_ROWS = {
+    "WEKA": (
+        "=== Confusion Matrix ===\n\n  a  b   <-- classified as\n 50 10 |  a = a\n  3 46 |  b = b\n"
+    ),
+    "H2O": (
+        "Confusion Matrix (Act/Pred) for max f1 @ threshold = 0.5:\n"
+        "       a    b    Error    Rate\n-----  ---  ---  -------  ----\n"
+        "a      50   10   0.1667   (10.0/60.0)\nb      3    46   0.0612   (3.0/49.0)\n"
+        "Total  53   56   0.1193   (13.0/109.0)\n"
+    ),
+    "actual": "Actual,a,b\na,50,10\nb,3,46",
+    "trailing commas": "true,a,b,\na,50,10,\nb,3,46,",
+    "prefixes": ",Pred a,Pred b\nTrue a,50,10\nTrue b,3,46",
+}
+
+
+@pytest.mark.parametrize("form", PRINTS_WITH_PREDICTIONS_IN_ROWS)
+def test_names_of_axes_say_that_rows_are_predictions(form: str) -> None:
+    assert read_pasted(PRINTS_WITH_PREDICTIONS_IN_ROWS[form]) == {
+        "confusion_matrix": PREDICTED_ROWS,
+        "labels": ["a", "b"],
+        "axis": "rows_are_predicted",
+    }
+
+
+@pytest.mark.parametrize("form", PRINTS_WITH_TRUTH_IN_ROWS)
+def test_prints_with_true_classes_in_rows(form: str) -> None:
+    assert read_pasted(PRINTS_WITH_TRUTH_IN_ROWS[form]) == {
+        "confusion_matrix": PREDICTED_ROWS,
+        "labels": ["a", "b"],
+        "axis": "rows_are_true",
+    }
+
+
+def test_a_print_of_r_without_names_of_axes_is_read() -> None:
+    text = "   \n     a  b\n  a 50 10\n  b  3 46\n"
+    assert read_pasted(text) == {"confusion_matrix": PREDICTED_ROWS, "labels": ["a", "b"]}
+
+
+@pytest.mark.parametrize("cell", ["1.250", "1,250"])
+@pytest.mark.parametrize("text", ["{}\t2\n3\t4", ";a;b\na;{};2\nb;3;4", "a;b\n{};2\n3;4"])
+def test_one_group_of_three_digits_is_asked_about(cell: str, text: str) -> None:
+    with pytest.raises(Problem) as caught:
+        read_pasted(text.format(cell))
+    assert [fault.code for fault in caught.value.errors] == ["thousands"]
+    assert f"`{cell}` may be 1250 or 1.25." in caught.value.errors[0].detail
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("1.250.000\t1.250\n3\t4", [[1250000, 1250], [3, 4]]),
+        ("1,250,000\t1,250\n3\t4", [[1250000, 1250], [3, 4]]),
+        ("1.250,5\t1.250\n3\t4", [[1250.5, 1250], [3, 4]]),
+        ("1,250.5\t1,250\n3\t4", [[1250.5, 1250], [3, 4]]),
+        ("1.250\t0.5\n3\t4", [[1.25, 0.5], [3, 4]]),
+        ("1,25;2\n3;4", [[1.25, 2], [3, 4]]),
+        ("[[1.250, 2], [3, 4]]", [[1.25, 2], [3, 4]]),
+    ],
+)
+def test_other_numbers_of_the_table_prove_what_a_separator_is(
+    text: str, counts: list[list[float]]
+) -> None:
+    assert read_pasted(text) == {"confusion_matrix": counts}
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "words"),
+    [
+        (",a,b\na,50,-\nb,3,46\n", "not_a_number", "write 0 for none"),
+        (",a,b\na,50,.\nb,3,46\n", "not_a_number", "write 0 for none"),
+        (",a,b,Total\na,50,10,60\nb,3,46,49", "totals", "The last column holds totals"),
+        (",a,b\na,50,10\nb,3,46\nAll,53,56", "totals", "The last row holds totals"),
+        ("Predicted / Prediction,a,b\na,1,2\nb,3,4", "axes_agree", "Both axes are named as"),
+        ("   precision    recall  f1-score   support\n a 1 1 1 5", "no_matrix", "print(confusion"),
+    ],
+)
+def test_what_is_refused_says_what_to_do(text: str, code: str, words: str) -> None:
+    with pytest.raises(Problem) as caught:
+        read_pasted(text)
+    assert [fault.code for fault in caught.value.errors] == [code]
+    assert words in caught.value.errors[0].detail

@@ -212,3 +212,19 @@ def test_a_csv_without_names_says_what_it_may_be(
     answer = client.post("/evaluate", content=content, headers={"content-type": "text/csv"})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["detail"].endswith(words)
+
+
+@pytest.mark.parametrize(
+    ("true", "padding"),
+    [([0, 1, -100], "-100"), ([0, 1, 255], "255"), ([0, 1, 2], None), ([100, 1, 255], None)],
+)
+def test_a_label_of_padding_is_named(
+    client: httpx.Client, true: list[int], padding: str | None
+) -> None:
+    said = reported(client, y_true=true, y_pred=[0, 1, 1])[1]
+    assert ("label_is_padding" in said) == (padding is not None)
+    assert padding is None or said["label_is_padding"].startswith(f"`{padding}` counts")
+    assert (
+        "label_is_padding"
+        not in reported(client, y_true=true, y_pred=[0, 1, 1], labels=sorted({0, 1, *true}))[1]
+    )

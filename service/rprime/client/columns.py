@@ -109,7 +109,7 @@ def frame_labels(values: object, name: str) -> list[Label] | None:
     if columns is None or index is None:
         return columns
     named = labels(index, f"{name}.index")
-    if named in (columns, list(range(len(named)))):
+    if named in (columns, list(range(len(columns)))):
         return columns
     raise ValueError(
         f"The rows of `{name}` are not named like its columns, in the same order; "

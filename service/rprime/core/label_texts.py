@@ -15,6 +15,8 @@ _JOINERS = re.compile(f"[{JOINERS}]")
 _TRUTH = {"true": "1", "false": "0"}
 _MISSING = {"nan", "<na>"}
 _MARKS = {*_MISSING, "null", "none", "na", "n/a", "#n/a"}
+_PADDINGS = ("-100", "255")
+_BELOW_100 = re.compile("[0-9]{1,2}")
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+(?:e-?[0-9]+)?", re.IGNORECASE)
 
 
@@ -72,16 +74,28 @@ def twins(labels: tuple[str, ...]) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=256)
 def doubtful(labels: tuple[str, ...]) -> dict[str, str]:
-    """Return classes that may be none: one that marks a missing value, and one that is a score.
+    """Return classes that may be none: a missing value, a padding, and a score.
 
-    The keys are `missing_mark` and `score`. A score is a fraction, and most labels are fractions.
+    The keys are `missing_mark`, `padding` and `score`. A padding is -100, or 255 where all other
+    classes are integers below 100. A score is a fraction, and most labels are fractions.
     """
     doubts = {}
     mark = next((label for label in labels if label.lower() in _MARKS), None)
     if mark is not None:
         doubts["missing_mark"] = mark
+    if (padding := _padding(labels)) is not None:
+        doubts["padding"] = padding
     fractions = [label for label in labels if _FRACTION.fullmatch(label)]
     fractions = [label for label in fractions if integer_text(label) is None]
     if 2 * len(fractions) > len(labels):
         doubts["score"] = fractions[0]
     return doubts
+
+
+def _padding(labels: tuple[str, ...]) -> str | None:
+    """Return the label by which libraries of deep learning mark what they ignore."""
+    for padding in _PADDINGS:
+        others = [label for label in labels if label != padding]
+        if padding in labels and others and all(map(_BELOW_100.fullmatch, others)):
+            return padding
+    return None

@@ -12,6 +12,7 @@ from rprime import __version__
 from rprime.application.reproduction import printed_table
 from rprime.application.request import read_request
 from rprime.core.arrays import Array
+from rprime.core.axis_names import contradiction
 from rprime.core.comparison.attribution import HEADLINES
 from rprime.core.comparison.costs import costs
 from rprime.core.evaluate import Evaluation, evaluate
@@ -120,6 +121,9 @@ def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery
     """
     members = read_pasted(text.decode("utf-8", "replace"))
     more = orjson.loads(options) if options else {}
+    axis, stated = members.get("axis"), more.get("axis")
+    if stated is not None and axis not in (None, stated):
+        raise refuse("/axis", "axes_contradict", contradiction(axis, stated))
     evaluation_request = read_request(orjson.dumps({**more, **members}), limits)
     if evaluation_request.store_request is not None:
         raise NOT_KEPT
@@ -128,11 +132,13 @@ def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery
 
 
 def _reading(text: bytes, members: dict[str, Any], more: dict[str, Any]) -> str:
-    if text.lstrip().startswith(b"{"):
+    if text.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
         return "Read as a request in JSON."
     names = "with the names of the classes" if "labels" in members else "without class names"
-    rows = "predicted" if more.get("axis") == "rows_are_predicted" else "true"
-    return f"Read as a table of counts {names}; rows are {rows} classes."
+    axis = members.get("axis") or more.get("axis")
+    rows = "predicted" if axis == "rows_are_predicted" else "true"
+    because = ", as the names of the axes say" if "axis" in members else ""
+    return f"Read as a table of counts {names}; rows are {rows} classes{because}."
 
 
 NOT_KEPT = refuse(

@@ -2,8 +2,9 @@
 
 import csv
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
+from rprime.core.axis_names import axis_of, is_total
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import loads
 
@@ -14,12 +15,34 @@ LONGEST_COUNT = 20
 """Most characters of a number; larger numbers are refused later."""
 _ROW = re.compile(r"\[([^\[\]]*)\]")
 _RULE = re.compile(r"[\s|:+-]*")
-_NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d+)*[.]?|[.]\d+)(?:[eE][+-]?\d+)?")
+_GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
+"""One separator before three digits: of thousands or of decimals."""
+_SEVERAL_GROUPS = re.compile(
+    r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*|(?:\.\d{3}){2,}(?:,\d*)?|\.\d{3},\d*)"
+)
+_TITLE = re.compile(r"\s*confusion matrix[^\n]*\n", re.IGNORECASE)
+_STATISTICS = re.compile(r"^\s*Overall Statistics", re.MULTILINE)
+"""What caret prints below its table."""
+_WEKA = re.compile(r"<-+ classified as[^\n]*\n((?:[^\n]*\|[^\n]*=[^\n]*(?:\n|$))+)")
+_WEKA_ROW = re.compile(r"([\d.\s]+)\|\s*\S+\s*=\s*(.+)")
+_REPORT = re.compile(r"precision\s+recall\s+f1-score")
+_PAIR = re.compile(r"\s*(?:[\\/|\u2192]|\bvs?\.?\s)\s*")
+_PREFIXED = re.compile(r"([^\W\d_]+)[\s_:=.-]+(.+)")
 _SEPARATORS = ("\t", ";", "|", ",")
 _AMBIGUOUS = (
     "There is one more column than rows: is a row missing, or is the first number of each row the "
     "name of its class? Paste a square matrix, or names in the first row, too."
 )
+_THOUSANDS = (
+    "`{}` may be {} or {}. Write counts without a separator of thousands, and fractions with "
+    "another number of digits."
+)
+_NOT_THE_MATRIX = (
+    "This is a report of scikit-learn, which has no counts of confusions. "
+    "Paste `print(confusion_matrix(y_true, y_pred))`."
+)
+_ONE_SIDE = "The last {0} holds totals, and no {1} does. Leave it out, or give the totals of both."
 _SHARES = (
     "These look like shares, not counts. Paste the counts: scikit-learn prints them without "
     "`normalize`. Without the numbers of items nobody knows how certain the shares are."
@@ -33,54 +56,132 @@ _SHORTENED = (
 def read_pasted(text: str) -> dict[str, Any]:
     """Read a request from text: JSON, or a matrix with or without the names of its classes.
 
-    Rows of numbers are as spreadsheets, CSV, Markdown, numpy, scikit-learn and pandas write them.
+    Rows of numbers are as spreadsheets, CSV, Markdown, numpy, scikit-learn, pandas, R's `table`,
+    caret, yardstick, WEKA and H2O write them. Names of both axes become the member `axis`.
 
     Raises
     ------
     Problem
         400 if it begins like JSON, but is not valid; 422 if it is not a matrix.
     """
-    text = text.strip("\ufeff \r\n")
-    if text.startswith("{"):
+    text = text.strip("\ufeff\r\n")
+    if text.lstrip().startswith("{"):
         return loads(text)
     if "..." in text or "…" in text:
         raise refuse(MATRIX, "shortened", _SHORTENED)
-    if "[" in text:
+    if _REPORT.search(text):
+        raise refuse(MATRIX, "no_matrix", _NOT_THE_MATRIX)
+    if (printed := _WEKA.search(text)) is not None:
+        members = _of_weka(printed[1])
+    elif "[" in text:
         # JSON, Python, and numpy with or without commas.
         rows = [re.split(r"[\s,]+", row.strip(" ,\n\t\r")) for row in _ROW.findall(text)]
-        members = {"confusion_matrix": _numbers(rows)}
+        members = {"confusion_matrix": _numbers(rows, decimal=".")}
     else:
-        members = _tabular(_split(text))
-    # Fractions, each of at most 1, or in rows that make 100 percent each.
-    counts = members["confusion_matrix"]
+        members = _tabular(*_split(text))
+    _refuse_shares(members["confusion_matrix"])
+    return members
+
+
+def _refuse_shares(counts: list[list[float]]) -> None:
+    """Refuse fractions, each of at most 1, or in rows that make 100 percent each."""
     if any(number % 1 for row in counts for number in row) and (
         all(0 <= number <= 1 for row in counts for number in row)
         or all(abs(sum(row) - 100) <= 1 for row in counts)
     ):
         raise refuse(MATRIX, "shares", _SHARES)
-    return members
 
 
-def _split(text: str) -> Cells:
+def _of_weka(lines: str) -> dict[str, Any]:
+    """Read rows such as `50 0 | a = Iris-setosa`: true classes, as WEKA prints them."""
+    rows = [match for line in lines.splitlines() if (match := _WEKA_ROW.match(line))]
+    counts = _numbers([row[1].split() for row in rows])
+    return {
+        "confusion_matrix": counts,
+        "labels": [row[2].strip() for row in rows],
+        "axis": "rows_are_true",
+    }
+
+
+class _Sides(NamedTuple):
+    """The names of the axes of a table; empty without one."""
+
+    rows: str = ""
+    columns: str = ""
+
+    def axis(self) -> str | None:
+        """Return what the rows are; refuse names of the same side."""
+        try:
+            return axis_of(self.rows, self.columns)
+        except ValueError as error:
+            raise refuse("/axis", "axes_agree", str(error)) from None
+
+
+def _split(text: str) -> tuple[Cells, _Sides]:
     """Read lines of cells by the separator that they have in common, or by spaces."""
+    title = _TITLE.match(text)
+    text = _STATISTICS.split(text[title.end() if title else 0 :])[0]
     lines = [line for line in text.splitlines() if not _RULE.fullmatch(line)]
     separator = next((sign for sign in _SEPARATORS if any(sign in line for line in lines)), None)
-    if separator is not None:
+    if separator is None:
+        rows, sides = _of_console([line.split() for line in lines])
+    else:
         if separator == "|":
             lines = [line.strip().strip("|") for line in lines]
         separated = csv.reader(lines, delimiter=separator)
-        return [[cell.strip() for cell in row] for row in separated]
-    rows = [line.split() for line in lines]
-    # pandas can print the names of both axes, that of the rows on a line of its own.
+        rows, sides = _of_sheet([[cell.strip() for cell in row] for row in separated])
+    if title and (pair := re.search(r"\((\w+)/(\w+)\)", title[0])):
+        sides = _Sides(pair[1], pair[2])
+    return _without_errors(rows), sides
+
+
+def _of_console(rows: Cells) -> tuple[Cells, _Sides]:
+    """Take the names of the axes out of a print of pandas or R; one has a line of its own."""
+    sides = _Sides()
     if len(rows) > 1 and len(rows[1]) == 1 and not _is_number(rows[1][0]):
-        del rows[1]
+        sides = _Sides(rows[1][0], rows[0][0])
+        rows = [["", *rows[0][1:]], *rows[2:]]
+    elif len(rows) > 1 and len(rows[0]) == 1 and not _is_number(rows[0][0]):
+        column = rows[0][0]
+        named = len(rows) > 2 and len(rows[1]) == len(rows[2])  # noqa: PLR2004 (a header and a row)
+        sides = _Sides(rows[1][0] if named else "", column)
+        rows = [["", *rows[1][named:]], *rows[2:]]
     # A console omits the empty corner before the names of columns.
-    if len(rows) > 1 and len(rows[0]) == len(rows[1]) - 1:
-        rows[0].insert(0, "")
-    return rows
+    elif len(rows) > 1 and len(rows[0]) == len(rows[1]) - 1:
+        rows = [["", *rows[0]], *rows[1:]]
+    elif rows and _side_by_side(rows[0]):
+        sides = _Sides(rows[0][0])
+    return rows, sides
 
 
-def _tabular(rows: Cells) -> dict[str, Any]:
+def _side_by_side(row: list[str]) -> bool:
+    return not _is_number(row[0]) and _Sides(row[0]).axis() is not None
+
+
+def _of_sheet(rows: Cells) -> tuple[Cells, _Sides]:
+    """Take the names of the axes from the corner of a sheet, or from a line above its header."""
+    while rows and all(len(row) > 1 and not row[-1] for row in rows):
+        rows = [row[:-1] for row in rows]
+    above = [cell for cell in rows[0] if cell] if rows else []
+    columns = ""
+    if len(rows) > 1 and len(above) == 1 < len(rows[0]) and not _is_number(above[0]):
+        columns, rows = above[0], rows[1:]
+    corner = rows[0][0] if rows else ""
+    first, *second = _PAIR.split(corner, maxsplit=1)
+    return rows, _Sides(first, second[0] if second else columns)
+
+
+def _without_errors(rows: Cells) -> Cells:
+    """Leave out the rates of errors and the totals that H2O prints beside and below its counts."""
+    names = [name for name in rows[0] if name] if rows else []
+    if names[-2:] != ["Error", "Rate"]:
+        return rows
+    k = len(names) - 2
+    body = [row[: k + 1] for row in rows[1:] if not is_total(row[0])]
+    return [["", *names[:k]], *body]
+
+
+def _tabular(rows: Cells, sides: _Sides) -> dict[str, Any]:
     """Separate the names of the classes from the counts."""
     header = bool(rows) and _has_header(rows)
     body = rows[header:]
@@ -90,6 +191,8 @@ def _tabular(rows: Cells) -> dict[str, Any]:
     if numbered and not header and len(rows[0]) == len(body) + 1:
         raise refuse(MATRIX, "ambiguous", _AMBIGUOUS)
     named = len(rows[0]) == len(body) + 1 or not numbered
+    if header and named:
+        _refuse_one_side(rows[0][1:], [row[0] for row in body])
     counts = _numbers([row[named:] for row in body], top=1 + header, left=1 + named)
     members: dict[str, Any] = {"confusion_matrix": counts}
     if named:
@@ -97,9 +200,33 @@ def _tabular(rows: Cells) -> dict[str, Any]:
     elif header:
         members["labels"] = rows[0]
     if header and named and rows[0][1:] != members["labels"]:
-        detail = "The columns and the rows need the same names in the same order."
-        raise refuse("/labels", "names_differ", detail)
-    return members
+        members["labels"], sides = _unprefixed(members["labels"], rows[0][1:])
+    axis = sides.axis() if header and named else None
+    return members if axis is None else {**members, "axis": axis}
+
+
+def _refuse_one_side(columns: list[str], rows: list[str]) -> None:
+    """Refuse totals of the rows without those of the columns, or the other way round."""
+    for side, other, names in (
+        ("column", "row", (columns, rows)),
+        ("row", "column", (rows, columns)),
+    ):
+        if names[0] and is_total(names[0][-1]) and names[0][:-1] == names[1]:
+            raise refuse(MATRIX, "totals", _ONE_SIDE.format(side, other))
+
+
+def _unprefixed(rows: list[str], columns: list[str]) -> tuple[list[str], _Sides]:
+    """Read names such as `True 0` and `Pred 0`, whose beginnings are the names of the axes."""
+    parts = [[_PREFIXED.fullmatch(name) for name in names] for names in (rows, columns)]
+    matches = [[match.groups() for match in side if match] for side in parts]
+    prefixes = [{prefix for prefix, _ in side} for side in matches]
+    names = [[name for _, name in side] for side in matches]
+    if [len(prefix) for prefix in prefixes] == [1, 1] and names[0] == names[1]:
+        sides = _Sides(prefixes[0].pop(), prefixes[1].pop())
+        if len(names[0]) == len(rows) and sides.axis() is not None:
+            return names[0], sides
+    detail = "The columns and the rows need the same names in the same order."
+    raise refuse("/labels", "names_differ", detail)
 
 
 def _has_header(rows: Cells) -> bool:
@@ -112,10 +239,10 @@ def _has_header(rows: Cells) -> bool:
 
 
 def _is_number(cell: str) -> bool:
-    return bool(cell) and _NUMBER.fullmatch(cell) is not None
+    return _NUMBER.fullmatch(cell) is not None
 
 
-def _numbers(rows: Cells, *, top: int = 1, left: int = 1) -> list[list[float]]:
+def _numbers(rows: Cells, *, top: int = 1, left: int = 1, decimal: str = "") -> list[list[float]]:
     """Read counts, the first of which is at this row and column of the text, for messages."""
     bad = [
         (i, j) for i, row in enumerate(rows) for j, cell in enumerate(row) if not _is_number(cell)
@@ -126,9 +253,40 @@ def _numbers(rows: Cells, *, top: int = 1, left: int = 1) -> list[list[float]]:
             Violation(f"{MATRIX}/{i}/{j}", "not_a_number", detail.format(i + top, j + left))
             for i, j in bad
         )
-    return [[_count(cell.replace(",", "")) for cell in row] for row in rows]
+    decimal = decimal or _decimal_sign([cell for row in rows for cell in row])
+    ambiguous = [
+        Violation(f"{MATRIX}/{i}/{j}", "thousands", _two_readings(cell))
+        for i, row in enumerate(rows)
+        for j, cell in enumerate(row)
+        if not decimal and _GROUPED.fullmatch(cell)
+    ]
+    if ambiguous:
+        raise invalid(ambiguous)
+    thousands = "." if decimal == "," else ","
+    return [[_count(cell, thousands) for cell in row] for row in rows]
 
 
-def _count(text: str) -> float:
+def _decimal_sign(cells: list[str]) -> str:
+    """Return the sign of decimals that the numbers prove; empty if they prove none."""
+    for cell in cells:
+        if _SEVERAL_GROUPS.fullmatch(cell):
+            return "," if cell.lstrip("+-0123456789").startswith(".") else "."
+    for cell in cells:
+        sign = next((sign for sign in ".," if cell.count(sign) == 1), "")
+        if sign and not _GROUPED.fullmatch(cell):
+            return sign
+    return ""
+
+
+def _two_readings(cell: str) -> str:
+    sign = "," if "," in cell else "."
+    return _THOUSANDS.format(cell, cell.replace(sign, ""), cell.replace(sign, ".").rstrip("0"))
+
+
+def _count(text: str, thousands: str) -> float:
+    text = text.replace(thousands, "").replace(",", ".")
     whole = text.lstrip("+-").isdecimal() and len(text) < LONGEST_COUNT
-    return int(text) if whole else float(text)
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        raise refuse(MATRIX, "not_a_number", f"`{text}` is not a number.") from None

@@ -22,7 +22,14 @@ from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.scores import read_scores
 from rprime.evidence.slices import slices_of_items, slices_of_tables
 from rprime.evidence.spellings import AS_SENT, Spellings
-from rprime.evidence.tables import MATRICES, labels_of, read_cells, read_matrices, read_matrix
+from rprime.evidence.tables import (
+    LABELS,
+    MATRICES,
+    labels_of,
+    read_cells,
+    read_matrices,
+    read_matrix,
+)
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
@@ -31,10 +38,11 @@ if TYPE_CHECKING:
     from rprime.evidence.arrow_body import Identities
 
 Kind = Literal["confusion_matrix", "cells", "labels", "scores"]
-LABELS = "docs/cli.md#labels"
 DOUBTS = {
     "missing_mark": "`{}` counts as a class. If it means that there is no label, send null in "
     "`y_pred`, and leave out items without a true class. If it is a class, declare it in `labels`.",
+    "padding": "`{}` counts as a class. If it is a padding, as `ignore_index` of torch, leave out "
+    "these items. If it is a class, declare it in `labels`.",
     "score": "Most classes are fractions such as `{}`. If these are scores, send them as `y_score` "
     "or as columns `score:<label>`. If they are classes, declare them in `labels`.",
 }

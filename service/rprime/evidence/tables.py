@@ -5,12 +5,15 @@ from dataclasses import replace
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.axis_names import is_total
 from rprime.core.table import ConfusionTable
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names, numbers
 from rprime.problems.problem import Problem, invalid, refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
 
+LABELS = "docs/cli.md#labels"
 MATRICES = {"cost": numbers.COST, "cell_weights": numbers.WEIGHT, "kappa_weights": numbers.WEIGHT}
 """The options that may be matrices, and what their numbers mean."""
 _OMISSIONS = {"unclassified", "spurious"}
@@ -28,7 +31,9 @@ def labels_of(document: Document, most: int) -> tuple[str, ...]:
 def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], ConfusionTable]:
     """Read a confusion matrix and its classes."""
     arrays, pointer = document.arrays, f"{document.pointer}/confusion_matrix"
-    rows = numbers.lists(document, "confusion_matrix")
+    numbers.lists(document, "confusion_matrix")
+    _leave_out_totals(document)
+    rows = arrays["confusion_matrix"]
     k, most = len(rows), limits.dense_classes
     if k > most:
         raise names.too_many(k, pointer, most)
@@ -52,10 +57,31 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
     return labels, table
 
 
+def _leave_out_totals(document: Document) -> None:
+    """Leave out a last row and column of totals that are called so, and say it."""
+    labels, rows = document.arrays.get("labels"), document.arrays["confusion_matrix"]
+    if not isinstance(labels, list) or len(labels) != len(rows) or not is_total(labels[-1]):
+        return
+    if {len(row) for row in rows} != {len(rows)} or len(rows) < _ROWS_OF_TOTALS:
+        return
+    values = numbers.flat(rows, numbers.COUNT, without_booleans=document.without_booleans)
+    if values is None or not _has_totals(values.reshape(len(rows), -1)):
+        return
+    document.arrays["labels"] = labels[:-1]
+    document.arrays["confusion_matrix"] = [row[:-1] for row in rows[:-1]]
+    detail = f"The row and the column `{labels[-1]}` hold totals and were left out."
+    pointer = f"{document.pointer}/confusion_matrix"
+    document.warnings.append(Warning("totals_left_out", pointer, detail, LABELS))
+
+
+def _has_totals(counts: Array) -> bool:
+    """Whether the last row and column are the sums of the others."""
+    return all(np.allclose(side[-1], np.add.reduce(side[:-1])) for side in (counts, counts.T))
+
+
 def _refuse_totals(counts: Array, pointer: str) -> None:
     """Refuse a last row and column that are the sums of the others, as `crosstab` adds them."""
-    sums = (np.array_equal(side[-1], np.add.reduce(side[:-1])) for side in (counts, counts.T))
-    if counts[-1, -1] >= _ITEMS_OF_TOTALS and all(sums):
+    if counts[-1, -1] >= _ITEMS_OF_TOTALS and _has_totals(counts):
         detail = (
             "The last row and the last column are the sums of the others: totals, not a class. "
             "Leave them out, as `pandas.crosstab` does without `margins`."
