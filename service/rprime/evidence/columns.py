@@ -40,6 +40,10 @@ _NEAR = 0.85
 """How near an unknown name is to a known one that is meant."""
 _MOST_GROUPS = 2**32 - 2
 _MOST_SHOWN = 20
+_PAIR = ("y_true", "y_pred")
+_OF_COUNTS = re.compile(
+    "n|n_?items|freq(?:uency)?|counts?(?:\\(\\*\\))?|count_star\\(\\)|items", re.IGNORECASE
+)
 _OF_PREDICTIONS = re.compile("pred|guess|output|answer", re.IGNORECASE)
 _OF_TRUTH = re.compile("true|truth|label|target|actual|gold|expected", re.IGNORECASE)
 _OF_SCORES = re.compile(r"(?:y_)?(?:scores?|prob(?:a|ability)?)[_. -](.+)", re.IGNORECASE)
@@ -217,10 +221,29 @@ class Columns:
     def _is_known(self, name: str) -> bool:
         return name in self._known or is_score(name) or is_slice(name)
 
+    @staticmethod
+    def _refuse_counts(
+        columns: list[str], places: Mapping[str, int], others: list[tuple[int, str]]
+    ) -> None:
+        """Refuse a table of counts in long form, whose rows would be read as single items."""
+        counts = [name for _, name in others if _OF_COUNTS.fullmatch(name)]
+        if not counts or places.keys() != set(_PAIR) or not all(map(is_name, columns)):
+            return
+        true, predicted = (columns[places[name]] for name in _PAIR)
+        arguments = ", ".join(f'"{name}"' for name in (counts[0], true, predicted, "sum"))
+        detail = (
+            f"If `{counts[0]}` holds the counts of pairs, send a table, as by "
+            f"`rprime.evaluate(confusion_matrix=frame.pivot_table({arguments}, 0))`, where `frame` "
+            "is what pandas.read_csv returns. If each row is an item, leave that column out."
+        )
+        raise refuse("", "long_table", detail)
+
     def _ignore(self, columns: list[str], places: list[tuple[str, int]]) -> None:
         """Note the columns that are not read; refuse what seems to be a known name, misspelt."""
         read = {place for _, place in places}
         others = [(place, name) for place, name in enumerate(columns) if place not in read]
+        if [name for name, _ in places if name in _PAIR] and len(columns) == len(_PAIR) + 1:
+            self._refuse_counts(columns, dict(places), others)
         if not others or self.chosen:
             return
         free = [name for name in self._known if name not in columns]
