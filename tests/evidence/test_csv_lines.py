@@ -84,3 +84,22 @@ def test_the_line_of_an_item_is_found(end: str) -> None:
 def test_a_line_without_end_is_refused() -> None:
     with pytest.raises(Problem, match="longer than 1048576 bytes"):
         counts(b"y_true,y_pred\n" + b"a" * (3 * LONGEST_LINE))
+
+
+@pytest.mark.parametrize("header", ["y_true,y_pred", "y_pred,y_true", "y_true;y_pred"])
+def test_a_repeated_header_is_named_by_its_line(header: str) -> None:
+    sign = ";" if ";" in header else ","
+    rows = [header, f"a{sign}a", f"b{sign}b", header, f"a{sign}a"]
+    with pytest.raises(Problem) as caught:
+        counts("\n".join(rows).encode())
+    assert [(fault.code, fault.pointer) for fault in caught.value.errors] == [
+        ("repeated_header", "/y_true/2")
+    ]
+    assert "leave out line 4." in caught.value.errors[0].detail
+
+
+def test_classes_called_like_a_column_are_classes() -> None:
+    assert counts(b"y_true,y_pred\ny_true,a\na,y_pred\n") == {
+        ("y_true", "a"): 1,
+        ("a", "y_pred"): 1,
+    }

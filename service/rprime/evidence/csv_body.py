@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from io import StringIO
 from itertools import chain
@@ -15,7 +15,8 @@ from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
 
 from rprime.evidence.arrow_body import gather
 from rprime.evidence.columns import LABELS, LONGEST_LINE, Columns
-from rprime.evidence.label_columns import Positions
+from rprime.evidence.label_columns import Positions, Vocabulary
+from rprime.evidence.numbers import raise_places
 from rprime.evidence.scores import is_score
 from rprime.schemas.document import unreadable
 
@@ -54,6 +55,23 @@ def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
     layout = _Layout(head.delimiter, len(head.names), places, types)
     positions = {name: place for place, name in enumerate(places)}
     gather(columns, positions, pa.schema(types), layout.batches(head.rest, head.line))
+    titles = {name: head.names[place] for name, place in places.items()}
+    _refuse_repeated_header(columns, titles, head.line)
+
+
+def _refuse_repeated_header(columns: Columns, titles: Mapping[str, str], line: int) -> None:
+    """Refuse a header line among the items, as files that were joined have it."""
+    pair = ("y_true", "y_pred")
+    if not isinstance(columns.codes, Vocabulary) or not columns.labels.keys() >= set(pair):
+        return
+    codes = [columns.codes.code_of(titles[name]) for name in pair]
+    if columns.codes.without in codes:
+        return
+    true, predicted = (columns.labels[name].values for name in pair)
+    first = np.flatnonzero((true == codes[0]) & (predicted == codes[1]))[:1, None]
+    detail = "This item repeats the header of the CSV, as joined files do: leave out line {}."
+    for place in first:
+        raise_places(first, "/y_true", "repeated_header", detail.format(line + place[0] + 1))
 
 
 def line_of(stream: IO[bytes], item: int) -> int:

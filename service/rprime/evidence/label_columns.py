@@ -95,6 +95,10 @@ class Vocabulary:
         """`int` or `str`; None before the first label."""
         return type(self.labels[1]) if len(self.labels) > 1 else None
 
+    def code_of(self, label: str) -> int:
+        """Return the code of a label; that of "no label" if it does not occur."""
+        return self._codes.get(label, self.without)
+
     def names(self, declared: tuple[str, ...] | None) -> tuple[list[str | None], bool]:
         """Return the names by code, and whether every label is an integer or the text of one."""
         if self._untyped and self.kind is str:
