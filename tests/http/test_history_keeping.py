@@ -342,6 +342,15 @@ def test_looks_are_counted_for_each_test_set(client: httpx.Client) -> None:
     assert other["gate"]["look"] == 1
 
 
+def test_the_same_predictions_again_are_no_new_look(client: httpx.Client) -> None:
+    gates = {"rules": RULES, "spend": True}
+    sent = [(1, "a"), (1, "b"), (2, "c"), (1, "d"), (3, "e")]
+    reports = [keep(client, labels(seed, version=name, gates=gates)) for seed, name in sent]
+    assert [report["gate"]["look"] for report in reports] == [1, 1, 2, 2, 3]
+    levels = [0.05 / (look * (look + 1)) for look in (1, 1, 2, 2, 3)]
+    assert [report["gate"]["alpha"] for report in reports] == pytest.approx(levels)
+
+
 def test_a_gate_that_ignores_looks_says_how_many_there_were(client: httpx.Client) -> None:
     for number in (1, 2):
         report = keep(client, labels(number, version=str(number), gates={"rules": RULES}))

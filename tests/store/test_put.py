@@ -179,6 +179,31 @@ def test_looks_are_counted_for_each_test_set(store: Store) -> None:
     assert store.looks("animals", samples.FINGERPRINT) == 3
 
 
+def test_the_same_predictions_again_are_no_new_look(store: Store) -> None:
+    def look(number: int, **members: Any) -> int | None:
+        content = {"fingerprint": samples.FINGERPRINT, **members}
+        return samples.put(store, samples.evaluation(number, **content)).result().look
+
+    def following(number: int) -> int:
+        return store.next_look("animals", samples.FINGERPRINT, samples.digest(number))
+
+    assert [following(1), look(1), following(1), look(1), look(2)] == [1, 1, 1, 1, 2]
+    # Judged again after others, it has the stricter level of the last look.
+    assert [following(1), look(1, look=2), following(3), look(3)] == [2, 2, 3, 3]
+    # Another test set, and another project.
+    assert [look(1, fingerprint="another"), look(1, project="plants")] == [1, 1]
+    with pytest.raises(LookMovedError):
+        look(1, look=4)
+    assert store.looks("animals", samples.FINGERPRINT) == 3
+
+
+def test_the_same_predictions_twice_in_a_batch_are_one_look(store: Store) -> None:
+    numbers = (1, 1, 2, 1)
+    batch = [samples.evaluation(n, fingerprint=samples.FINGERPRINT) for n in numbers]
+    outcomes = store.put_many([store.pack(new) for new in batch]).result()
+    assert [outcome.look for outcome in outcomes if isinstance(outcome, Stored)] == [1, 1, 2, 2]
+
+
 def test_a_deleted_evaluation_was_still_a_look(store: Store) -> None:
     evaluation = samples.evaluation(fingerprint=samples.FINGERPRINT)
     samples.put(store, evaluation).result()

@@ -101,7 +101,7 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
             assessment = with_side(assessment, store, candidate, query, anchor=anchor)
     if assessment is not None and _counts(assessment):
         fingerprint = assessment.candidate.fingerprint or ""
-        assessment = replace(assessment, look=store.looks(project, fingerprint) + 1)
+        assessment = replace(assessment, look=store.next_look(project, fingerprint, digest))
     return replace(evaluation_request, assessment=assessment)
 
 

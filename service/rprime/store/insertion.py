@@ -98,6 +98,7 @@ class Stored:
 Outcome = Stored | Exception
 """The outcome of an evaluation, or the error that prevented it."""
 LookKey = tuple[str, bytes]
+EvidenceKey = tuple[str, bytes, bytes]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -115,6 +116,13 @@ class Packed:
     def id(self) -> str:
         """The id of the evaluation."""
         return str(self.evaluation["id"])
+
+    @property
+    def evidence_key(self) -> EvidenceKey | None:
+        """What is equal for the same predictions on the same test set."""
+        if self.look_key is None:
+            return None
+        return (*self.look_key, self.evaluation["input_digest"])
 
     @property
     def names(self) -> Iterator[bytes]:
@@ -240,6 +248,16 @@ def _replay(row: Row) -> Replay:
     return Replay(row["evaluation"], row["status"], expand(row["body"]) or b"")
 
 
+def next_look(connection: Connection, key: EvidenceKey) -> int:
+    """Return the number of the look that storing this evidence would be."""
+    project, fingerprint, input_digest = key
+    test_set = looks.c.project == project, looks.c.fingerprint == fingerprint
+    count = connection.scalar(select(looks.c.looks).where(*test_set)) or 0
+    stored = select(_of.id).where(_of.project == project, _of.fingerprint == fingerprint)
+    same = stored.where(_of.input_digest == input_digest).limit(1)
+    return count + (connection.scalar(same) is None)
+
+
 def put_all(
     connection: Connection, batch: Sequence[Packed], *, now: int, quota: int | None, repeated: bool
 ) -> list[Outcome]:
@@ -271,6 +289,7 @@ class _Known:
     replays: dict[bytes, Row]
     submissions: dict[bytes, str]
     looks: dict[LookKey, int]
+    evidence: set[EvidenceKey]
     ids: set[str]
     sizes: Counter[str]
     quota: int | None
@@ -285,13 +304,13 @@ class _Known:
         project, needed = packed.evaluation["project"], packed.evaluation["bytes"]
         if self.quota is not None and self.sizes[project] + needed > self.quota:
             return ProjectQuotaError(stored=self.sizes[project], needed=needed, quota=self.quota)
-        key, look = packed.look_key, None
-        if key is not None:
-            look = self.looks.get(key, 0) + 1
-            if packed.look not in {None, look}:
-                return LookMovedError(look)
-            self.looks[key] = look
-            self.looked.add(key)
+        look = self._look(packed)
+        if look is not None and packed.look not in {None, look}:
+            return LookMovedError(look)
+        if packed.look_key is not None and packed.evidence_key is not None and look is not None:
+            self.looks[packed.look_key] = look
+            self.evidence.add(packed.evidence_key)
+            self.looked.add(packed.look_key)
         self.fresh.append(packed)
         self.sizes[project] += needed
         if packed.replay is not None:
@@ -299,6 +318,12 @@ class _Known:
         if packed.evaluation["submission"] is not None:
             self.submissions[packed.evaluation["submission"]] = packed.id
         return Stored(packed.id, created=True, look=look)
+
+    def _look(self, packed: Packed) -> int | None:
+        """Return the number of a look; the same predictions again are no new one."""
+        if packed.look_key is None:
+            return None
+        return self.looks.get(packed.look_key, 0) + (packed.evidence_key not in self.evidence)
 
     def _earlier(self, packed: Packed) -> Outcome | None:
         if packed.id in self.ids:
@@ -324,12 +349,21 @@ def _read_known(
     replayed = (packed.replay["key"] for packed in batch if packed.replay is not None)
     digests = (packed.evaluation["submission"] for packed in batch)
     pairs = {packed.look_key for packed in batch if packed.look_key is not None}
+    counts = {
+        (row["project"], row["fingerprint"]): row["looks"] for row in rows(_LOOKS, sorted(pairs))
+    }
+    # At the first look there is nothing to repeat.
+    evidence = {packed.evidence_key for packed in batch if packed.look_key in counts}
     identifiers = (packed.id for packed in batch if repeated)
     bounded = {packed.evaluation["project"] for packed in batch if quota is not None}
     return _Known(
         {row["key"]: row for row in rows(_REPLAYS, replayed, now=now)},
         {row["submission"]: row["id"] for row in rows(_SUBMISSIONS, digests)},
-        {(row["project"], row["fingerprint"]): row["looks"] for row in rows(_LOOKS, sorted(pairs))},
+        counts,
+        {
+            (row["project"], row["fingerprint"], row["input_digest"])
+            for row in rows(_SAME_EVIDENCE, evidence)
+        },
         {row["id"] for row in rows(_IDS, identifiers)},
         Counter({name: connection.scalar(_SIZE, {"project": name}) or 0 for name in bounded}),
         quota,
@@ -341,6 +375,8 @@ _WANTED: BindParameter[Any] = bindparam("wanted", expanding=True)
 _REPLAYS = select(replays).where(replays.c.key.in_(_WANTED), replays.c.expires > bindparam("now"))
 _SUBMISSIONS = select(_of.submission, _of.id).where(_of.submission.in_(_WANTED))
 _LOOKS = select(looks).where(tuple_(looks.c.project, looks.c.fingerprint).in_(_WANTED))
+_EVIDENCE = (_of.project, _of.fingerprint, _of.input_digest)
+_SAME_EVIDENCE = select(*_EVIDENCE).where(tuple_(*_EVIDENCE).in_(_WANTED)).distinct()
 _IDS = select(_of.id).where(_of.id.in_(_WANTED))
 # Of one project: a group has seldom more, and lists are rendered at each execution.
 _SIZE = select(sizes.c.bytes).where(sizes.c.project == bindparam("project"))

@@ -60,6 +60,7 @@ evaluations = sa.Table(
 
 _of = evaluations.c
 sa.Index("evaluations_submission", _of.submission)
+sa.Index("evaluations_evidence", _of.project, _of.fingerprint, _of.input_digest)
 sa.Index("evaluations_version", _of.project, _of.version, _of.id)
 sa.Index("evaluations_branch", _of.project, _of.branch, _of.id)
 # SQLite tests every filter on this index alone, before it touches a row.

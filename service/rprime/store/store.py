@@ -140,13 +140,21 @@ class Store:
     def looks(self, project: str, fingerprint: str) -> int:
         """Count the evaluations that were stored on a test set, deleted ones included.
 
-        The next one is look `looks + 1`. Judge the gate by that number and set
-        `NewEvaluation.look`: if another evaluation is first, storing it fails with `LookMovedError`
-        and the right number, so that no two gates have the same look.
+        The same predictions count once, as long as one of their evaluations is stored.
         """
         key = digest_bytes(fingerprint)
         query = select(looks.c.looks).where(looks.c.project == project, looks.c.fingerprint == key)
         return self.database.read(lambda c: c.scalar(query)) or 0
+
+    def next_look(self, project: str, fingerprint: str, input_digest: str) -> int:
+        """Return the number of the look that storing this evidence would be.
+
+        It is `looks + 1`, and `looks` if the same evidence is stored. Judge the gate by it and set
+        `NewEvaluation.look`: if another evaluation is first, storing it fails with `LookMovedError`
+        and the right number, so that no two candidates have the same look.
+        """
+        key = (project, digest_bytes(fingerprint), digest_bytes(input_digest))
+        return self.database.read(lambda c: insertion.next_look(c, key))
 
     def get(self, identifier: str) -> StoredEvaluation:
         """Read an evaluation, without its items; `EvaluationMissingError` if none has this id."""
