@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import rprime
+from rprime.core.comparison.alignment import Side
 from rprime.core.gates import kinds
 from rprime.core.gates.kinds import RULE_KINDS, VERDICTS, RuleKind, VerdictCode
 from rprime.core.gates.rules import Gate, Rule, check_gate, mistakes
@@ -114,3 +115,22 @@ def test_no_other_module_asks_for_a_kind_by_its_name() -> None:
                 if names & NAMES:
                     places.append(f"{path.relative_to(SOURCE)}:{node.lineno}")
     assert places == []
+
+
+def test_a_rule_that_suits_no_direction_is_turned_into_one_that_does() -> None:
+    """`min_gain` of `error_rate` led to `max_drop`, and that one back."""
+    for name, kind in RULE_KINDS.items():
+        for direction, (target, _) in kind.turned_into.items():
+            assert direction not in RULE_KINDS[target].turned_into, (name, target)
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict"), [(0.05, "pass"), (0.2, "fail"), (0.1, "inconclusive")]
+)
+def test_min_drop_demands_that_an_error_has_become_rarer(rate: float, verdict: str) -> None:
+    def table(wrong: float) -> Side:
+        items = round(1000 * wrong)
+        return tabled([[1000 - items, items], [items, 1000 - items]], "t")
+
+    rule = Rule(kind="min_drop", limit=0.0, index="error_rate")
+    assert judged(gate_of(rule), table(rate), table(0.1)).verdict == verdict

@@ -41,7 +41,12 @@ def of_agresti(limits: ScopeLimits, places: Array) -> None:
 
 
 AGRESTI = IntervalMethod(
-    "agresti", of_agresti, Needs.RATIO, ("agresti_coull",), LINEAR, "Agresti and Coull"
+    "agresti",
+    of_agresti,
+    Needs.RATIO | Needs.INDEPENDENT_ITEMS,
+    ("agresti_coull",),
+    LINEAR,
+    "Agresti and Coull",
 )
 
 

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from rprime.application import read_request
+from rprime.client.request import OriginFields
 from rprime.core.aliases import ALIASES
 from rprime.core.catalog import CLASS_INDICES, INDICES, KEYS, OVERALL_INDICES
 from rprime.core.gates.rules import mistakes
@@ -21,11 +22,12 @@ from rprime.problems.problem import Problem
 from rprime.schemas import components, one_of
 from rprime.schemas.document import ARRAYS
 from rprime.schemas.gate import Gates
-from rprime.schemas.provenance import Provenance, Reference
+from rprime.schemas.provenance import OriginListed, OriginShown, OriginWanted, Provenance, Reference
 from rprime.schemas.report import catalog
 from rprime.schemas.request import EVALUATE_REQUESTS, EvaluateOptions, RequestOptions
 from rprime.schemas.violations import request_fields
 from rprime.settings import Limits
+from rprime.store.records import NAMES
 
 SCHEMA = {**one_of(EVALUATE_REQUESTS), "components": {"schemas": components()}}
 CONTRACT = Draft202012Validator(SCHEMA)
@@ -345,3 +347,13 @@ def test_provenance_and_baseline_are_bounded() -> None:
     for bad in ({"project": "x" * 129}, {"source": "x" * 3000}, {"tags": ["x" * 300]}):
         with pytest.raises(ValidationError):
             Provenance.model_validate(bad)
+
+
+def test_every_origin_is_sent_stored_shown_listed_and_wanted() -> None:
+    """A name that one of these lists lacks would be dropped without a word."""
+    shown = {*OriginShown.model_fields}
+    assert shown <= {*Provenance.model_fields}
+    assert shown == {*OriginListed.model_fields}
+    assert shown - {"project"} == {*OriginWanted.model_fields}
+    assert shown - {"project"} == {*OriginFields.__annotations__}
+    assert shown - {"project"} == {*NAMES} - {"test_set", "verdict"}
