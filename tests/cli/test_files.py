@@ -398,7 +398,9 @@ def test_a_terminal_shows_that_an_engine_counts(tmp_path: Path) -> None:
 
 def test_a_terminal_shows_the_bootstrap(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
-    file.write_text('{"confusion_matrix": [[50, 5], [3, 40]], "intervals": "all"}')
+    file.write_text(
+        '{"confusion_matrix": [[50, 5], [3, 40]], "intervals": "all", "families": ["all"]}'
+    )
     shown, quiet = watched("evaluate", file, "--json")
     assert re.search(rb"Bootstrap .*100%", shown)
     assert quiet == b""

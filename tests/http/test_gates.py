@@ -36,7 +36,7 @@ def test_what_could_not_be_judged_says_so(client: httpx.Client) -> None:
     assert (gate["verdict"], gate["judged"]) == ("fail", False)
     assert gate["message"].startswith("The gate could not be judged. The test sets differ")
     first_run = judged(client, gates={"rules": RULES})
-    assert (first_run["verdict"], first_run["judged"]) == ("inconclusive", False)
+    assert (first_run["verdict"], first_run["judged"]) == ("no_baseline", False)
 
 
 def test_a_cell_is_a_target(client: httpx.Client) -> None:

@@ -133,7 +133,7 @@ def test_a_trend_is_the_newest_part_of_what_fits(client: httpx.Client) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["", "index=accurracy", "index=recall", "index=accuracy&class=cat", "index=weighted_kappa",
+    ["index=accurracy", "index=recall", "index=accuracy&class=cat", "index=weighted_kappa",
      "index=accuracy&limit=100000", "index=accuracy&clas=cat"],
 )  # fmt: skip
 def test_a_series_of_nothing_is_refused(client: httpx.Client, query: str) -> None:

@@ -84,7 +84,6 @@ def test_the_sentence_names_the_member(
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("/v1/projects/p/trend", "Add `index`, which is required."),
         ("/v1/projects/p/evaluations?limit=x", "`limit` must be an integer."),
         ("/v1/projects/p/evaluations?limit=0", "`limit` must be at least 1."),
         (

@@ -371,6 +371,7 @@ class TestAnchor:
         first, *_, last = self.rot(client)
         gates = DROP | {"anchor": {"alias": "release"}}
         body: Json = {"candidate": {"evaluation": last["id"]}, "baseline": {"version": "7"}}
+        body["options"] = {"indices": ["accuracy"]}
         answer = client.post("/v1/compare", json=body | {"gates": gates}).json()
         assert answer["gate"]["since_anchor"] == last["gate"]["since_anchor"]
         gates = DROP | {"anchor": {"evaluation": first["id"]}}

@@ -211,7 +211,7 @@ print(json.dumps({"margin": report.gate.results[0].margin, "described": describe
 def test_a_new_array_of_scores_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
     summary = code / "core/scores/summary.py"
     change(summary, r"^    risk: Array$", r"\g<0>\n    spread: Array")
-    change(summary, r"fits = found\[:-2\] == shapes", "fits = found[:-3] == shapes")
+    change(summary, r"fits = actual\[:-2\] == shapes", "fits = actual[:-3] == shapes")
     change(summary, r"^    return ScoreSummary\($", r"\g<0>\n        spread=np.ones(3),")
     packing, version = code / "store/packing.py", PACKED_VERSION
     change(packing, rf"^PACKED_VERSION = {version}$", f"PACKED_VERSION = {version + 1}")

@@ -38,6 +38,9 @@ from rprime.store import StoredEvaluation
 
 THE_ITEMS = "about the items, not about the population of the candidate's report"
 
+RELATIVE = {"share_of_errors"}
+"""Indices of a class that change with the errors of other classes."""
+
 
 class CompareQuery(ClassQuery):
     """Which two evaluations, and which of their classes."""
@@ -159,7 +162,10 @@ def changes_of(comparison: Comparison, gate: Gate | None, query: CompareQuery) -
         selection = replace(selection, order=keys[0])
     by_index = {key: class_changes(comparison, key) for key in keys}
     labels = _ordered(comparison, by_index, selection)
-    differing = [label for label in labels if any(by_index[key][label].value != 0 for key in keys)]
+    of_class = [key for key in keys if key not in RELATIVE] or keys
+    differing = [
+        label for label in labels if any(by_index[key][label].value != 0 for key in of_class)
+    ]
     kept = labels if query.all else differing
     selected = selection.of(kept, str)
     axes, rows = {}, []

@@ -24,8 +24,8 @@ from rprime.store.use import changed, waiting
 
 _READS = frozenset(
     {
-        *("aliases", "baseline", "branches", "count", "get", "is_empty", "items", "looks"),
-        *("models", "page", "projects", "replay", "scores", "setting", "slice_names"),
+        *("aliases", "baseline", "branches", "count", "get", "is_empty", "items", "models"),
+        *("next_look", "page", "projects", "replay", "scores", "setting", "slice_names"),
         *("sliced_items", "slices", "tables"),
     }
 )
