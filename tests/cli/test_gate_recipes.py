@@ -224,7 +224,9 @@ def stored(desk: Desk, client: httpx.Client, predicted: Array, gates: str, *more
 def point(desk: Desk, client: httpx.Client, alias: str) -> None:
     report = str(desk.folder / "r.json")
     server = {"RPRIME_SERVER": str(client.base_url)}
-    assert desk.run("promote", report, alias, "--project", "digits", **server).returncode == 0
+    # By hand, as people do, whatever the gate said.
+    arguments = (report, alias, "--project", "digits", "--force")
+    assert desk.run("promote", *arguments, **server).returncode == 0
 
 
 def test_no_slow_decline(desk: Desk, service: httpx.Client) -> None:
@@ -249,8 +251,9 @@ def test_many_candidates_on_one_test_set(desk: Desk, service: httpx.Client) -> N
     gates = RECIPES["Many candidates, one test set"]
     stored(desk, service, desk.models.svc, gates, "--baseline", "alias=champion")
     point(desk, service, "champion")
+    # The same predictions again are no new look.
     for number, (predicted, status) in enumerate(
-        ((desk.models.svc, PASS), (desk.models.bayes, FAIL)), 2
+        ((desk.models.svc, PASS), (desk.models.bayes, FAIL)), 1
     ):
         done = stored(desk, service, predicted, gates, "--baseline", "alias=champion")
         assert done.returncode == status, done.stdout
