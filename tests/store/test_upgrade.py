@@ -71,7 +71,8 @@ def test_every_evaluation_is_read_as_it_was(old: str) -> None:
         assert now["table"] == then["table"]
         counts = dict(then["counts"])
         counts["weight" if counts.pop("weighted") else "items"] = counts.pop("total")
-        assert {name: now["counts"][name] for name in counts} == counts
+        shown = counts if "items" in counts else {"weight"}  # items of weights are not known
+        assert {name: now["counts"][name] for name in shown} == {n: counts[n] for n in shown}
         values = {key: now["overall"][key]["value"] for key in then["overall"]}
         assert_close(values, then["overall"])
         recalls = {
