@@ -40,7 +40,7 @@ def study(client: httpx.Client, **options: Any) -> Json:
     return report
 
 
-def by_names(rows: list[Json]) -> Json:
+def by_names(rows: list[Json]) -> dict[frozenset[str], Json]:
     """Key rows by the two indices that they are about, whichever comes first."""
     keyed = {}
     for row in rows:
