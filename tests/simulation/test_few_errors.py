@@ -94,7 +94,7 @@ def test_an_interval_holds_or_is_marked(key: str, shares: FloatArray, items: int
 
 
 def test_ordinary_tables_are_not_marked() -> None:
-    options = Options()
+    options = Options(families=("core",))
     selection = select(options)
     shares = (np.eye(3) * 0.775 + 0.075) / 3
     drawn = np.random.default_rng(5).multinomial(300, shares.ravel(), 200).reshape(-1, 3, 3) * 1.0

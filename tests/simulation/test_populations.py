@@ -85,7 +85,9 @@ def coverage(
     if turned:
         tables, truth = np.swapaxes(tables, -1, -2), truth.T
     options = Options(
-        population=Population(design.strata, np.array(design.shares)), indices=indices
+        population=Population(design.strata, np.array(design.shares)),
+        indices=indices,
+        families=() if indices else ("core",),
     )
     selection = select(options)
     intervals = Estimates.of(ConfusionTable.dense(tables), options, selection).intervals

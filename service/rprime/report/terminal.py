@@ -66,6 +66,7 @@ class Terminal:
         yield from _changed(self.subject)
         yield from _cautions(self.subject)
         yield from _headlines(measures, options.max_width)
+        yield from _legend(measures)
         yield from _slices(self.subject)
         yield from _classes(measures, options.max_width)
 
@@ -143,8 +144,11 @@ def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
         table.add_row(*row)
     yield Text("\nOverall", style="bold")
     yield table
-    legend = measures.legend(lambda label: _text(label).plain)
-    if legend:
+
+
+def _legend(measures: Measures) -> Iterator[Text]:
+    """Explain the marks of overall values and of those of classes."""
+    if legend := measures.legend(lambda label: _text(label).plain):
         yield Text("".join(f"  {line}\n" for line in legend), style="dim")
 
 
