@@ -152,11 +152,13 @@ class AlignedValues:
         if self.stack is None:
             return SideGradients(baseline), SideGradients(candidate)
         both = SideGradients(self.stack.values)
-        return both.part(1, baseline), both.part(0, candidate)
+        of_sides = self.baseline.estimates, self.candidate.estimates
+        old, new = (side.position for side in of_sides)
+        return both.part(old, baseline), both.part(new, candidate)
 
     @property
     def stack(self) -> Estimates | None:
-        """The estimates of both sides, candidate first, if they were computed as one stack."""
+        """The estimates of both sides, if they were computed as one stack."""
         stack, other = self.candidate.estimates.stack, self.baseline.estimates.stack
         return stack if stack is other else None
 

@@ -118,7 +118,7 @@ class PairedItems:
         if self.weights is not None:
             return self.weights.variance(lambda pairs: pairs.overall_variance(old, new))
         joint, count = self.joint, old.factors.shape[1]
-        moments = np.zeros((5, count))
+        moments = np.zeros((4, count))
         influences = None if self.groups is None else np.empty((count, len(joint.items)))
         for part in parts_of(len(joint.items), count):
             true, items = joint.true[part], joint.items[part]
@@ -128,20 +128,14 @@ class PairedItems:
             moments[0] += phi @ items
             if influences is not None:
                 influences[:, part] = phi
-            squares = np.square(phi)
-            moments[1] += squares @ items
-            moments[3] += np.multiply(phi, squares, out=phi) @ items
-            moments[4] += np.square(squares, out=squares) @ items
+            moments[1] += np.square(phi, out=phi) @ items
+            moments[3] += np.square(phi, out=phi) @ items
             moments[2] += np.square(g_old, out=g_old) @ items
         mean = moments[0] / joint.total
         centring = moments[0] * mean if self.centred else 0.0
         independent = without_noise(moments[1] - centring, moments[2])
         if influences is None:
-            # About the mean: an influence is known but for a constant, which sides have otherwise.
-            squares = moments[1] - moments[0] * mean
-            fourth = moments[4] - 4 * mean * moments[3] + 6 * mean**2 * moments[1]
-            fourth -= 3 * joint.total * mean**4
-            contributing = number_of(squares, np.maximum(fourth, 0.0))
+            contributing = number_of(moments[1], moments[3])
             return PairedVariance(independent, independent, contributing=contributing)
         groups, combination = self.grouping
         influences -= mean[:, None]
