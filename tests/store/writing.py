@@ -32,6 +32,7 @@ def _write(store: Store, number: int, end: float) -> None:
             count,
             fingerprint=f"test set {number % 3}",
             commit=name,
+            input_digest=samples.digest(name),  # other predictions, so a look of its own
             items=samples.kept_items(200) if count % 10 == 0 else None,
         )
         key = Idempotency(owner="w", key=name, payload=b"p", status=201, body=b"{}" * 200)
