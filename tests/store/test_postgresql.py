@@ -187,7 +187,9 @@ def test_no_more_connections_than_the_setting_says(
             answers = [pool.submit(post, number) for number in range(48)]
             while not all(answer.done() for answer in answers):
                 counted = watching.execute(
-                    "SELECT count(*) FROM pg_stat_activity WHERE datname = %s", [name]
+                    "SELECT count(*) FROM pg_stat_activity WHERE datname = %s "
+                    "AND backend_type = 'client backend'",
+                    [name],
                 ).fetchone()
                 assert counted is not None
                 most = max(most, counted[0])
