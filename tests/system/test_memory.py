@@ -46,7 +46,7 @@ def labels(size: int) -> bytes:
 
 
 def many_classes() -> bytes:
-    """Return a comparison of 0.5 MB, whose answer would have 42 MB."""
+    """Return a comparison of 0.5 MB, whose whole answer would have 42 MB."""
     sides = {
         side: {
             "cells": [[j, j, count] for j in range(10_000)],
@@ -90,7 +90,9 @@ def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds:
             assert answers[413] >= 2 * rounds
             assert send(labels(MIB), JSON) == 200
             assert send(rows, CSV) == 200
-            assert {send(many_classes(), JSON, "/v1/compare") for _ in range(3)} == {422}
+            # Its answer is paged, so it is computed as far as the memory allows.
+            compared = {send(many_classes(), JSON, "/v1/compare") for _ in range(3)}
+            assert compared <= {200, 413, 503}, compared
             assert process.poll() is None
         finally:
             process.terminate()
