@@ -167,3 +167,18 @@ def test_identical_sides_are_never_different(cells: list[int]) -> None:
             for p in (change.p(0.0)[0], change.p(0.0)[1]):
                 assert (np.isnan(p) | (p >= 0.49)).all()
         assert comparison.flips is None or comparison.flips.mid_p.tolist() == [0.5] * 4
+
+
+def test_swapping_the_sides_of_two_tables_mirrors_their_limits() -> None:
+    """The second comparison finds the values of both in the stack of the first."""
+    candidate, baseline = (
+        table_side(ConfusionTable.dense(np.array([[40, 3, 2], [5, 60, 1], [2, 2, 20]]))),
+        table_side(ConfusionTable.dense(np.array([[30, 9, 6], [15, 48, 3], [4, 6, 14]]))),
+    )
+    there = compare(candidate, baseline, CORE, attributed=())
+    back = compare(baseline, candidate, CORE, attributed=())
+    for change, other in ((there.overall, back.overall), (there.per_class, back.per_class)):
+        lower, upper = change.limits(0.05)
+        mirrored = other.limits(0.05)
+        np.testing.assert_allclose(lower, -mirrored[1], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(upper, -mirrored[0], rtol=1e-6, atol=1e-9)

@@ -297,7 +297,8 @@ class AlignedValues:
     def source(self) -> LimitSource:
         """The limits of the candidate and of the baseline."""
         scopes = bool(self.places.size), True
-        if self.stack is not None and self.candidate.common is None:
+        is_first = self.candidate.estimates.position == 0
+        if self.stack is not None and is_first and self.candidate.common is None:
             return LimitSource((ComparedSide(self.stack),), True, scopes)  # noqa: FBT003 (both sides)
         return LimitSource((self.candidate, self.baseline), scopes=scopes)
 
