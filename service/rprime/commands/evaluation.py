@@ -104,15 +104,7 @@ def _run_on_server(
                 sent.content, table=table, media_type=sent.media_type, request=sent.request
             )
             answer = client.ask(call)
-    if answer.engine_version != __version__:
-        there = answer.engine_version
-        say(f"the service computes with version {there}, the renderings with {__version__}")
-    for warning in answer.warnings:
-        if warning.code == "first_evaluation":
-            project = getattr(answer, "project", None)
-            say(f"FIRST evaluation of project {project}: there was no such project before")
-        elif warning.code == "already_stored":
-            say(warning.detail)
+    _say_what_the_service_did(answer)
     assessment = evaluation_request.assessment
     read_so = assessment.notes if assessment else evaluation_request.evidence.warnings
     reported = {(warning.code, warning.detail) for warning in answer.warnings}
@@ -143,6 +135,19 @@ def _run_on_server(
         detail_of("first_of_model"),
         notes,
     )
+
+
+def _say_what_the_service_did(answer: Report | Comparison) -> None:
+    """Tell people of another version, of a project that began, and of a repetition."""
+    if answer.engine_version != __version__:
+        there = answer.engine_version
+        say(f"the service computes with version {there}, the renderings with {__version__}")
+    for warning in answer.warnings:
+        if warning.code == "first_evaluation":
+            project = getattr(answer, "project", None)
+            say(f"FIRST evaluation of project {project}: there was no such project before")
+        elif warning.code == "already_stored":
+            say(warning.detail)
 
 
 def details(warnings: Iterable[Any], code: str) -> str:

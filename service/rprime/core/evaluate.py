@@ -143,8 +143,8 @@ def evaluate(
     omits = table.unclassified is not None
     scored = scores is not None or kept_scores is not None
     selection = select(options, scored=scored, omits=omits)
-    found = Estimates.of(table, options, selection, items, scores, kept_scores=kept_scores)
-    return evaluation_of(found, labels)
+    estimates = Estimates.of(table, options, selection, items, scores, kept_scores=kept_scores)
+    return evaluation_of(estimates, labels)
 
 
 def evaluate_stack(

@@ -41,8 +41,8 @@ def kept_scores(evaluation: Evaluation, items: Items | None) -> KeptScores | Non
     if left:
         options = replace(values.options, indices=tuple(sorted(left)), families=(), intervals=True)
         selection = select(options, scored=True)
-        found = Estimates.of(values.table, options, selection, items, values.scores)
-        shown |= _kept(found.values, found.intervals)
+        estimates = Estimates.of(values.table, options, selection, items, values.scores)
+        shown |= _kept(estimates.values, estimates.intervals)
     return KeptScores(quantile_of(values.options.confidence), shown)
 
 

@@ -336,8 +336,8 @@ def compute(
     if options.undefined != "null" and scores is None:
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing
     members = (per_class, whole[..., -1], averaged, counted, scores)
-    known = (table, options, selection, counts, classified, *members)
-    return Values(*known, sample=sample, kept_scores=kept_scores)
+    shared = (table, options, selection, counts, classified, *members)
+    return Values(*shared, sample=sample, kept_scores=kept_scores)
 
 
 def _as_averaged(

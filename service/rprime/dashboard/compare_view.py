@@ -11,6 +11,7 @@ import orjson
 from pydantic import Field
 from scipy.sparse import csr_array
 
+from rprime.application.assessment import Assessment
 from rprime.application.compare import assess
 from rprime.application.population import stands_for_population
 from rprime.application.stored_sides import VisibleHistory
@@ -117,17 +118,20 @@ def comparison_view(
         "changes": changes_of(comparison, subject.gate, query) if comparable else None,
         "asked": query,
         "families": families,
-        "equal_shares": query.prevalence
-        or stands_for_population(
-            replace(assessment.candidate, slices=None),
-            weighed=assessment.options.cell_weights is not None,
-        ),
+        "equal_shares": query.prevalence or _may_stand_for_equal_shares(assessment),
         "moved": moved,
         "flips": _flips(comparison),
         "slice": subject.slice,
         "population": assessment.population_text or (report.options.population and THE_ITEMS),
         "choice": [] if slices is None else [(slice_text(n), named(n)) for n in slices.names],
     }
+
+
+def _may_stand_for_equal_shares(assessment: Assessment) -> bool:
+    return stands_for_population(
+        replace(assessment.candidate, slices=None),
+        weighed=assessment.options.cell_weights is not None,
+    )
 
 
 def _request(query: CompareQuery, candidate: StoredEvaluation) -> bytes:

@@ -284,7 +284,7 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
 
 
 def _identified(evidence: Evidence, ids: object, pointer: str) -> Evidence:
-    """Give the items their ids, and bring them into the order of these."""
+    """Return the evidence with an id at each item, in the order of the ids."""
     from rprime.evidence.arrow_body import Identities  # noqa: PLC0415 (it imports pyarrow)
     from rprime.evidence.item_ids import ids_of  # noqa: PLC0415 (it imports pyarrow)
 

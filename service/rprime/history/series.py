@@ -186,12 +186,12 @@ class Measured:
 
         Of a slice nothing is kept.
         """
-        found = [MISSING] * len(stack.ids)
+        rows = [MISSING] * len(stack.ids)
         quantile = quantile_of(Options().confidence)
         for row, document in enumerate(stack.score_values):
             if document is not None:
-                found[row] = read_score_values(document).at(self.index.key, quantile)
-        return np.array([one[:4] for one in found]).T
+                rows[row] = read_score_values(document).at(self.index.key, quantile)
+        return np.array([row[:4] for row in rows]).T
 
     def _numbers(self, estimates: Estimates, column: int | None) -> Array:
         values, intervals = estimates.values, estimates.intervals
@@ -225,7 +225,7 @@ def listed_values(
     selection = select(Options(indices=keys))
     named = Filters(ids=tuple(listed), slice=filters.slice)
     values: dict[str, dict[str, Any]] = {identifier: {} for identifier in listed}
-    scored = any(one.index.scored for one in measured)
+    scored = any(series.index.scored for series in measured)
     for stack in store.tables(project, named, newest=len(values), scored=scored) if values else ():
         computed = StackEstimates.of(stack, selection, keys)
         for series in measured:

@@ -18,16 +18,16 @@ def write_score_values(kept: KeptScores) -> bytes:
 
 
 def _written(kept: KeptScores, key: str) -> Json:
-    found = kept.of(key)
-    document: Json = {"value": _finite(found.value)}
-    if not math.isnan(found.low):
+    score = kept.of(key)
+    document: Json = {"value": _finite(score.value)}
+    if not math.isnan(score.low):
         document |= {
             "standard_error": kept.standard_error(key),
-            "interval": [found.low, found.high],
+            "interval": [score.low, score.high],
         }
-    if found.low_reliability:
+    if score.low_reliability:
         document["low_reliability"] = True
-    return document | ({"reason": REASONS[found.code]} if found.code else {})
+    return document | ({"reason": REASONS[score.code]} if score.code else {})
 
 
 def _finite(value: float) -> float | None:
@@ -36,16 +36,16 @@ def _finite(value: float) -> float | None:
 
 def read_score_values(document: bytes) -> KeptScores:
     """Read what `write_score_values` wrote; a ValueError or the like for anything else."""
-    found = orjson.loads(document)
-    quantile = float(found["quantile"])
+    content = orjson.loads(document)
+    quantile = float(content["quantile"])
     if not 0 < quantile < math.inf:
         raise ValueError("the quantile of the intervals is not positive")
-    return KeptScores(quantile, {key: _read(one) for key, one in found["overall"].items()})
+    return KeptScores(quantile, {key: _read(score) for key, score in content["overall"].items()})
 
 
-def _read(one: Json) -> KeptValue:
-    value = math.nan if one["value"] is None else float(one["value"])
-    low, high = one.get("interval") or (math.nan, math.nan)
-    code = CODE.get(one.get("reason", ""), MISSING.code)
-    little = bool(one.get("low_reliability", False))
+def _read(score: Json) -> KeptValue:
+    value = math.nan if score["value"] is None else float(score["value"])
+    low, high = score.get("interval") or (math.nan, math.nan)
+    code = CODE.get(score.get("reason", ""), MISSING.code)
+    little = bool(score.get("low_reliability", False))
     return KeptValue(value, float(low), float(high), code, little)

@@ -64,7 +64,9 @@ class _Gathered:
         sealed_by = [slice_identifier(i, self.key) for i in ids] if self.key else ids
         table = unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
         options = tuple(map(self.asked.__getitem__, columns[_OPTIONS]))
-        kept = tuple(document("score_values", one) for part in columns[_REST:] for one in part)
+        kept = tuple(
+            document("score_values", stored) for part in columns[_REST:] for stored in part
+        )
         shown = (*columns[:_LABELS], extras, options, kept)
         return Stack(self.labels, table, *shown)
 

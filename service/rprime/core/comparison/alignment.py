@@ -64,9 +64,9 @@ class Side:
         )
         estimates = self.known.get(options)
         if estimates is None or estimates.values.selection is not selection:
-            given = self.items, self.scores
+            evidence = self.items, self.scores
             kept = self.kept_scores
-            estimates = Estimates.of(self.table, options, selection, *given, kept_scores=kept)
+            estimates = Estimates.of(self.table, options, selection, *evidence, kept_scores=kept)
             self.known[options] = estimates
         return estimates
 

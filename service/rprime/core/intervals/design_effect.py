@@ -148,9 +148,9 @@ class Weights:
         cells = replace(table.cells, counts=table.cells.counts * self.scale)
         silent = None if table.unclassified is None else table.unclassified * self.scale
         scaled = ConfusionTable(cells, silent)  # not weighted: its counts are effective items
-        known = values.scores
+        scores = values.scores
         kept = values.kept_scores
-        return compute(scaled, values.options, values.selection, known, kept_scores=kept)
+        return compute(scaled, values.options, values.selection, scores, kept_scores=kept)
 
     def counts(self, universe: Universe) -> Counts:
         """Sums of squared weights as counts, with the pooled column."""
