@@ -17,7 +17,7 @@ from rprime.commands.ci_request import CiRequest, ColumnFileRequest, JsonRequest
 from rprime.commands.exit_status import refuse, refuse_here, refuse_problem, say, working
 from rprime.commands.history_source import connected
 from rprime.commands.options import ServiceOptions, settings
-from rprime.commands.payload import make_payload
+from rprime.commands.payload import Payload, make_payload
 from rprime.core.evaluate import Evaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.problems.problem import Problem
@@ -95,15 +95,7 @@ def _run_on_server(
     _refuse_without_baseline(evaluation_request, ci_request)
     # A service takes no columns to compare.
     sent = make_payload(ci_request, evaluation_request, table_only=table_only, columns=not compares)
-    answer: Report | Comparison
-    with answering(service) as client:
-        if compares:
-            answer = client.ask(calls.comparison(comparison_body(sent.content)))
-        else:
-            call = calls.evaluation(
-                sent.content, table=table, media_type=sent.media_type, request=sent.request
-            )
-            answer = client.ask(call)
+    answer = _answered(service, sent, compares=compares, table=table)
     _say_what_the_service_did(answer)
     assessment = evaluation_request.assessment
     read_so = assessment.notes if assessment else evaluation_request.evidence.warnings
@@ -135,6 +127,18 @@ def _run_on_server(
         detail_of("first_of_model"),
         notes,
     )
+
+
+def _answered(
+    service: ServiceOptions, sent: Payload, *, compares: bool, table: bool
+) -> Report | Comparison:
+    with answering(service) as client:
+        if compares:
+            return client.ask(calls.comparison(comparison_body(sent.content)))
+        call = calls.evaluation(
+            sent.content, table=table, media_type=sent.media_type, request=sent.request
+        )
+        return client.ask(call)
 
 
 def _say_what_the_service_did(answer: Report | Comparison) -> None:

@@ -30,7 +30,7 @@ from rprime.report.measures import Change, class_changes
 from rprime.report.names import shown
 from rprime.report.reasons import explained
 from rprime.report.slices import named
-from rprime.report.subject import read_comparison, read_gate
+from rprime.report.subject import ReportSubject, read_comparison, read_gate
 from rprime.report.view import term, view_of
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate
@@ -97,15 +97,9 @@ def comparison_view(
     assert assessment.baseline_side is not None  # noqa: S101 (it was found)
     candidate = replace(candidate, table=assessment.candidate.table)
     baseline = replace(baseline, table=assessment.baseline_side.side.table)
-    comparison = read_comparison(assessment.members["comparison"])
+    subject = _compared(subject, assessment, baseline)
+    comparison = subject.comparison
     assert comparison is not None  # noqa: S101 (the baseline was found)
-    subject = replace(
-        subject,
-        evaluation=replace(subject.evaluation, warnings=assessment.warnings, slices=None),
-        comparison=comparison,
-        gate=read_gate(assessment.members.get("gate")),
-        baseline=baseline.version or baseline.id,
-    )
     view, comparable = view_of(subject), comparison.comparability != "different"
     moved = change_map(candidate, baseline) if comparable else None
     if moved is None:
@@ -125,6 +119,19 @@ def comparison_view(
         "population": assessment.population_text or (report.options.population and THE_ITEMS),
         "choice": [] if slices is None else [(slice_text(n), named(n)) for n in slices.names],
     }
+
+
+def _compared(
+    subject: ReportSubject, assessment: Assessment, baseline: StoredEvaluation
+) -> ReportSubject:
+    """Return the report of the candidate with the comparison of the page, not its own."""
+    return replace(
+        subject,
+        evaluation=replace(subject.evaluation, warnings=assessment.warnings, slices=None),
+        comparison=read_comparison(assessment.members["comparison"]),
+        gate=read_gate(assessment.members.get("gate")),
+        baseline=baseline.version or baseline.id,
+    )
 
 
 def _may_stand_for_equal_shares(assessment: Assessment) -> bool:
