@@ -20,7 +20,7 @@ PAGES = {
     "projects": "/ui/projects",
     "the newest evaluations": "/ui/projects/digits",
     "of one model that failed": "/ui/projects/digits?model=m1&verdict=fail",
-    "by accuracy": "/ui/projects/digits?order=accuracy",
+    "by kappa": "/ui/projects/digits?order=kappa",
     "by version": "/ui/projects/digits?order=-version",
     "a model, 200 versions": "/ui/projects/digits/models/m1?limit=200",
 }

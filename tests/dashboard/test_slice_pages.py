@@ -205,18 +205,18 @@ def test_report_and_comparison_name_the_same_slices(
 def test_a_slice_is_followed_over_versions(history: httpx.Client) -> None:
     """The pages of a model and of a project have the values of the slice, as the trend does."""
     where = "/v1/projects/digits/trend"
-    query = {"index": "balanced_accuracy", "model": "svc", "slice": "region=EU"}
+    query = {"index": "kappa", "model": "svc", "slice": "region=EU"}
     trend = history.get(where, params=query).json()["items"]
     values = [f"{item['value']:.4f}" for item in trend]
     whole = history.get(where, params=query | {"slice": []}).json()["items"]
     assert values != [f"{item['value']:.4f}" for item in whole]
-    params = {"overall": "balanced_accuracy", "slice": "region=EU"}
+    params = {"overall": "kappa", "slice": "region=EU"}
     page = history.get("/ui/projects/digits/models/svc", params=params).text
-    shown = re.findall(r'data-label="Balanced accuracy"><span>([^<]*)', page)
+    shown = re.findall(r'data-label="Cohen&#39;s kappa"><span>([^<]*)', page)
     assert shown == values[::-1]
     assert 'name="slice" value="region=EU"' in page
     listed = history.get("/ui/projects/digits", params={"slice": "region=EU"}).text
-    assert re.findall(r'data-label="Balanced accuracy"><span>([^<]*)', listed) == values[::-1]
+    assert re.findall(r'data-label="Cohen&#39;s kappa"><span>([^<]*)', listed) == values[::-1]
     assert "slice=region%3DEU" in listed  # the other orders keep it
     crossing = {"slice": ["region=EU", "device=ios"]}
     assert history.get("/ui/projects/digits/models/svc", params=crossing).status_code == 200

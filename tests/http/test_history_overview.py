@@ -139,8 +139,10 @@ def test_values_on_the_classified_items_alone_are_marked(
             assert "†" not in client.get(f"/ui/{path}").text
         report = keep(client, matrix(1, model="a", indices=None, unclassified=[30, 0, 0]))
         kappa = f"{report['overall']['kappa']['value']:.4f}"
-        # The indices of the list count items without a prediction as wrong.
-        assert "†" not in client.get("/ui/projects/pets").text
+        page = client.get("/ui/projects/pets").text
+        assert f"{kappa}†" in page
+        assert f"{report['overall']['r_prime']['value']:.4f}†" not in page
+        assert "† on the classified items alone" in page
         page = client.get("/ui/projects/pets/models/a?overall=kappa").text
         assert f"{kappa}†" in page
         assert "† on the classified items alone" in page
