@@ -181,7 +181,8 @@ def test_a_report_names_its_evaluation(promoting: Promoting, tmp_path: Path) -> 
 
 def test_an_unknown_evaluation_is_not_promoted(promoting: Promoting) -> None:
     for more in ((), ("--if-absent",), ("--if-passed",)):
-        promoting("01k9d3hv5gw2zj4t8x6c7m1n0p", *more, status=2)
+        told = promoting("01k9d3hv5gw2zj4t8x6c7m1n0p", *more, status=2)
+        assert "there is no such evaluation" in told
 
 
 def test_a_first_evaluation_is_announced(rprime: Run, serve_app: ServeApp, tmp_path: Path) -> None:
