@@ -72,8 +72,11 @@ def gate_excerpt(document: bytes) -> bytes:
 
     An average decides, too. The others are counted by their effects.
     """
+    # Each result names its rule, so that most verdicts need not be parsed.
+    if document.count(b'"rule":') <= MOST_RESULTS:
+        return document
     content: Json = from_json(document)
-    results: list[Json] = content.get("results", [])
+    results: list[Json] = content["results"]
     if len(results) <= MOST_RESULTS:
         return document
     decisive = "fail" if content["verdict"] == "fail" else "warn"
