@@ -15,8 +15,9 @@ from scipy import stats
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.kinds import POLICIES, Effect, PolicyName
-from rprime.core.gates.results import GateResult, Result, number
+from rprime.core.gates.results import GateResult, Result
 from rprime.core.gates.rules import Gate, Rule, RuleError, Waiver, check_gate, mistakes
+from rprime.core.gates.sentences import number
 from rprime.core.items import Items
 from rprime.core.multiplicity import holm
 from rprime.core.options import Options

@@ -2,17 +2,22 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import fields, replace
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rprime
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates import kinds
 from rprime.core.gates.kinds import RULE_KINDS, VERDICTS, RuleKind, VerdictCode
+from rprime.core.gates.results import Result
 from rprime.core.gates.rules import Gate, Rule, check_gate, mistakes
 from tests.core.gate_cases import gate_of, judged, tabled, waiver
 
@@ -134,3 +139,112 @@ def test_min_drop_demands_that_an_error_has_become_rarer(rate: float, verdict: s
 
     rule = Rule(kind="min_drop", limit=0.0, index="error_rate")
     assert judged(gate_of(rule), table(rate), table(0.1)).verdict == verdict
+
+
+ITEMS = 2000
+Rates = tuple[float, float]
+QUANTITIES: dict[str, Callable[[Rates, Rates], float]] = {
+    "value": lambda now, _: sum(now) / 2,
+    "drop": lambda now, before: (sum(before) - sum(now)) / 2,
+    "gain": lambda now, before: (sum(now) - sum(before)) / 2,
+    "gap": lambda now, _: max(now) - min(now),
+}
+"""What a kind of rule bounds, by its name behind `min_` or `max_`; from rates of two slices."""
+RATES: tuple[Rates, ...] = ((0.5, 0.5), (0.5, 0.7), (0.7, 0.7), (0.7, 0.9), (0.9, 0.9))
+
+
+def index_of(kind: str) -> str:
+    """Return an index whose best end suits a kind."""
+    return "error_rate" if "high" in RULE_KINDS[kind].turned_into else "accuracy"
+
+
+def predictions(rates: Rates, index: str) -> list[int]:
+    """Predictions for true labels 0 that give the index that value in each slice."""
+    inside, outside = (0, 1) if index == "accuracy" else (1, 0)
+    return [inside if i < rate * ITEMS else outside for rate in rates for i in range(ITEMS)]
+
+
+def only_result(kind: str, limit: float, now: Rates, before: Rates, **gate: object) -> Result:
+    index = index_of(kind)
+    rule: dict[str, object] = {"id": "r", "index": index, kind: limit}
+    if RULE_KINDS[kind].between_slices:
+        rule["slices"] = "region"
+    report = rprime.evaluate(
+        y_true=[0] * 2 * ITEMS,
+        y_pred=predictions(now, index),
+        labels=[0, 1],
+        slices={"region": np.repeat(["a", "b"], ITEMS).tolist()},
+        baseline={"y_pred": predictions(before, index)},
+        gates={"rules": [rule], "results": "all", **gate},
+    )
+    assert report.gate is not None
+    (result,) = report.gate.results
+    return result
+
+
+@pytest.mark.parametrize("kind", RULE_KINDS)
+def test_a_row_decides_what_its_name_says(kind: str) -> None:
+    """The verdict, the sentence and a waiver follow from the meaning of the name alone."""
+    bound, quantity = kind.split("_")
+    verdicts = set()
+    for now, before in product(RATES, RATES):
+        value = QUANTITIES[quantity](now, before)
+        limit = 0.75 if quantity == "value" else 0.15
+        holds = value > limit if bound == "min" else value < limit
+        result = only_result(kind, limit, now, before)
+        assert result.verdict == ("pass" if holds else "fail"), (now, before)
+        check_sentence(result.message, kind, value, limit, (sum(now) - sum(before)) / 2)
+        verdicts.add(result.verdict)
+    assert verdicts == {"pass", "fail"}
+
+
+def check_sentence(message: str, kind: str, value: float, limit: float, change: float) -> None:
+    """Compare each claim of a sentence with the numbers that it is about."""
+    claims = {
+        r" dropped by": change < 0,
+        r" rose by": change > 0,
+        r" did not change": change == 0,
+        rf"above the {limit} (required|allowed)": value > limit,
+        rf"below the {limit} (required|allowed)": value < limit,
+        rf", more than the {limit} allowed": value > limit,
+        rf"a drop of more than the {limit} allowed is ruled out": change > -limit,
+        rf"a rise of more than the {limit} allowed is ruled out": change < limit,
+        rf"a gain of more than {limit} is shown": change > limit,
+        rf"a drop of more than {limit} is shown": change < -limit,
+        rf"but a gain of more than {limit} is required": change < limit,
+        rf"but a drop of more than {limit} is required": change > -limit,
+    }
+    made = [claim for claim in claims if re.search(claim, message)]
+    assert len(made) == (2 if RULE_KINDS[kind].compares else 1), message
+    assert all(claims[claim] for claim in made), message
+
+
+@pytest.mark.parametrize("kind", RULE_KINDS)
+def test_a_waiver_covers_what_is_not_worse_than_its_ceiling(kind: str) -> None:
+    bound, quantity = kind.split("_")
+    limit = 0.75 if quantity == "value" else 0.15
+    for now, before in product(RATES, RATES):
+        value = QUANTITIES[quantity](now, before)
+        if (value > limit) == (bound == "min") or (quantity != "value" and value < 0):
+            continue
+        for ceiling in (value - 0.02, value + 0.02):
+            if not 0 <= ceiling < 1:
+                continue
+            waived = {"rule": "r", "ceiling": ceiling, "expires": "2999-01-01"}
+            waivers = [waived | {"reason": "relabelled", "by": "ana"}]
+            result = only_result(kind, limit, now, before, waivers=waivers)
+            covered = ceiling <= value if bound == "min" else ceiling >= value
+            assert result.verdict == ("waived" if covered else "fail"), (now, before, ceiling)
+
+
+@pytest.mark.parametrize("kind", RULE_KINDS)
+def test_a_row_names_the_direction_that_it_forbids(kind: str) -> None:
+    """A rule forbids low numbers if it bounds them from below, or a drop of them from above."""
+    bound, quantity = kind.split("_")
+    row = RULE_KINDS[kind]
+    low = (bound == "min") != (quantity == "drop")
+    assert row.guards_below is low
+    for words in (row.words, row.words_at_zero):
+        assert words is None or words.direction == ("drop" if low else "rise")
+    assert row.compares is (quantity in {"drop", "gain"})
+    assert row.between_slices is (quantity == "gap")

@@ -13,8 +13,8 @@ from rprime.core.comparison.difference import TANGO, Difference
 from rprime.core.gates.evidence import Rows, evidence_of
 from rprime.core.gates.kinds import VerdictCode
 from rprime.core.gates.lint import GateLint, lint
-from rprime.core.gates.results import number
 from rprime.core.gates.rules import Gate, Rule, RuleError
+from rprime.core.gates.sentences import number
 from rprime.core.gates.simulation import LintError
 from rprime.core.gates.unchanged_model import SimulatedPredictions, UnchangedModel
 from rprime.core.gates.verdict import Plan, RuleTests, decide

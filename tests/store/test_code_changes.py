@@ -183,10 +183,9 @@ print("served")
 def test_a_new_member_of_a_result_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
     result = r"^    min_detectable_drop: float \| None$"
     member = r'    margin: float | None\n    """The margin."""\n\g<0>'
-    change(code / "core/gates/results.py", result, member)
-    change(
-        code / "core/gates/gate.py", r'^( +)"n": tests.items,$', r'\g<0>\n\1"margin": tests.items,'
-    )
+    path = code / "core/gates/results.py"
+    change(path, result, member)
+    change(path, r'^( +)"n": tests.items,$', r'\g<0>\n\1"margin": tests.items,')
     for name in FILES:
         gates = read(code, copied(tmp_path, name))
         results = [result for gate in gates.values() if gate for result in gate.get("results", ())]

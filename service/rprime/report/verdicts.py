@@ -7,7 +7,8 @@ from typing import Literal
 
 from rprime.core.catalog import find
 from rprime.core.gates.kinds import VERDICTS, Effect
-from rprime.core.gates.results import CAUSES, PASSED, GateVerdict, Result
+from rprime.core.gates.results import GateVerdict, Result
+from rprime.core.gates.sentences import CAUSES, PASSED
 from rprime.core.quantities import plural
 from rprime.report.decimals import percent, signed
 from rprime.report.names import isolated, shown

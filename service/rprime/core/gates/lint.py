@@ -9,8 +9,8 @@ import numpy as np
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
-from rprime.core.gates.results import number
 from rprime.core.gates.rules import Gate, Rule, check_gate
+from rprime.core.gates.sentences import number
 from rprime.core.gates.simulation import ENDS, LintRun, OtherSets, VerdictCounts, without_scores
 from rprime.core.gates.verdict import GateVerdictCode, Plan
 from rprime.core.populations.population import Population

@@ -1,13 +1,26 @@
-"""The results of a gate, and the sentences that say them to readers of a CI log."""
+"""The results of a gate: their members, and where each has its value from."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache, cached_property, partial
+from typing import Any, ClassVar, Literal
 
-from rprime.core.gates.kinds import VERDICTS, Against, Effect, VerdictCode
-from rprime.core.gates.rules import Rule, Waiver
-from rprime.core.quantities import plural
+import numpy as np
+
+from rprime.core.comparison.compare import Comparison
+from rprime.core.gates.evidence import RuleEvidence
+from rprime.core.gates.kinds import EFFECTS, VERDICTS, Against, Codes, Effect, VerdictCode
+from rprime.core.gates.rules import Waiver
+from rprime.core.gates.verdict import (
+    Decisions,
+    Plan,
+    RuleTests,
+    apply_waivers,
+    decide,
+    effects,
+    joint_laws,
+)
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
 GateVerdict = Literal["pass", "fail", "inconclusive", "no_rules", "no_baseline"]
@@ -120,327 +133,134 @@ class GateResult:
     warnings: tuple[Warning, ...]
 
 
-PLACES = 4
-MOST_NAMED = 5
-"""Most classes or results named one by one in a sentence."""
+@dataclass(frozen=True, eq=False)
+class GateRun:
+    """The tests of every rule of a gate, with the verdicts after waivers.
 
-
-def gate_sentence(
-    verdict: GateVerdict,
-    results: Sequence[Result],
-    *,
-    judged: bool,
-    differences: Mapping[Against, str | None],
-    accepted: str = "",
-) -> str:
-    """State the verdict of a gate, and what it rests on.
-
-    `differences` say how test sets differ, `accepted` which missing items do not count.
+    `waivers` has the one for each result that would fail, in force or not; `level` is the
+    one-sided level of a pass of this look.
     """
-    if verdict == "no_rules":
-        return "The gate has no rules, so nothing was judged."
-    if verdict == "fail":
-        results = [result for result in results if result.effect == "fail"]
-    shown = [r for r in results if r.verdict != "pass" and r.reason not in CAUSES]
-    opening = OPENINGS[verdict] if judged else "The gate could not be judged"
-    opening += f" ({accepted} accepted)" if accepted else ""
-    listing = _all_of(shown) if verdict == "fail" else _open(shown)
-    lead = {"pass": ", but", "fail": ":"}.get(verdict, ", with these results")
-    clause = f"{lead} {listing}" if shown else ""
-    if verdict == "pass" and shown and all(result.verdict == "undecided" for result in shown):
-        few = plural(len(shown), "result", "have")
-        clause = f"; {few} too few items to pass alone: {_all_of(shown)}"
-    common = dict.fromkeys((r.reason, r.against) for r in results if r.reason in CAUSES)
-    sentences = [f"{opening}{clause}."]
-    for reason, against in common:
-        if reason == "no_baseline" or against is None:
-            sentences.append(f"There is no {against}.")
-        else:
-            how = differences.get(against) or "The test sets differ."
-            sentences.append(how if against == "baseline" else f"Against the anchor: {how}")
-    return " ".join(sentences)
 
+    tests: RuleTests
+    decisions: Decisions
+    effects: Codes
+    waivers: tuple[Waiver | None, ...]
+    level: float
+    today: date
 
-PASSED = "The gate passed."
-OPENINGS = {
-    "pass": "The gate passed",
-    "fail": "The gate failed",
-    "inconclusive": "The gate is inconclusive",
-    "no_baseline": "The gate could not be judged",
-}
-CAUSES = ("different_test_sets", "no_baseline")
-"""Why a whole comparison tells nothing: the sentence of the gate says it for all results."""
+    @classmethod
+    def of(
+        cls,
+        tests: RuleTests,
+        comparisons: Mapping[Against, Comparison | None],
+        level: float,
+        today: date,
+    ) -> "GateRun":
+        """Decide every result at the level of this look, then apply the waivers."""
+        plan = tests.plan
+        aligned = {against: c.aligned for against, c in comparisons.items() if c is not None}
+        unwaived = decide(tests, level, cache(partial(joint_laws, tests, aligned)))
+        waivers, verdicts = apply_waivers(unwaived, plan, tests.point, today)
+        decisions = replace(unwaived, verdicts=verdicts)
+        return cls(tests, decisions, effects(decisions, plan), waivers, level, today)
 
+    @property
+    def plan(self) -> Plan:
+        """The rules behind the results."""
+        return self.tests.plan
 
-def _all_of(results: Sequence[Result]) -> str:
-    """Name results by their rules and classes."""
-    rules: dict[str, list[Result]] = {}
-    for result in results:
-        anchored = " against the anchor" if result.against == "anchor" else ""
-        rules.setdefault(f"{result.rule}{_on_slice(result)}{anchored}", []).append(result)
-    parts = []
-    for owner, members in list(rules.items())[:MOST_NAMED]:
-        labels = tuple(result.class_ for result in members if result.class_ is not None)
-        about = [f"of {named(labels)}"] if labels else []
-        if any(result.average_of is not None for result in members):
-            about.insert(0, "on average")
-        parts.append(f"{owner} {' and '.join(about)}" if about else owner)
-    more = len(rules) - MOST_NAMED
-    return ", ".join(parts) + (f" and {more} more rules" if more > 0 else "")
+    def lacks_baseline(self, results: Sequence[Result]) -> bool:
+        """Whether a rule that may block has nothing at all to compare with."""
+        lacking = np.array([result.reason == "no_baseline" for result in results])
+        return bool(np.any(lacking & ~self.plan.advisory))
 
+    @cached_property
+    def together(self) -> int:
+        """How many results were tested together."""
+        return int(np.count_nonzero(~np.isnan(self.decisions.p_adjusted)))
 
-def _open(results: Sequence[Result]) -> str:
-    """Name suspects first, then the other results by what was found."""
-    suspects = [r for r in results if r.suspect]
-    parts = [f"suspect: {_all_of(suspects)}"] if suspects else []
-    for verdict in (VERDICTS[code] for code in NAMED_LAST):
-        rest = [r for r in results if r.verdict == verdict.name and not r.suspect]
-        parts += [f"{verdict.word}: {_all_of(rest)}"] if rest else []
-    return "; ".join(parts)
-
-
-NAMED_LAST = (
-    VerdictCode.undecided,
-    VerdictCode.fail,
-    VerdictCode.waived,
-    VerdictCode.not_comparable,
-    VerdictCode.undefined,
-    VerdictCode.no_baseline,
-)
-"""The verdicts of results that do not pass, in the order in which they are named."""
-
-
-def named(labels: Sequence[str], noun: str = "classes") -> str:
-    """Name classes or slices, at most `MOST_NAMED` of them one by one."""
-    shown = ", ".join(f"`{label}`" for label in labels[:MOST_NAMED])
-    noun = SINGULAR[noun] if len(labels) == 1 else noun
-    more = len(labels) - MOST_NAMED
-    return f"{noun} {shown}" + (f" and {more} more" if more > 0 else "")
-
-
-SINGULAR = {"classes": "class", "slices": "slice"}
-
-
-def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None = None) -> str:
-    """Describe a result with its numbers; so many results were tested together."""
-    match result.verdict:
-        case "pass" | "fail":
-            return f"{_measured(result, rule)}{_side(result, rule)}{_refusal(result, waiver)}."
-        case "waived":
-            why = "waived"
-            if waiver is not None:
-                last, most = waiver.expires.isoformat(), number(waiver.ceiling)
-                why = f"waived by {waiver.by} up to {most} through {last}: {waiver.reason}"
-            return f"{_measured(result, rule)}{_side(result, rule)}; {why}."
-        case "undecided":
-            return f"{_undecided(result, rule, together)}{_refusal(result, waiver)}."
-        case "no_baseline":
-            now = "" if result.observed is None else f" is {number(result.observed)} and"
-            absent = f"there is no {result.against}"
-            if result.reason == "class_missing_in_baseline":
-                absent = f"the {result.against} has no such class"
-            return f"{_subject(result, rule)}{now} was not compared: {absent}."
-        case "not_comparable":
-            return f"{_subject(result, rule)} cannot be compared: {_not_comparable(result, rule)}."
-        case _:
-            why = _plain(result.reason) + MENDS.get(result.reason, "")
-            return f"{_subject(result, rule)} is undefined ({why}), which never passes."
-
-
-@lru_cache(maxsize=1024)
-def number(value: float) -> str:
-    """Write a number for people: four decimals, no trailing zeros, tiny ones not as 0."""
-    if value != 0 and abs(value) < 10**-PLACES:
-        return f"{value:.1g}"
-    text = f"{value:.{PLACES}f}".rstrip("0").rstrip(".") if abs(value) < 1e6 else f"{value:.6g}"
-    return "0" if text == "-0" else text
-
-
-def _subject(result: Result, rule: Rule) -> str:
-    name = rule.target.subject(result.class_)
-    if rule.traits.between_slices:
-        return f"the largest difference of {name} between the slices of {rule.columns[0]}"
-    if result.average_of is None:
-        return name + _on_slice(result)
-    noun = "classes" if result.columns is None else f"slices of {' and '.join(result.columns)}"
-    if result.columns and rule.classes is not None:
-        noun = f"classes in the {noun}"
-    return f"{name} on average over {result.average_of} {noun}"
-
-
-def _on_slice(result: Result) -> str:
-    """Name the slice, if it is about one."""
-    if result.slice is None:
-        return ""
-    return f" on slice {', '.join(f'{name}={value}' for name, value in result.slice.items())}"
-
-
-def _measured(result: Result, rule: Rule) -> str:
-    """Describe the value or its change, with its limits."""
-    if rule.traits.compares and (delta := result.delta) is not None:
-        change = "did not change"
-        if delta:
-            change = f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
-        since = " since the anchor" if result.against == "anchor" else ""
-        return f"{_subject(result, rule)} {change}{since}{_limits_of_change(result)}"
-    value = "undefined" if result.observed is None else number(result.observed)
-    limits, low, high = "", result.lower_limit, result.upper_limit
-    if low is not None and high is not None:
-        limits = _limits(result, f" {number(low)}", number(high))
-    return f"{_subject(result, rule)} is {value}{limits}"
-
-
-def _limits_of_change(result: Result) -> str:
-    """State the limits as sizes of a drop or a rise, so that no sign changes in a sentence."""
-    low, high, delta = result.lower_limit, result.upper_limit, result.delta
-    if low is None or high is None or delta is None:
-        return ""
-    if low < 0 < high or not delta:
-        drop, rise = number(max(-low, 0.0)), number(max(high, 0.0))
-        return _limits(result, f": a drop of {drop}", f"a rise of {rise}")
-    nearest, farthest = sorted((abs(low), abs(high)))
-    return _limits(result, f" {number(nearest)}", number(farthest))
-
-
-def _limits(result: Result, first: str, other: str) -> str:
-    """State two one-sided limits, which hold together with less confidence than each."""
-    level = number(100 * (result.level or 0))
-    return f" (limits{first} and {other}, each with {level} % confidence)"
-
-
-def _side(result: Result, rule: Rule) -> str:
-    """Describe the side of the limit on which the value is."""
-    untested, words = rule.test == "none", rule.words
-    clause = words.kept_point if untested else words.kept
-    if result.verdict != "pass":
-        clause = words.broken
-    clause = clause.format(limit=number(rule.limit))
-    if result.average_of is not None and result.verdict == "pass":
-        clause += " on average"
-    return clause + (", point values compared without a test" if untested else "")
-
-
-def _move(rule: Rule) -> str:
-    return rule.traits.words.direction
-
-
-def _refusal(result: Result, waiver: Waiver | None) -> str:
-    """Explain why a waiver does not apply."""
-    if waiver is None or result.verdict == "pass":
-        return ""
-    if result.reason == "waiver_expired":
-        return f"; the waiver of {waiver.by} expired after {waiver.expires.isoformat()}"
-    return f"; the waiver of {waiver.by} ends at {number(waiver.ceiling)}"
-
-
-def _undecided(result: Result, rule: Rule, together: int) -> str:
-    if result.reason == "class_lost":
-        return f"{_subject(result, rule)} has no value: the candidate has none of its few items"
-    if result.p_value is None:
-        return _untested(result, rule)
-    return f"{_measured(result, rule)}{_why_open(result, rule, together)}"
-
-
-def _why_open(result: Result, rule: Rule, together: int) -> str:
-    """Say why the tests of a result leave it open."""
-    if result.reason == "few_groups":
-        return ", but its items are in fewer than 8 effective groups: nothing passes"
-    if result.reason == "missing_items":
-        kept = f"it is not shown that it keeps the limit {number(rule.limit)}"
-        if rule.traits.suspects:
-            kept = f"a {_move(rule)} of more than the {number(rule.limit)} allowed is not ruled out"
-        return f", but with the {_lost(result)} counted as wrong {kept}"
-    if result.suspect:
-        return f": suspect, {_suspicion(result, rule, together)}"
-    p_value, adjusted_p = result.p_value or 0, result.p_adjusted or 0
-    alone = adjusted_p > p_value
-    if result.reason == "not_significant_together" and alone:
-        return (
-            f": tested alone it would fail (p-value {number(p_value)}), but among {together} "
-            "results tested together it does not: adjusted for them the p-value is "
-            f"{number(adjusted_p)}"
+    def results(self) -> Iterator[Result]:
+        """Yield every result, without its message."""
+        tests, decisions, plan = self.tests, self.decisions, self.plan
+        low, high = tests.limits(self.level)
+        numbers = {
+            "observed": tests.values[0],
+            "baseline": tests.values[1],
+            "delta": np.where(plan.compares, tests.point, np.nan),
+            "lower_limit": low,
+            "upper_limit": high,
+            "p_value": decisions.p_value,
+            "p_adjusted": decisions.p_adjusted,
+            "n": tests.items,
+            "min_detectable_drop": tests.detectable(plan.gate.alpha, self.together),
+        }
+        table = np.stack([*numbers.values()], axis=-1)
+        rows = np.where(np.isfinite(table), table, np.array(None)).tolist()
+        every = (
+            (draft, position)
+            for draft in tests.evidence
+            for position in range(len(draft.rows.labels))
         )
-    return f": {_too_few(result, rule)}"
+        for i, (row, (draft, place)) in enumerate(zip(rows, every, strict=True)):
+            yield self._result(i, dict(zip(numbers, row, strict=True)), draft, place)
 
-
-def _suspicion(result: Result, rule: Rule, together: int) -> str:
-    """Say what is shown of a suspect, and what is not."""
-    low, high, limit = result.lower_limit, result.upper_limit, number(rule.limit)
-    nearest = high if rule.traits.guards_below else low
-    if nearest is not None and abs(nearest) > rule.limit:
-        shown = f"tested alone it would be beyond the {limit} allowed"
-        if result.average_of is not None:
-            return shown
-        return (
-            f"{shown}, but among {together} results tested together only a {_move(rule)} is shown"
+    # Any: the members of a result that are numbers.
+    def _result(self, i: int, numbers: dict[str, Any], draft: RuleEvidence, place: int) -> Result:
+        """Return a result by its position among all and among those of its draft."""
+        rule, n, part = draft.rule, numbers["n"], draft.slice
+        numbers["n"] = int(n) if n is not None and n == round(n) else n
+        bounded = numbers["lower_limit"] is not None or numbers["upper_limit"] is not None
+        return Result(
+            **numbers,
+            rule=rule.name,
+            index=rule.index or None,
+            class_=self.plan.labels[i],
+            slice=None if part is None else dict(part),
+            confusion=rule.confusion,
+            verdict=VERDICTS[VerdictCode(self.decisions.verdicts[i])].name,
+            effect=EFFECTS[self.effects[i]],
+            suspect=bool(self.decisions.suspect[i]),
+            against=draft.against,
+            kind=rule.kind,
+            limit=rule.limit,
+            level=1 - self.level if bounded else None,
+            method=draft.methods[place] if draft.methods else None,
+            pairing=draft.pairing if draft.rows.positions[place] >= 0 else None,
+            reason=self._reason(draft, place, i),
+            missing_items=_missing_items(draft, place),
+            average_of=None if draft.average is None else draft.average.of,
+            columns=draft.average.columns or None if draft.average else None,
         )
-    return f"a {_move(rule)} is shown, but not one of more than the {limit} allowed"
+
+    def _reason(self, draft: RuleEvidence, place: int, i: int) -> str:
+        waiver, verdict = self.waivers[i], int(self.decisions.verdicts[i])
+        if waiver is not None and verdict != VerdictCode.waived:
+            return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
+        if fixed := VERDICTS[VerdictCode(verdict)].reason:
+            return fixed
+        return draft.reasons[place] or self._open_reason(i)
+
+    def _open_reason(self, i: int) -> str:
+        """Return why the tests leave a result open."""
+        tests, worst = self.tests, self.tests.worst
+        significant = tests.p[0][i] < self.plan.gate.alpha
+        reasons = {
+            "few_groups": tests.few_groups[i] and tests.p[1][i] < self.level,
+            "missing_items": worst is not None and worst.counted[i] and self._open_for_missing(i),
+            "suspect": self.decisions.suspect[i],
+            "not_significant_together": significant,
+        }
+        return next((name for name, holds in reasons.items() if holds), "not_enough_items")
+
+    def _open_for_missing(self, i: int) -> bool:
+        """Whether missing items alone keep a result from passing, or from being compared."""
+        kept = not self.plan.tested[i] or self.tests.p[1][i] < self.level
+        return bool(kept) or self.decisions.verdicts[i] == VerdictCode.not_comparable
 
 
-def _too_few(result: Result, rule: Rule) -> str:
-    items = "the items are" if result.n is None else plural(round(result.n), "item", "are")
-    question = rule.words.question.format(limit=number(rule.limit))
-    text = f"{items} too few to tell whether it {question}"
-    if result.min_detectable_drop is None:
-        return text
-    seen = number(result.min_detectable_drop)
-    return f"{text}; a {_move(rule)} of {seen} would fail in 8 of 10 cases"
-
-
-def _untested(result: Result, rule: Rule) -> str:
-    """Say what could not be tested, and whether it lies beyond the limit."""
-    if result.delta is None and result.observed is None:
-        return f"{_subject(result, rule)} has no value on either side ({_plain(result.reason)})"
-    explanations = {
-        "weighted": "the counts are weighted, and the weights of the items are unknown, or differ "
-        "between the sides",
-        "non_integer_counts": "the counts are not whole numbers",
-        "no_interval": f"there is no interval for {rule.target.name} here",
-        "no_evidence": "there is no evidence to test it by",
-        "too_small_to_average": "no class or slice is large enough for an average",
-        "few_items": "a class of the slice has fewer than 10 items, or there are few errors",
-    }
-    why = explanations.get(result.reason, f"the baseline has no value ({_plain(result.reason)})")
-    hint = '; `test: "none"` compares the point value' if result.reason in explanations else ""
-    return f"{_measured(result, rule)}, but cannot be tested: {why}{hint}"
-
-
-def _not_comparable(result: Result, rule: Rule) -> str:
-    explanations = {
-        "slice_missing": "the candidate has no such slice",
-        "slice_missing_in_baseline": f"the {result.against} has no such slice",
-        "slices_missing_in_baseline": f"the {result.against} has no slices, which the store does "
-        "not keep: send its predictions with the request",
-        "class_missing": "the candidate has no such class",
-        "class_lost": "the candidate has none of its items",
-        "missing_items": f"with the {_lost(result)} counted as wrong, the rule would fail",
-        "class_missing_in_baseline": "the baseline has no such class",
-        "no_items": "the class has no items",
-        "no_class": "no class has enough items" + " in every slice" * rule.traits.between_slices,
-        "different_test_sets": "the test sets differ",
-        "no_scores": f"the {result.against} has no scores, nor this index of any",
-        "not_probabilities": f"the scores of the {result.against} are not probabilities",
-        "classes_differ": "it depends on the list of declared classes, which differs",
-    }
-    text = explanations.get(result.reason, _plain(result.reason))
-    if result.reason in ("no_items", "no_class") and rule.traits.compares:
-        return f"{text} on both sides" if result.reason == "no_class" else f"{text} on one side"
-    return text
-
-
-MENDS = {
-    "no_scores": ": send `y_score`, or columns `score:<label>`",
-    "not_probabilities": ": the scores of an item must sum to 1",
-}
-"""What to do where no evidence of this form ever has the value."""
-
-
-def _lost(result: Result) -> str:
-    """Name the missing items of a result."""
-    return (
-        f"{plural(result.missing_items or 0, 'missing item')} of the {result.against or 'baseline'}"
-    )
-
-
-def _plain(reason: str) -> str:
-    return reason.replace("_", " ")
+def _missing_items(evidence: RuleEvidence, place: int) -> int | None:
+    """Return how many items of the baseline are missing behind a result; None for none."""
+    row = evidence.rows.positions[place]
+    if evidence.missing is None or row < 0:
+        return None
+    return int(evidence.missing[row]) or None

@@ -31,7 +31,6 @@ from rprime.core.gates.candidate import (
     without_vague,
 )
 from rprime.core.gates.evidence import GapLimits, Rows, RuleEvidence, evidence_of
-from rprime.core.gates.gate import joint_laws
 from rprime.core.gates.kinds import VerdictCode
 from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.targets import CELL_CLASSES, Estimate, differences
@@ -44,6 +43,7 @@ from rprime.core.gates.verdict import (
     conclude,
     decide,
     effects,
+    joint_laws,
 )
 from rprime.core.multiplicity import Block
 from rprime.core.options import Options

@@ -1,7 +1,8 @@
 """The tests of the rules, and the verdicts of results and of the gate; all on stacks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -10,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
+from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.difference import Difference
 from rprime.core.gates.evidence import Positions, RuleEvidence, Statistic
-from rprime.core.gates.kinds import EFFECTS, VERDICTS, Codes, VerdictCode
-from rprime.core.gates.rules import Gate
+from rprime.core.gates.kinds import EFFECTS, VERDICTS, Against, Codes, VerdictCode
+from rprime.core.gates.rules import Gate, Waiver
 from rprime.core.intervals.groups import FEW_EFFECTIVE_GROUPS
 from rprime.core.intervals.proportions import POWER, distance_found, one_sided_quantile
-from rprime.core.multiplicity import Blocks, step_down
+from rprime.core.multiplicity import Block, Blocks, step_down
 
 Flags = NDArray[np.bool_]
 LimitPair = tuple[FloatArray, FloatArray]
@@ -497,3 +499,63 @@ def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp
     failed = (effect == EFFECTS.index("fail")).any(-1)
     verdict = np.where(enough.all(-1), GateVerdictCode.passed, GateVerdictCode.inconclusive)
     return np.where(failed, GateVerdictCode.fail, verdict)
+
+
+def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -> list[Block]:
+    """Return the joint law of the tests against each baseline, where it is known.
+
+    Notes
+    -----
+    The correlations are those of the differences, whose influences the comparison knows. A rule
+    that forbids low numbers fails for small differences, so its statistic has the other sign.
+    """
+    plan = tests.plan
+    signs = np.where(plan.guards_below, -1.0, 1.0)
+    numbers = {}
+    for i in np.flatnonzero(~np.isnan(tests.p[0])).tolist():
+        rule = plan.rules[i]
+        number = rule.target.correlated(plan.labels[i])
+        # The comparison is one of all items, and of averages over all classes.
+        whole = rule.slices is None and not (rule.min_items and rule.classes is None)
+        whole = whole and not plan.averages[i]
+        if whole and number is not None:
+            numbers[i] = number
+    blocks = []
+    for against, comparison in comparisons.items():
+        chosen = [i for i in numbers if plan.against[i] == against]
+        if len(chosen) <= 1:
+            continue
+        correlation = comparison.correlation([numbers[i] for i in chosen])
+        there = ~np.isnan(np.diagonal(correlation))
+        places = np.array(chosen, dtype=np.intp)[there]
+        turned = correlation[np.ix_(there, there)] * np.outer(signs[places], signs[places])
+        blocks.append(Block(places, turned))
+    return blocks
+
+
+def apply_waivers(
+    decisions: Decisions, plan: Plan, point: FloatArray, today: date
+) -> tuple[tuple[Waiver | None, ...], Codes]:
+    """Apply the waivers.
+
+    A waiver applies to a demonstrated failure, and to an inconclusive result that would fail
+    through `effects`: otherwise more evidence of less harm would be worse. An undefined value is
+    never within the ceiling. Returns the waiver for each of these results, in force or not, and
+    the verdicts after it.
+    """
+    verdicts = decisions.verdicts
+    if not plan.gate.waivers:
+        return (None,) * len(verdicts), verdicts
+    would_fail = effects(decisions, plan) == EFFECTS.index("fail")
+    inconclusive = verdicts == VerdictCode.undecided
+    waivable = (verdicts == VerdictCode.fail) | (inconclusive & would_fail)
+    waivers: list[Waiver | None] = [None] * len(verdicts)
+    after = verdicts.copy()
+    for i in np.flatnonzero(waivable):
+        rule, label = plan.rules[i], plan.labels[i]
+        matching = [w for w in plan.gate.waivers if w.concerns(rule, label)]
+        in_force = [w for w in matching if today <= w.expires and w.covers(rule, point[i])]
+        waivers[i] = next(iter(in_force + matching), None)
+        if in_force:
+            after[i] = VerdictCode.waived
+    return tuple(waivers), after
