@@ -17,6 +17,7 @@ from rprime.commands import (
     documents,
     evaluate,
     history,
+    init,
     keys,
     lint,
     plot,
@@ -64,6 +65,7 @@ app = Typer(
 app.command()(serve.serve)
 app.command()(evaluate.evaluate)
 app.command()(evaluate.compare)
+app.command()(init.init)
 app.command()(comment.comment)
 app.command()(lint.lint)
 app.command()(lint.plan)

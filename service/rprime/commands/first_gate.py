@@ -21,12 +21,17 @@ def first_gate(drop: float, service: ServiceOptions | None, project: str | None)
     """
     if not 0 < drop < 1:
         refuse(f"--no-worse-than {drop:g}: it is the drop allowed in accuracy, as .02 for 2 points")
-    rules: list[Json] = [
-        {"index": "accuracy", "max_drop": drop},
-        {"index": "recall", "classes": "all", "max_drop": max(drop, _CLASS_DROP)},
-    ]
+    rules = rules_of(drop, max(drop, _CLASS_DROP))
     anchored = service is not None and project is not None and _is_agreed(service, project)
     return {"rules": rules} | ({"anchor": {"alias": AGREED}} if anchored else {})
+
+
+def rules_of(drop: float, class_drop: float) -> list[Json]:
+    """Return rules that allow this drop in accuracy, and this one in the recall of the classes."""
+    return [
+        {"index": "accuracy", "max_drop": drop},
+        {"index": "recall", "classes": "all", "max_drop": class_drop},
+    ]
 
 
 def _is_agreed(service: ServiceOptions, project: str) -> bool:

@@ -116,18 +116,19 @@ def _simulating(
     chosen = chosen_members(reading.columns, reading.slice_, reading.crossings, reading.population)
     submitted = assemble(file, request=reading.request, chosen=chosen).request
     evaluation_request = read(submitted)
-    request = simulation | _evidence(evaluation_request) | {"gates": read_gates(gates)}
+    request = simulated_evidence(evaluation_request) | {"gates": read_gates(gates)}
+    request |= {name: value for name, value in simulation.items() if value is not None}
     request["population"] = submitted.members.get("population")
-    request["discordance"] = (
-        request["discordance"]
-        if request["discordance"] is not None
-        else _discordance(evaluation_request)
-    )
     with answering(service) as client:
         try:
             yield client, request
         except TypeError as error:
             refuse(f"{gates}: a value has no JSON: {error}")
+
+
+def simulated_evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
+    """Return what a simulation is of, as members of its request."""
+    return _evidence(evaluation_request) | {"discordance": _discordance(evaluation_request)}
 
 
 def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
