@@ -1,15 +1,21 @@
-"""Counts of pairs in long form are never read as single items."""
+"""Counts of pairs in long form are counted, or asked about; never read as single items."""
+
+from pathlib import Path
+from typing import Any
 
 import httpx
 import pandas as pd
 import pytest
 
 import rprime
+from rprime.tally.table import TallyError
+from tests.command import Run
 from tests.http.column_bodies import WRITERS, Columns, Json, send
 
 TABLE = {"Prediction": ["a", "b", "a", "b"], "Truth": ["a", "a", "b", "b"]}
 COUNTS = [50, 1, 3, 46]
 CHOICE = {"columns": {"y_true": "Truth", "y_pred": "Prediction"}}
+CELLS = {"labels": ["a", "b"], "cells": [[0, 0, 50], [0, 1, 1], [1, 0, 3], [1, 1, 46]]}
 
 
 def posted(
@@ -18,23 +24,94 @@ def posted(
     return send(client, kind, WRITERS[kind](columns), request)
 
 
+def without_reading(report: Json) -> Json:
+    report["warnings"] = [w for w in report["warnings"] if w["code"] != "table_read"]
+    return report
+
+
+def refusal(answer: httpx.Response) -> tuple[str, str]:
+    assert answer.status_code == 422, answer.text
+    (fault,) = answer.json()["errors"]
+    return fault["code"], fault["detail"]
+
+
 @pytest.mark.parametrize("kind", WRITERS)
 @pytest.mark.parametrize("name", ["Freq", "n", "count", "Count", "COUNT(*)"])
-def test_a_column_of_counts_beside_labels_is_asked_about(
-    client: httpx.Client, kind: str, name: str
+@pytest.mark.parametrize("request_", [None, CHOICE])
+def test_three_columns_of_which_one_counts_are_a_table(
+    client: httpx.Client, kind: str, name: str, request_: Json | None
 ) -> None:
-    answer = posted(client, kind, {**TABLE, name: COUNTS}, CHOICE)
-    (fault,) = answer.json()["errors"]
-    assert (answer.status_code, fault["code"]) == (422, "long_table")
-    assert f'frame.pivot_table("{name}", "Truth", "Prediction", "sum", 0)' in fault["detail"]
+    answer = posted(client, kind, {**TABLE, name: COUNTS}, request_)
+    assert answer.status_code == 200, answer.text
+    report = answer.json()
+    assert [w["detail"] for w in report["warnings"] if w["code"] == "table_read"] == [
+        "Read as a table in long form: each row counts the items of a pair of classes."
+    ]
+    assert without_reading(report) == client.post("/evaluate", json=CELLS).json()
 
 
-def test_names_of_the_service_need_no_choice(client: httpx.Client) -> None:
-    columns = {"y_true": TABLE["Truth"], "y_pred": TABLE["Prediction"], "n": COUNTS}
-    assert posted(client, "csv", columns).json()["errors"][0]["code"] == "long_table"
+@pytest.mark.parametrize("kind", WRITERS)
+def test_a_named_column_of_counts_may_have_pairs_twice_and_zeros(
+    client: httpx.Client, kind: str
+) -> None:
+    true, predicted = ["a", "a", "a", "b", "b"], ["a", "a", "b", "a", "b"]
+    columns = {"true": true, "pred": predicted, "k": [30, 20, 1, 3, 46], "id": [1, 2, 3, 4, 5]}
+    choice = {"columns": {"y_true": "true", "y_pred": "pred", "count": "k"}}
+    assert (
+        posted(client, kind, columns, choice).json() == client.post("/evaluate", json=CELLS).json()
+    )
 
 
-def test_what_the_message_advises_gives_the_right_value() -> None:
+def test_items_without_a_prediction_are_counted(client: httpx.Client) -> None:
+    columns = {"y_true": ["a", "a", "b"], "y_pred": ["a", None, "b"], "n": [5, 2, 4]}
+    assert posted(client, "parquet", columns).json()["counts"] == {
+        "items": 11,
+        "classified": 9,
+        "unclassified": 2,
+        "spurious": 0,
+    }
+
+
+@pytest.mark.parametrize("counts", [[50, 1, 3, 46.5], [1, 1, 1, 1]])
+def test_what_may_be_items_is_asked_about(client: httpx.Client, counts: list[float]) -> None:
+    pairs = TABLE if counts[3] == 46.5 else {name: ["a", "a", "b", "b"] for name in TABLE}
+    code, detail = refusal(posted(client, "csv", {**pairs, "Freq": counts}, CHOICE))
+    assert code == "long_table"
+    assert "name it: `count` in `columns`, or the option `--count`" in detail
+
+
+@pytest.mark.parametrize(
+    ("more", "code"),
+    [({"group": COUNTS}, "not_with_counts"), ({"k": [1, 2, 3, -4]}, "out_of_range")],
+)
+def test_counts_that_make_no_sense_are_refused(
+    client: httpx.Client, more: dict[str, list[int]], code: str
+) -> None:
+    columns = {"y_true": TABLE["Truth"], "y_pred": TABLE["Prediction"], "k": COUNTS, **more}
+    choice = {"columns": {"count": "k"}}
+    assert refusal(posted(client, "csv", columns, choice))[0] == code
+
+
+@pytest.mark.parametrize("baseline", [{"y_pred": ["a", "b", "a", "b"]}, {"y_score": [[1, 0]] * 4}])
+def test_other_predictions_for_the_items_of_a_table_are_refused(
+    client: httpx.Client, baseline: Json
+) -> None:
+    answer = posted(client, "csv", {**TABLE, "n": COUNTS}, {"baseline": baseline})
+    code, detail = refusal(answer)
+    assert (code, "send a table, too" in detail) == ("no_items", True)
+
+
+@pytest.mark.parametrize("more", [{"Freq": COUNTS, "id": COUNTS}, {"score": COUNTS}, {}])
+def test_other_columns_are_not_taken_for_counts(
+    client: httpx.Client, more: dict[str, list[int]]
+) -> None:
+    report = posted(client, "csv", {**TABLE, **more}, CHOICE).json()
+    assert report["counts"]["items"] == 4
+    ignored = [w["detail"] for w in report["warnings"] if w["code"] == "columns_ignored"]
+    assert any("If `Freq` counts items, name it" in detail for detail in ignored) == ("id" in more)
+
+
+def test_a_pivot_of_pandas_gives_the_same() -> None:
     frame = pd.DataFrame({**TABLE, "Freq": COUNTS})
     table = frame.pivot_table("Freq", "Truth", "Prediction", "sum", 0)
     report = rprime.evaluate(confusion_matrix=table)
@@ -42,8 +119,15 @@ def test_what_the_message_advises_gives_the_right_value() -> None:
     assert report.per_class["a"]["recall"].value == pytest.approx(50 / 51)
 
 
-@pytest.mark.parametrize("more", [{"Freq": COUNTS, "id": COUNTS}, {"score": COUNTS}, {}])
-def test_other_columns_are_not_taken_for_counts(
-    client: httpx.Client, more: dict[str, list[int]]
-) -> None:
-    assert posted(client, "csv", {**TABLE, **more}, CHOICE).status_code == 200
+def test_a_frame_to_count_and_an_engine_refuse_it(rprime: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"y_true": TABLE["Truth"], "y_pred": TABLE["Prediction"], "n": COUNTS})
+    with pytest.raises(TallyError, match="an engine counts rows"):
+        _tallied(frame)
+    file = tmp_path / "c.csv"
+    frame.to_csv(file, index=False)
+    done = rprime("evaluate", str(file), "--engine", "duckdb")
+    assert (done.returncode, "an engine counts rows" in done.stderr) == (2, True)
+
+
+def _tallied(frame: pd.DataFrame) -> Any:
+    return rprime.tallied(frame)

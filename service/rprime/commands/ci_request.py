@@ -62,6 +62,8 @@ class ColumnFileRequest(NamedTuple):
     def place_of(self, pointer: str) -> str:
         """Return the file, and of CSV the line, of the item that a JSON pointer names."""
         name, *others = pointer.split("/")[1:] or [""]
+        if name == "confusion_matrix":
+            return self.candidate.name
         if name in self.members or not others or not others[-1].isdigit():
             return ""
         return self.files[-1 if name == "baseline" else 0].place_of(int(others[-1]))
@@ -286,6 +288,7 @@ def chosen_members(
     crossings: Sequence[str] | None = None,
     population: str | None = None,
     *,
+    count: str | None = None,
     option: str = "--slice",
 ) -> Json:
     """Return the members of a request that options stand for; `option` is that of the slices.
@@ -300,11 +303,15 @@ def chosen_members(
         Names of slices that are combined, as `region,age_band`.
     population
         A file, `uniform` or JSON.
+    count
+        The column of counts of a table in long form.
     """
     pairs = [part.strip().partition("=") for part in (columns or "").split(",") if part.strip()]
     read = {name.strip(): (source if sign else name).strip() for name, sign, source in pairs}
     if len(read) < len(pairs):
         refuse("--columns: a column is named twice")
+    if count is not None:
+        _add(read, "count", count, "--count")
     cuts: dict[str, int | list[float]] = {}
     for text in slices or ():
         match = _SLICE.fullmatch(text.strip())

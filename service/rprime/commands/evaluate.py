@@ -32,7 +32,8 @@ def evaluate(
             metavar="FILE",
             help="CSV, Parquet or Arrow with the columns y_true, y_pred and optionally "
             "y_pred_baseline, sample_weight, item_id, group, score:<label>; NPZ with arrays of "
-            "these names, or confusion_matrix and labels; or a request of POST /evaluate as JSON. "
+            "these names, or confusion_matrix and labels; a confusion matrix as CSV; or a request "
+            "of POST /evaluate as JSON. "
             "It may end in .gz; - reads standard input. With --engine: any number of CSV or "
             "Parquet files, globs, folders or URIs, quoted.",
         ),
@@ -40,6 +41,7 @@ def evaluate(
     *,
     engine: options.Engine = None,
     columns: options.Columns = None,
+    count: options.Count = None,
     slice_: options.Slices = None,
     crossing: options.Crossings = None,
     population: options.Population = None,
@@ -125,7 +127,7 @@ def evaluate(
     from rprime.commands.evaluation import run
     from rprime.commands.renderings import conclude
 
-    chosen = chosen_members(columns, slice_, crossing, population)
+    chosen = chosen_members(columns, slice_, crossing, population, count=count)
     if index:
         chosen["indices"] = index
     if no_worse_than is not None:
@@ -168,6 +170,7 @@ def compare(
     *,
     project: Annotated[str | None, Option(help="Whose evaluations are named.")] = None,
     columns: options.Columns = None,
+    count: options.Count = None,
     slice_: Annotated[
         list[str] | None,
         Option(
@@ -204,15 +207,15 @@ def compare(
             baseline = _in_project(baseline, project)
         old = reference_of(baseline)
         if new is None:
-            chosen = chosen_members(columns, slice_, crossing, population)
+            chosen = chosen_members(columns, slice_, crossing, population, count=count)
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, chosen=chosen
             )
             outcome = run(ci_request, service, compares=True, table_only=table_only)
         elif old is None:
             refuse(f"a stored evaluation is compared with another one; {baseline} names none")
-        elif columns or crossing or population:
-            refuse("--columns, --crossing and --population are about files, not stored evaluations")
+        elif columns or count or crossing or population:
+            refuse("--columns, --count, --crossing and --population are about files")
         else:
             client = connections.enter_context(HistorySource(service, store).client())
             comparison = {"candidate": new, "baseline": old, **slice_member(slice_)}

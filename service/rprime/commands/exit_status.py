@@ -107,7 +107,8 @@ def refuse_here(problem: "Problem", files: str = "", place_of: PlaceOf | None = 
 
 _COLUMNS = (
     "`columns` is the option --columns y_true=label,y_pred=prediction\n"
-    '  a confusion matrix is JSON: {"confusion_matrix": [[5, 1], [2, 7]], "labels": ["cat", "dog"]}'
+    "  a confusion matrix has the names of its classes in the first line and the first column:\n"
+    "  ,cat,dog and cat,5,1 and dog,2,7"
 )
 
 

@@ -4,8 +4,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
@@ -42,10 +43,12 @@ Discordance = Annotated[
 Seed = Annotated[int | None, Option(help="Of the simulation.")]
 
 
-class Reading(NamedTuple):
+@dataclass(frozen=True)
+class Reading:
     """How the file is read, as by `rprime evaluate`."""
 
     columns: options.Columns = None
+    count: options.Count = None
     slice_: options.Slices = None
     crossings: options.Crossings = None
     population: options.Population = None
@@ -113,7 +116,9 @@ def _simulating(
     from rprime.commands.evaluation import answering, read
     from rprime.commands.mappings import read_gates
 
-    chosen = chosen_members(reading.columns, reading.slice_, reading.crossings, reading.population)
+    chosen = chosen_members(
+        reading.columns, reading.slice_, reading.crossings, reading.population, count=reading.count
+    )
     submitted = assemble(file, request=reading.request, chosen=chosen).request
     evaluation_request = read(submitted)
     request = simulated_evidence(evaluation_request) | {"gates": read_gates(gates)}

@@ -61,6 +61,14 @@ Columns = Annotated[
         "y_true=label,y_pred=prediction.",
     ),
 ]
+Count = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="The column with the number of items of each pair of y_true and y_pred: each row of "
+        "the file is such a pair, not an item.",
+    ),
+]
 Slices = Annotated[
     list[str] | None,
     Option(

@@ -60,7 +60,7 @@ def make_payload(
         payload = packed or _spelled(ci_request, evaluation_request, with_ids=columns)
         if payload:
             return payload
-    if not table_only:
+    if not table_only and items is not None:
         say("too many items to send: the table goes alone, and a comparison is unpaired")
     tables = _tabled(ci_request, evaluation_request)
     return Payload(splice(tables, ci_request.kept_there), tallied=True)

@@ -69,7 +69,12 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
         n.removeprefix("slice:"): column for n, column in columns.items() if n.startswith("slice:")
     }
     if len(slices) < len(columns):
-        refuse("--columns is for files that are read here, without --engine")
+        option = (
+            "--count"
+            if columns.keys() <= {"count"} | {name for name in columns if name.startswith("slice:")}
+            else "--columns"
+        )
+        refuse(f"{option} is for files that are read here, without --engine")
     for name, cut in cuts.items():
         if not isinstance(cut, list):
             refuse(f"{name}: an engine cuts a column at given numbers, as cut(age, 18, 30, 50)")

@@ -1,4 +1,4 @@
-"""What the names of axes and of totals say, in tables of counts as people have them."""
+"""What the names of axes, of totals and of counts say, in tables of counts as people have them."""
 
 import re
 from collections.abc import Hashable
@@ -15,6 +15,9 @@ _PREDICTED = re.compile(
 )
 _TOTALS = re.compile(
     "all|(?:grand |row |column )?totals?|sums?|\N{GREEK SMALL LETTER SIGMA}|\u2211"
+)
+_COUNTS = re.compile(
+    r"n|n_?items|freq(?:uency)?|counts?(?:\(\*\))?|count_star\(\)|items", re.IGNORECASE
 )
 BOTH = "Both axes are named as {}: name one true and the other predicted."
 
@@ -48,6 +51,11 @@ def contradiction(axis: Axis, stated: object) -> str:
 def is_total(name: Hashable) -> bool:
     """Whether a row or a column of this name holds totals, as `All` or `Sum`."""
     return isinstance(name, str) and bool(_TOTALS.fullmatch(name.casefold().strip(" :")))
+
+
+def is_count(name: str) -> bool:
+    """Whether a column of this name holds numbers of items, as `n` or `Freq`."""
+    return bool(_COUNTS.fullmatch(name))
 
 
 def _side(name: object) -> bool | None:

@@ -57,6 +57,11 @@ def table_of(items: Items, k: int, most_dense: int = MOST_DENSE) -> ConfusionTab
     return replace(table, items=number)
 
 
+def table_of_counts(items: Items, k: int, most_dense: int = MOST_DENSE) -> ConfusionTable:
+    """Count pairs of classes, each as often as its weight says."""
+    return _table_of(items, k, most_dense, weighted=False)
+
+
 def _table_of(items: Items, k: int, most_dense: int, *, weighted: bool) -> ConfusionTable:
     weights = items.weights
     if k > most_dense:

@@ -12,7 +12,6 @@ from rprime import __version__
 from rprime.application.reproduction import printed_table
 from rprime.application.request import read_request
 from rprime.core.arrays import Array
-from rprime.core.axis_names import contradiction
 from rprime.core.comparison.attribution import HEADLINES
 from rprime.core.comparison.costs import costs
 from rprime.core.evaluate import Evaluation, evaluate
@@ -20,6 +19,7 @@ from rprime.core.options import Options
 from rprime.dashboard.class_query import ClassQuery, slice_text
 from rprime.dashboard.templates_environment import render
 from rprime.evidence import read_pasted
+from rprime.evidence.pasted import oriented, reading
 from rprime.problems.problem import refuse
 from rprime.report.class_charts import ClassChart, RadarChart, default_indices
 from rprime.report.formats import Format
@@ -121,9 +121,7 @@ def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery
     """
     members = read_pasted(text.decode("utf-8", "replace"))
     more = orjson.loads(options) if options else {}
-    axis, stated = members.get("axis"), more.get("axis")
-    if stated is not None and axis not in (None, stated):
-        raise refuse("/axis", "axes_contradict", contradiction(axis, stated))
+    oriented(members, more.get("axis"))
     evaluation_request = read_request(orjson.dumps({**more, **members}), limits)
     if evaluation_request.store_request is not None:
         raise NOT_KEPT
@@ -134,11 +132,7 @@ def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery
 def _reading(text: bytes, members: dict[str, Any], more: dict[str, Any]) -> str:
     if text.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"{"):
         return "Read as a request in JSON."
-    names = "with the names of the classes" if "labels" in members else "without class names"
-    axis = members.get("axis") or more.get("axis")
-    rows = "predicted" if axis == "rows_are_predicted" else "true"
-    because = ", as the names of the axes say" if "axis" in members else ""
-    return f"Read as a table of counts {names}; rows are {rows} classes{because}."
+    return reading(members, more.get("axis"))
 
 
 NOT_KEPT = refuse(

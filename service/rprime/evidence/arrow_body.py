@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
 from rprime.core.naming import LONGEST_NAME
-from rprime.evidence.columns import Columns, Hold, too_large
+from rprime.evidence.columns import COUNT, Columns, Hold, too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.names import TOO_LONG
 from rprime.evidence.scores import is_score
@@ -144,7 +144,7 @@ def gather(
 def _check_type(kind: Any, name: str, number: int) -> None:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    numeric = name == "sample_weight" or is_score(name)
+    numeric = name in {"sample_weight", COUNT} or is_score(name)
     is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
     is_label = kind in _TEXTS or pa.types.is_boolean(kind)
     if not (is_number or pa.types.is_null(kind) or (is_label and not numeric)):

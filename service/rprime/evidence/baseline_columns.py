@@ -5,10 +5,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from rprime.evidence.columns import Columns, missing, two_baselines
+from rprime.evidence.columns import COUNT, Columns, missing, two_baselines
 from rprime.evidence.label_columns import CodedColumn, Vocabulary
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.document import Document
+
+_NO_LONG_FORM = (
+    "Beside a candidate in JSON, a baseline in long form is not read: write it as a matrix, or the "
+    "candidate as CSV, too."
+)
 
 
 class BaselineColumns(Columns):
@@ -48,7 +53,12 @@ class BaselineColumns(Columns):
         """Return it as members of a JSON request."""
         if self._predictions is not None:
             return {"y_pred": _values(self._predictions)}
-        arrays = super().document().arrays
+        document = super().document()
+        arrays = document.arrays
+        if self._table is not None:
+            return arrays | ({"axis": self._table["axis"]} if "axis" in self._table else {})
+        if COUNT in arrays:
+            raise refuse("/baseline", "long_table", _NO_LONG_FORM)
         if self.ids is not None:
             arrays["item_id"] = self.ids.column.to_pylist()
         slices = {name: _values(column) for name, column in arrays.pop("slices", {}).items()}

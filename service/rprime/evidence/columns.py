@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.axis_names import axis_of, is_count
 from rprime.core.items import PIECE
 from rprime.core.naming import LONGEST_NAME
 from rprime.core.quantities import plural
@@ -15,7 +16,9 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
 from rprime.evidence.label_columns import CodedColumn, Growing, Piece, Positions, Vocabulary, Where
 from rprime.evidence.names import is_name
+from rprime.evidence.numbers import COUNT as COUNTED
 from rprime.evidence.numbers import MOST, WEIGHT
+from rprime.evidence.pasted import oriented, reading
 from rprime.evidence.scores import PREFIX, ScoreColumns, is_score, sort_rows
 from rprime.evidence.slices import PREFIX as SLICE_PREFIX
 from rprime.evidence.slices import SliceValues, is_slice
@@ -28,11 +31,13 @@ if TYPE_CHECKING:
 LABELS = ("y_true", "y_pred", "y_pred_baseline")
 NAMES = (*LABELS, "sample_weight", "item_id", "group")
 """The allowed columns, besides those of scores and slices."""
+COUNT = "count"
+"""The column of a table in long form: the number of items of each pair of classes."""
 LONGEST_LINE = 1 << 20
 """Bytes of the CSV lines that are parsed in one piece."""
 MATRIX = "y_score"
 """The name of one array with all scores, in formats that allow it."""
-_MEMBERS = {"sample_weight": "sample_weight", "group": "groups"}
+_MEMBERS = {"sample_weight": "sample_weight", "group": "groups", COUNT: COUNT}
 _IN_JSON = {"y_score": "score:<label>", "groups": "group", "slices": "slice:<name>"}
 """Members of a JSON request that are columns of another name."""
 _SHORT = {"true": "y_true", "pred": "y_pred"}
@@ -41,11 +46,15 @@ _NEAR = 0.85
 _MOST_GROUPS = 2**32 - 2
 _MOST_SHOWN = 20
 _PAIR = ("y_true", "y_pred")
-_OF_COUNTS = re.compile(
-    "n|n_?items|freq(?:uency)?|counts?(?:\\(\\*\\))?|count_star\\(\\)|items", re.IGNORECASE
-)
+_LONG_FORM = (*_PAIR, COUNT)
 _OF_PREDICTIONS = re.compile("pred|guess|output|answer", re.IGNORECASE)
 _OF_TRUTH = re.compile("true|truth|label|target|actual|gold|expected", re.IGNORECASE)
+_NAME_COUNT = "`count` in `columns`, or the option `--count`."
+_ITEMS_OR_PAIRS = (
+    "A pair of classes stands there twice, or a count is no integer: each row may be an item. If "
+    f"the column holds counts, name it: {_NAME_COUNT} If each row is an item, leave the column out."
+)
+FILES = "docs/cli.md#files"
 _OF_SCORES = re.compile(r"(?:y_)?(?:scores?|prob(?:a|ability)?)[_. -](.+)", re.IGNORECASE)
 """What columns are usually called."""
 
@@ -100,6 +109,18 @@ class _Weights(Growing):
             raise refuse("/sample_weight", "not_a_number", WEIGHT.rule)
         values = piece.values.astype(np.float64)
         where.refuse(~((values >= WEIGHT.low) & (values <= MOST)), "out_of_range", WEIGHT.rule)
+        self.extend(values)
+
+
+class _Counts(Growing):
+    def add(self, piece: Piece, row: int) -> None:
+        where = Where(f"/{COUNT}", row, null=False)
+        if piece.missing is not None:
+            where.refuse(
+                piece.missing, "not_a_number", "Each pair needs a count; write 0 for none."
+            )
+        values = piece.values.astype(np.float64)
+        where.refuse(~((values >= COUNTED.low) & (values <= MOST)), "out_of_range", COUNTED.rule)
         self.extend(values)
 
 
@@ -171,7 +192,8 @@ class Columns:
         self._rows = 0
         self.labels: dict[str, CodedColumn] = {}
         self._slices: dict[str, SliceValues] = {}
-        self._others: dict[str, _Weights | _Groups] = {}
+        self._others: dict[str, _Weights | _Groups | _Counts] = {}
+        self._table: dict[str, object] | None = None
         self._scores: ScoreColumns | None = None
         self._matrix: Array | None = None
         self.ids: Identities | None = None
@@ -192,6 +214,9 @@ class Columns:
             self._others["sample_weight"] = _Weights(np.float64)
         if "group" in keys:
             self._others["group"] = _Groups()
+        if COUNT in keys:
+            self._refuse_beside_counts(keys)
+            self._others[COUNT] = _Counts(np.float64)
         labels = self._request.arrays.get("labels")
         declared = None if labels is None else names.declared(labels, "/labels", self.most)
         self._scores = ScoreColumns.of(keys, declared)
@@ -199,16 +224,26 @@ class Columns:
             raise two_baselines()
         return dict(places)
 
+    def may_be_table(self, columns: list[str]) -> bool:
+        """Whether a body with these names in its first line may be a matrix."""
+        return not self.chosen and not any(map(self._is_known, columns))
+
+    def take_table(self, table: dict[str, object] | None) -> bool:
+        """Use a matrix, if there is one, in place of columns; return whether there is."""
+        self._table = table
+        return table is not None
+
     def selected(self, columns: list[str], *, optional: bool = False) -> list[tuple[str, int]]:
         """Return the names and positions of the columns to read; `optional`: some may be missing.
 
-        They are chosen by what they are called there. Where these are slices alone, the known
-        names, all scores and all slices are read, too, by their own names.
+        They are chosen by what they are called there. Where these are slices or counts alone, the
+        known names, all scores and all slices are read, too, by their own names.
         """
         places = []
-        if all(map(is_slice, self.chosen)):
+        chosen = self._long_form(columns) or self.chosen
+        if all(is_slice(name) or name == COUNT for name in chosen):
             places = [(name, i) for i, name in enumerate(columns) if self._is_known(name)]
-        for name, source in self.chosen.items():
+        for name, source in chosen.items():
             number = columns.count(source)
             if number > 1 or not (number or optional):
                 what = "Two columns have" if number else "No column has"
@@ -218,49 +253,67 @@ class Columns:
                 places.append((name, columns.index(source)))
         return places
 
+    def _long_form(self, columns: list[str]) -> dict[str, str]:
+        """Return the columns of a table in long form; none of another one.
+
+        It has a column of counts and two of labels, whose names say which of them is true.
+        """
+        counts = [name for name in columns if is_count(name)]
+        counts = [self.chosen[COUNT]] if COUNT in self.chosen else counts
+        labels = [name for name in columns if name not in counts]
+        if len(columns) != len(_LONG_FORM) or len(labels) != len(_PAIR) or len(counts) != 1:
+            return {}
+        pair = {name: self.chosen.get(name, name) for name in _PAIR}
+        if set(labels) != set(pair.values()):
+            if self.chosen.keys() - {COUNT} or not _are_sides(*labels):
+                return {}
+            pair = dict(zip(_PAIR, labels if _is_true(labels[0]) else labels[::-1], strict=True))
+        return {**pair, COUNT: counts[0]}
+
     def _is_known(self, name: str) -> bool:
         return name in self._known or is_score(name) or is_slice(name)
 
     @staticmethod
-    def _refuse_counts(
-        columns: list[str], places: Mapping[str, int], others: list[tuple[int, str]]
-    ) -> None:
-        """Refuse a table of counts in long form, whose rows would be read as single items."""
-        counts = [name for _, name in others if _OF_COUNTS.fullmatch(name)]
-        if not counts or places.keys() != set(_PAIR) or not all(map(is_name, columns)):
-            return
-        true, predicted = (columns[places[name]] for name in _PAIR)
-        arguments = ", ".join(f'"{name}"' for name in (counts[0], true, predicted, "sum"))
-        detail = (
-            f"If `{counts[0]}` holds the counts of pairs, send a table, as by "
-            f"`rprime.evaluate(confusion_matrix=frame.pivot_table({arguments}, 0))`, where `frame` "
-            "is what pandas.read_csv returns. If each row is an item, leave that column out."
-        )
-        raise refuse("", "long_table", detail)
+    def _refuse_beside_counts(keys: list[str]) -> None:
+        """Refuse what is about single items beside their counts."""
+        if more := [name for name in keys if name not in _LONG_FORM]:
+            detail = f"Beside `{COUNT}` there are `y_true` and `y_pred` only: leave out {{}}."
+            raise refuse(f"/{COUNT}", "not_with_counts", detail.format(_listed(more)))
+
+    def _note_counts(self) -> None:
+        """Say that a table in long form was read as such; refuse what may be items."""
+        counts = self._others[COUNT].values
+        true, predicted = (self.labels[name].values.astype(np.int64) for name in _PAIR)
+        pairs = true * (int(predicted.max()) + 1) + predicted
+        if len(np.unique(pairs)) < pairs.size or (counts != np.rint(counts)).any():
+            raise refuse("", "long_table", _ITEMS_OR_PAIRS)
+        detail = "Read as a table in long form: each row counts the items of a pair of classes."
+        self._request.warnings.append(Warning("table_read", "", detail, FILES))
 
     def _ignore(self, columns: list[str], places: list[tuple[str, int]]) -> None:
         """Note the columns that are not read; refuse what seems to be a known name, misspelt."""
         read = {place for _, place in places}
         others = [(place, name) for place, name in enumerate(columns) if place not in read]
-        if [name for name, _ in places if name in _PAIR] and len(columns) == len(_PAIR) + 1:
-            self._refuse_counts(columns, dict(places), others)
-        if not others or self.chosen:
+        counts = [name for _, name in others if is_count(name) and is_name(name)]
+        of_counts = f" If `{counts[0]}` counts items, name it: {_NAME_COUNT}" if counts else ""
+        if not others or (self.chosen and not counts):
             return
-        free = [name for name in self._known if name not in columns]
+        known = () if self.chosen else self._known
+        free = [name for name in known if name not in columns]
         for place, name in others:
             near = get_close_matches(name[:LONGEST_NAME].lower(), free, n=1, cutoff=_NEAR)
             meant = _IN_JSON.get(name) or next(iter(near), None)
-            if meant:
+            if meant and not self.chosen:
                 detail = f"Column {place + 1} is not known here. Did you mean `{meant}`?"
                 raise invalid([UnknownMember("", "unknown_column", detail, name)])
-        detail = f"These columns are not read: {_listed([name for _, name in others])}."
-        self._request.warnings.append(Warning("columns_ignored", "", detail, "docs/cli.md#files"))
+        detail = f"These columns are not read: {_listed([name for _, name in others])}.{of_counts}"
+        self._request.warnings.append(Warning("columns_ignored", "", detail, FILES))
 
     def _check_names(self, places: list[tuple[str, int]], columns: list[str]) -> None:
-        every = (*self._known, f"{PREFIX}<label>", f"{SLICE_PREFIX}<name>")
+        every = (*self._known, COUNT, f"{PREFIX}<label>", f"{SLICE_PREFIX}<name>")
         choices = ", ".join(f"`{name}`" for name in every)
         for name, _ in places:
-            if not self._is_known(name):
+            if not self._is_known(name) and name != COUNT:
                 detail = f"`columns` chooses what is no column here; columns are: {choices}."
                 raise invalid([UnknownMember("/columns", "unknown_column", detail, name)])
         keys = [name for name, _ in places]
@@ -313,6 +366,9 @@ class Columns:
 
     def take(self, predictions: CodedColumn) -> None:
         """Use the predictions of another body as the baseline."""
+        if self._table is not None or COUNT in self._others:
+            detail = "The candidate is a table, so the baseline needs one: true classes and counts."
+            raise refuse("/baseline", "no_items", detail)
         if self.ids is not None:
             detail = "The items have ids, so the baseline needs `item_id` and `y_true`, too."
             raise refuse("/baseline", "no_id", detail)
@@ -322,10 +378,32 @@ class Columns:
             raise refuse("/baseline/y_pred", "wrong_length", detail)
         self.labels["y_pred_baseline"] = predictions
 
+    def _of_table(self, table: dict[str, object]) -> Document:
+        """Return the request with a matrix."""
+        document = self._request
+        stated = document.rest.get("axis")
+        detail = reading(table, stated)
+        if stated is None and "axis" not in table:
+            detail += ' If rows are predictions, say `"axis": "rows_are_predicted"`.'
+        arrays = {name: value for name, value in oriented(table, stated).items() if name != "axis"}
+        labels = document.arrays.get("labels")
+        if labels is not None and arrays.setdefault("labels", labels) != labels:
+            raise refuse("/labels", "names_differ", "`labels` are not the names in the table.")
+        document.arrays |= arrays
+        document.names += tuple(arrays)
+        if "axis" in table:
+            document.rest["axis"] = table["axis"]
+        document.warnings.append(Warning("table_read", "", detail, FILES))
+        return document
+
     def document(self) -> Document:
         """Return the request, with the columns in place of the JSON arrays."""
+        if self._table is not None:
+            return self._of_table(self._table)
         if not self._rows:
             raise refuse("/y_true", "empty", "There are no items, so there is nothing to evaluate.")
+        if COUNT in self._others and COUNT not in self.chosen:
+            self._note_counts()
         self._sort()
         document, other = self._request, self.labels.pop("y_pred_baseline", None)
         arrays: dict[str, object] = dict(self.labels)
@@ -350,6 +428,16 @@ class Columns:
                 {}, {"y_pred": other}, ("y_pred",), "/y_pred_baseline"
             )
         return document
+
+
+def _are_sides(*names: str) -> bool:
+    """Whether one of two names says true classes, and the other predictions."""
+    sides = [axis_of(name, "") for name in names]
+    return None not in sides and sides[0] != sides[1]
+
+
+def _is_true(name: str) -> bool:
+    return axis_of(name, "") == "rows_are_true"
 
 
 def _listed(columns: list[str]) -> str:

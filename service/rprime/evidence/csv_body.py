@@ -14,9 +14,10 @@ import pyarrow.csv
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
 
 from rprime.evidence.arrow_body import gather
-from rprime.evidence.columns import LABELS, LONGEST_LINE, Columns
+from rprime.evidence.columns import COUNT, LABELS, LONGEST_LINE, Columns
 from rprime.evidence.label_columns import Positions, Vocabulary
 from rprime.evidence.numbers import raise_places
+from rprime.evidence.pasted import read_printed
 from rprime.evidence.scores import is_score
 from rprime.schemas.document import unreadable
 
@@ -26,6 +27,10 @@ _BOM = b"\xef\xbb\xbf"
 _DECLARED = re.compile(rb'"?sep=([\t!#-/:-@[-`{-~])"?(\r\n|\n|\r)', re.IGNORECASE)
 """The first line by which Excel knows the delimiter."""
 _LONGEST_BEGINNING = 4096
+_LARGEST_TABLE, _MOST_ROWS = 1 << 23, 1 << 11
+"""Bytes and lines of a matrix."""
+_BYTES_A_CHARACTER = 24
+"""What the cells of a matrix take while it is read, most of them with few digits."""
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 """How UTF-16 begins."""
 _NOT_UTF8 = (
@@ -44,11 +49,17 @@ def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
     before the end, as after the first bad value.
     """
     head = _head(stream)
+    if columns.may_be_table(head.names):
+        head, text = _whole(head)
+        if text is not None:
+            columns.hold(_BYTES_A_CHARACTER * len(text))
+            if columns.take_table(read_printed(text)):
+                return
     places = columns.begin(head.names)
     # Inferred types may change: scores may begin with 0 and 1.
     types = dict.fromkeys(places, pa.string())
     for name in places:
-        if name == "sample_weight" or is_score(name) or name in columns.cut:
+        if name == "sample_weight" or is_score(name) or name in columns.cut or name == COUNT:
             types[name] = pa.float64()
         elif name in LABELS and isinstance(columns.codes, Positions):
             types[name] = pa.int64()
@@ -98,6 +109,23 @@ class _Head(NamedTuple):
     names: list[str]
     line: int
     rest: Iterator[bytes]
+    text: bytes
+    """The header line."""
+
+
+def _whole(head: _Head) -> tuple[_Head, str | None]:
+    """Return the text of a short CSV, from its header on; None of a long one, or of no UTF-8."""
+    blocks, size, lines = [head.text], 0, 0
+    for block in head.rest:
+        blocks.append(block)
+        size, lines = size + len(block), lines + _line_ends(block)
+        if size > _LARGEST_TABLE or lines > _MOST_ROWS:
+            return head._replace(rest=chain(blocks[1:], head.rest)), None
+    try:
+        text = b"".join(blocks).decode()
+    except UnicodeDecodeError:
+        text = None
+    return head._replace(rest=iter(blocks[1:])), text
 
 
 def _head(stream: IO[bytes]) -> _Head:
@@ -115,7 +143,7 @@ def _head(stream: IO[bytes]) -> _Head:
     line = 1 + _line_ends(first[: len(first) - len(lines)])
     end = min(lines.find(mark) % (len(lines) + 1) for mark in (b"\n", b"\r"))
     delimiter, names = _header(lines[:end], line, delimiter or _DELIMITERS)
-    return _Head(delimiter, names, line, chain([lines[end:]], blocks))
+    return _Head(delimiter, names, line, chain([lines[end:]], blocks), lines[:end])
 
 
 @dataclass(frozen=True)

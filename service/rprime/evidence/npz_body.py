@@ -16,7 +16,7 @@ from numpy.lib import format as npy
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
 from rprime.core.quantities import plural
-from rprime.evidence.columns import MATRIX, Columns, Hold, too_large
+from rprime.evidence.columns import COUNT, MATRIX, Columns, Hold, too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.scores import is_score
 from rprime.problems.problem import refuse
@@ -124,7 +124,7 @@ class _Member:
         except _NO_HEADER:
             raise unreadable(_NOT_PLAIN) from None
         pointer = f"/{MATRIX if is_score(name) else name}"
-        numeric = name in {"sample_weight", MATRIX} or is_score(name)
+        numeric = name in {"sample_weight", COUNT, MATRIX} or is_score(name)
         is_label = kind.kind == "b" or (kind.kind == "U" and 0 < kind.itemsize <= _LONGEST)
         if kind.kind not in "iuf" and (numeric or not is_label):
             what = "numbers" if numeric else "integers, strings or booleans"

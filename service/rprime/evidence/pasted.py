@@ -2,9 +2,10 @@
 
 import csv
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from rprime.core.axis_names import axis_of, is_total
+from rprime.core.axis_names import axis_of, contradiction, is_total
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import loads
 
@@ -41,6 +42,19 @@ _THOUSANDS = (
 _NOT_THE_MATRIX = (
     "This is a report of scikit-learn, which has no counts of confusions. "
     "Paste `print(confusion_matrix(y_true, y_pred))`."
+)
+_SMALLEST = 2
+"""Rows of the smallest matrix."""
+_ITEMS = 30
+"""Four numbers with a smaller sum may be the labels of two items."""
+_ITEMS_OR_COUNTS = (
+    "Two lines of two numbers may be a matrix, or two items without a header. Name the classes in "
+    "the first line and the first column, or begin with the line `y_true,y_pred`."
+)
+_CELLS = {"tn", "fp", "fn", "tp"}
+_CELLS_IN_A_ROW = (
+    "These are the four counts of two classes in one row. Write them as a matrix with a row for "
+    "each true class: `,no,yes`, then `no,TN,FP`, then `yes,FN,TP`."
 )
 _ONE_SIDE = "The last {0} holds totals, and no {1} does. Leave it out, or give the totals of both."
 _SHARES = (
@@ -80,6 +94,76 @@ def read_pasted(text: str) -> dict[str, Any]:
     else:
         members = _tabular(*_split(text))
     _refuse_shares(members["confusion_matrix"])
+    return members
+
+
+def read_printed(text: str) -> dict[str, Any] | None:
+    """Read a file that has the form of a matrix, as members of a request; None of another form.
+
+    Words beside numbers are classes if the first line and the first column have them in common.
+
+    Raises
+    ------
+    Problem
+        422 if it has the form, but cannot be read.
+    """
+    if _WEKA.search(text) or _TITLE.match(text) or _REPORT.search(text):
+        return read_pasted(text)
+    rows, _ = _split(text)
+    if len(rows) < _SMALLEST or not rows[0]:
+        return None
+    _refuse_cells_in_a_row(rows)
+    if all(_is_number(cell) for row in rows for cell in row):
+        return _bare(text, rows)
+    above, beside = ([_class_name(cell) for cell in line] for line in (rows[0][1:], _first(rows)))
+    inside = [cell for row in rows[1:] for cell in row[1:]]
+    numbers = sum(map(_is_number, inside))
+    are_sides = bool(above) and set(above).isdisjoint(rows[0][1:])
+    is_matrix = are_sides or len(set(above) & set(beside)) * 2 > len(set(beside))
+    return read_pasted(text) if is_matrix and 2 * numbers > len(inside) else None
+
+
+def _bare(text: str, rows: Cells) -> dict[str, Any] | None:
+    """Read numbers without names; refuse a few, which may be two items without a header."""
+    if any(len(row) != len(rows) for row in rows):
+        return None
+    members = read_pasted(text)
+    if len(rows) == _SMALLEST and sum(map(sum, members["confusion_matrix"])) < _ITEMS:
+        raise refuse("", "ambiguous", _ITEMS_OR_COUNTS)
+    return members
+
+
+def _first(rows: Cells) -> list[str]:
+    return [row[0] for row in rows[1:]]
+
+
+def _class_name(cell: str) -> str:
+    """Return the name of a class without that of its axis, as `Predicted` in `Predicted cat`."""
+    match = _PREFIXED.fullmatch(cell)
+    return match[2] if match and _Sides(match[1]).axis() is not None else cell
+
+
+def _refuse_cells_in_a_row(rows: Cells) -> None:
+    """Refuse the four counts of two classes in one row, as `TN, FP, FN, TP`."""
+    initials = {"".join(re.findall(r"\b[a-z]", cell.casefold())) for cell in rows[0]}
+    if initials >= {"tn", "fp", "fn", "tp"} or {c.casefold() for c in rows[0]} >= _CELLS:
+        raise refuse(MATRIX, "no_matrix", _CELLS_IN_A_ROW)
+
+
+def reading(members: Mapping[str, Any], stated: object) -> str:
+    """Say how a table was read; `stated` is the option `axis` of the request."""
+    names = "with the names of the classes" if "labels" in members else "without class names"
+    axis = members.get("axis") or stated
+    rows = "predicted" if axis == "rows_are_predicted" else "true"
+    because = ", as the names of the axes say" if "axis" in members else ""
+    return f"Read as a table of counts {names}; rows are {rows} classes{because}."
+
+
+def oriented(members: dict[str, Any], stated: object) -> dict[str, Any]:
+    """Return the members of a table; refuse names of axes that contradict the option `axis`."""
+    axis = members.get("axis")
+    if stated is not None and axis not in (None, stated):
+        raise refuse("/axis", "axes_contradict", contradiction(axis, stated))
     return members
 
 
@@ -248,7 +332,7 @@ def _numbers(rows: Cells, *, top: int = 1, left: int = 1, decimal: str = "") -> 
         (i, j) for i, row in enumerate(rows) for j, cell in enumerate(row) if not _is_number(cell)
     ]
     if bad:
-        detail = "Row {}, column {} of what you pasted is not a number; write 0 for none."
+        detail = "Row {}, column {} of the table is not a number; write 0 for none."
         raise invalid(
             Violation(f"{MATRIX}/{i}/{j}", "not_a_number", detail.format(i + top, j + left))
             for i, j in bad

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.items import Items, table_of
+from rprime.core.items import Items, table_of, table_of_counts
 from rprime.core.label_texts import doubtful, twins
 from rprime.core.scores.scores import Scores
 from rprime.core.slices.slices import Slices
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from rprime.evidence.arrow_body import Identities
 
 Kind = Literal["confusion_matrix", "cells", "labels", "scores"]
+COUNT = "count"
+"""The array of counts of a table in long form, which only columns have."""
 DOUBTS = {
     "missing_mark": "`{}` counts as a class. If it means that there is no label, send null in "
     "`y_pred`, and leave out items without a true class. If it is a class, declare it in `labels`.",
@@ -165,6 +167,9 @@ def read_baseline(
     if "y_true" not in source.arrays:
         detail = f"`{alone}` alone needs a candidate with `y_true`, whose items it predicts."
         raise refuse(f"{document.pointer}/{alone}", "no_items", detail)
+    if COUNT in source.arrays:
+        detail = f"The candidate is a table, so `{alone}` alone has no items: send a table, too."
+        raise refuse(f"{document.pointer}/{alone}", "no_items", detail)
     shared = {name: source.arrays[name] for name in SHARED if name in source.arrays}
     if alone == "y_score" and "labels" not in shared:
         shared["labels"] = list(candidate.labels)
@@ -258,6 +263,8 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     if scored:
         scores = read_scores(document, (size, len(coded.labels)))
         coded = _classified(document, coded, scores)
+    if COUNT in arrays:
+        return _counted(document, coded, limits)
     weights, groups = _weights(document, size), arrays.get("groups")
     if groups is not None and not isinstance(groups, np.ndarray):
         groups = group_codes(groups, size, f"{document.pointer}/groups")
@@ -281,6 +288,15 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     )
     ids = arrays.get("item_id")
     return evidence if ids is None else _identified(evidence, ids, f"{document.pointer}/item_id")
+
+
+def _counted(document: Document, coded: Coded, limits: Limits) -> Evidence:
+    """Read a table in long form, of which each row counts the items of a pair of classes."""
+    pairs = Items(coded.true, coded.predicted, None, document.arrays[COUNT])
+    table = table_of_counts(pairs, len(coded.labels), limits.dense_classes)
+    if document.arrays.get("labels") is None and table.total >= _BY_CHANCE:
+        _check_predictions(document, coded.labels, table)
+    return Evidence(kind="cells", labels=coded.labels, table=table, warnings=coded.warnings)
 
 
 def _identified(evidence: Evidence, ids: object, pointer: str) -> Evidence:

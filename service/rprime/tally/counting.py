@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rprime.core.axis_names import is_count
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceColumn
 from rprime.tally.table import Array, Tally, TallyError, is_missing, slice_column, tables, typed
@@ -28,6 +29,8 @@ _COUNT, _PRESENT, _SUM, _LEAST, _LARGEST = "items", "present", "sum", "least", "
 _NO_SCORE = -1
 """The position of the top score if a score is not a number."""
 _SHOWN = 20
+_LONG_FORM = 3
+"""Columns of a table in long form: true class, predicted class, count."""
 
 
 class Tallies(NamedTuple):
@@ -111,6 +114,11 @@ def _check(names: Sequence[str], scores: Sequence[str], reject_below: float | No
         raise TallyError("there is no such file, or it has no columns")
     for name in (TRUE,) if scores else (TRUE, PREDICTED):
         _check_column(name, names)
+    if {TRUE, PREDICTED} < set(names) and len(names) == _LONG_FORM and any(map(is_count, names)):
+        raise TallyError(
+            "the third column seems to count the items of pairs of classes, and an engine counts "
+            "rows: evaluate without an engine, or drop the column if each row is an item"
+        )
     if GROUP in names:
         raise TallyError(
             f"the column {GROUP} means that items depend on each other, but counts lose this: "
