@@ -58,7 +58,16 @@ def test_the_page_of_the_api_names_every_member(client: httpx.Client) -> None:
     answers = [asked(client, body).json() for body in bodies]
     members = {name for answer in answers for name in answer}
     assert members <= named
-    stored_or_asked = {"population", "project", "model", "version", "id", "created_at", "links"}
+    stored_or_asked = {
+        "changed_items",
+        "population",
+        "project",
+        "model",
+        "version",
+        "id",
+        "created_at",
+        "links",
+    }
     assert named - members == stored_or_asked | {"table", "curves", "rejection", "thresholds"}
     values = next(iter(answers[0]["per_class"].values()))
     (row,) = (row for row in table.splitlines() if row.startswith("| `per_class`"))

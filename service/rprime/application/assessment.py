@@ -1,10 +1,12 @@
 """Assessment: a candidate held against a baseline and judged by a gate."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypedDict
 
+from rprime.application.changed_items import NOT_MATCHED, NOTHING, ChangedItemsPage
 from rprime.application.population import check_baseline
 from rprime.core.comparison.alignment import Side, estimate_together
 from rprime.core.comparison.compare import Comparison, compare
@@ -93,6 +95,8 @@ class Assessment:
         That all sides are; empty: all items.
     slice_indices
         Keys of the indices of slices; empty: those of the options.
+    changed_items
+        The page of changed items in the answer; None: not asked for.
     """
 
     candidate: Side
@@ -109,6 +113,7 @@ class Assessment:
     slice: Slice = ()
     slice_indices: tuple[str, ...] = ()
     named: ResolvedSide | None = None
+    changed_items: ChangedItemsPage | None = None
 
     def __post_init__(self) -> None:
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]
@@ -221,7 +226,7 @@ class Assessment:
         """What it adds to a report, as JSON by name."""
         members: dict[str, bytes] = {}
         if self.missing is not None:
-            members["comparison"] = b"null"
+            members["comparison"] = NOTHING
         if self.comparison is not None and self.baseline_side is not None:
             keys = self.slice_indices or asked_indices(self.options)
             source, changes = self.baseline_side.source, slice_changes(self.comparison, keys)
@@ -233,19 +238,14 @@ class Assessment:
             if since and self.anchor is not None and self.anchor_side is not None:
                 since["since_anchor"] = since_document(self.anchor, self.anchor_side.source)
             members["gate"] = render_gate(self.verdict, since)
+        if self.changed_items is not None:
+            members["changed_items"] = self.changed_items.member(self.comparison)
         return members
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
         """What the comparison and the verdict could not know, and what weakens them."""
-        warnings = list(self.notes)
-        absent = {"/comparison": self.missing, "/gate/since_anchor": self.missing_anchor}
-        for place, why in absent.items():
-            if why is not None:
-                warnings.append(Warning("no_baseline", place, why, "docs/gates.md#baselines"))
-        if self.begins:
-            text = f"This is the first evaluation {self.begins}: there is nothing to compare with."
-            warnings.append(Warning("first_of_model", "/model", text, "docs/gates.md#baselines"))
+        warnings = [*self.notes, *self._absences]
         slices, other = self.candidate.slices, self.baseline_side
         if slices is not None and other is not None and not other.side.counts_once:
             place = "/comparison/slices"
@@ -256,6 +256,8 @@ class Assessment:
         if self.counts_looks and self.look is None:
             more = "docs/gates.md#repeated-looks"
             warnings.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, more))
+        if self.members.get("changed_items") == NOTHING:
+            warnings.append(NOT_MATCHED)
         if self.comparison is not None:
             warnings += self.comparison.warnings
         for warning in () if self.anchor is None else self.anchor.warnings:
@@ -264,6 +266,17 @@ class Assessment:
         if self.verdict is not None:
             warnings += self.verdict.warnings
         return tuple(warnings)
+
+    @property
+    def _absences(self) -> Iterator[Warning]:
+        """Say which baselines are missing, and why."""
+        absent = {"/comparison": self.missing, "/gate/since_anchor": self.missing_anchor}
+        for place, why in absent.items():
+            if why is not None:
+                yield Warning("no_baseline", place, why, "docs/gates.md#baselines")
+        if self.begins:
+            text = f"This is the first evaluation {self.begins}: there is nothing to compare with."
+            yield Warning("first_of_model", "/model", text, "docs/gates.md#baselines")
 
 
 _NOT_ONCE = (

@@ -10,6 +10,7 @@ import orjson
 from rprime import __version__, evidence
 from rprime.application import request
 from rprime.application.assessment import Assessment, side_of
+from rprime.application.changed_items import ChangedItemsPage
 from rprime.application.population import refuse_evidence
 from rprime.application.stored_options import comparison_options, stored_prevalence_of
 from rprime.application.work import RemoteStore
@@ -162,6 +163,7 @@ def assess(
         every_result=rest.gates is not None and rest.gates.results == "all",
         slice_indices=of_slices,
         named=candidate.resolved,
+        changed_items=ChangedItemsPage.of(rest.changed_items, candidate.evidence, other_side),
     )
     named = (request.reference_of(rest.baseline), request.anchor_of(rest.gates))
     for query, place in zip(named, ("/baseline", "/gates/anchor"), strict=True):

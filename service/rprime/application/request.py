@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from rprime import __version__, evidence
 from rprime.application.assessment import Assessment, BaselineSide, side_of
+from rprime.application.changed_items import ChangedItemsPage
 from rprime.application.population import population_of, refuse_unknown_classes
 from rprime.application.stored_options import StoreRequest, write_options
 from rprime.core.evaluate import Evaluation, evaluate, evaluation_of
@@ -169,7 +170,9 @@ def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest
         options = replace(options, classes=request.classes.core())
         _refuse_large_page(request.classes.core(), options, read)
     stored = request.population and request.population.stored
-    if not (request.baseline or request.gates or request.project or stored):
+    if not (
+        request.baseline or request.gates or request.project or stored or request.changed_items
+    ):
         return EvaluationRequest(read, options, given=request)
     assessment = _assessment(request, options, read, baseline)
     return EvaluationRequest(read, options, assessment, request, _store_request(request, options))
@@ -239,6 +242,9 @@ def reference_of(rest: Reference | None) -> "BaselineQuery | None":
 def _assessment(
     request: RequestOptions, options: Options, read: Evidence, baseline: Evidence | None
 ) -> Assessment | None:
+    if request.changed_items is not False and request.baseline is None:
+        detail = "Items change against a `baseline`: send one."
+        raise refuse("/changed_items", "needs_baseline", detail)
     if baseline is None and request.gates is None and request.baseline is None:
         return None
     return Assessment(
@@ -248,6 +254,7 @@ def _assessment(
         gate=None if request.gates is None else gate_of(request.gates, options),
         notes=notes_of(read, baseline),
         every_result=request.gates is not None and request.gates.results == "all",
+        changed_items=ChangedItemsPage.of(request.changed_items, read, baseline),
     )
 
 

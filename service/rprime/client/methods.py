@@ -152,6 +152,7 @@ class Methods:
         *,
         options: OptionFields | None = None,
         gates: Mapping[str, Any] | BaseModel | None = None,
+        changed_items: bool | Mapping[str, int] | None = None,
         **of: Unpack[SliceField],
     ) -> Call[Comparison]:
         """Compare a candidate with a baseline.
@@ -161,10 +162,14 @@ class Methods:
         candidate, baseline
             Evidence, or of a service a stored evaluation; the baseline may be other predictions for
             the same items, `{"y_pred": ...}`.
+        changed_items
+            Whether the items whose prediction changed are named, or the page of them, as
+            `{"limit": 100, "offset": 100}`; both sides need `item_id`.
         **of
             `slice`, the value of each column of a slice that both sides have.
         """
-        content = body(candidate=candidate, baseline=baseline, options=options, gates=gates, **of)
+        sides: Any = {"candidate": candidate, "baseline": baseline}
+        content = body(**sides, options=options, gates=gates, changed_items=changed_items, **of)
         return calls.comparison(content)
 
     @method

@@ -15,6 +15,7 @@ from rprime.client.values import Classes, ClassValues, Differences, Values
 from rprime.core.quantities import plural
 from rprime.report.figures.sheet import Canvas, EvaluationFigure, form_of
 from rprime.schemas import report as schema
+from rprime.schemas.comparison import ChangedItems
 from rprime.schemas.simulation import LintReport, PlanReport
 from rprime.schemas.slice_search import Detectable, FoundSlice, SliceSearchReport
 
@@ -90,6 +91,7 @@ class Judged(Answer[JudgedModel]):
     """An answer with an optional verdict."""
 
     gate: "Gate | None"
+    changed_items: ChangedItems | None
     warnings: list[schema.Warning]
 
     @property

@@ -128,6 +128,7 @@ class RequestFields(OptionFields, EvidenceFields, Scored, OriginFields, total=Fa
     keep_items: bool | None
     classes: Mapping[str, Any] | None
     top_confusions: int | None
+    changed_items: bool | Mapping[str, int] | None
 
 
 class SearchFields(TypedDict, total=False):

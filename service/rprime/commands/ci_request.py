@@ -138,9 +138,12 @@ def assemble(
         "slice_crossings": "--crossing",
         "gates": "--no-worse-than",
         "indices": "--index",
+        "changed_items": "--changed",
     }
     for name, value in (chosen or {}).items():
-        _add(members, name, value, options.get(name, f"--{name}"))
+        # What changes against a stored baseline is seen where it is stored.
+        there = reference is not None and name == "changed_items"
+        _add(kept if there else members, name, value, options.get(name, f"--{name}"))
     submitted = (
         _counted(files, other, members, engine) if engine else _request(file, other, members)
     )
@@ -258,10 +261,13 @@ def written(members: Mapping[str, Any]) -> bytes:
         refuse(f"a value has no JSON: {error}")
 
 
+_OF_COMPARISONS = ("baseline", "gates", "changed_items")
+
+
 def comparison_body(body: bytes) -> bytes:
     """Turn a request to evaluate against a baseline into one to compare."""
     content = orjson.loads(body)
-    comparison = {name: content.pop(name) for name in ("baseline", "gates") if name in content}
+    comparison = {name: content.pop(name) for name in _OF_COMPARISONS if name in content}
     side = MEMBERS | {"test_set"}
     comparison["candidate"] = {name: content.pop(name) for name in side if name in content}
     return orjson.dumps(comparison | ({"options": content} if content else {}))

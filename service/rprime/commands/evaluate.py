@@ -125,9 +125,10 @@ def evaluate(
     origin = names | {"commit": commit, "tags": tag, "source": source, "keep_items": keep_items}
     from rprime.commands.ci_request import assemble, chosen_members
     from rprime.commands.evaluation import run
-    from rprime.commands.renderings import conclude
+    from rprime.commands.renderings import changed_member, conclude
 
     chosen = chosen_members(columns, slice_, crossing, population, count=count)
+    chosen |= changed_member(output)
     if index:
         chosen["indices"] = index
     if no_worse_than is not None:
@@ -199,7 +200,7 @@ def compare(
         from rprime.commands.evaluation import run
         from rprime.commands.history import slice_member
         from rprime.commands.mappings import read_gates, read_mapping
-        from rprime.commands.renderings import conclude
+        from rprime.commands.renderings import changed_member, conclude
 
         new = reference_of(_in_project(candidate, project))
         if new is None and service is not None:
@@ -208,6 +209,7 @@ def compare(
         old = reference_of(baseline)
         if new is None:
             chosen = chosen_members(columns, slice_, crossing, population, count=count)
+            chosen |= changed_member(output)
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, chosen=chosen
             )
@@ -216,6 +218,8 @@ def compare(
             refuse(f"a stored evaluation is compared with another one; {baseline} names none")
         elif columns or count or crossing or population:
             refuse("--columns, --count, --crossing and --population are about files")
+        elif output.changed is not None:
+            refuse("--changed needs a file with item_id on one side: a store keeps no texts of ids")
         else:
             client = connections.enter_context(HistorySource(service, store).client())
             comparison = {"candidate": new, "baseline": old, **slice_member(slice_)}

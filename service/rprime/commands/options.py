@@ -153,6 +153,8 @@ def _file(words: str, name: str) -> Any:  # noqa: ANN401 (an annotation)
 class Output(NamedTuple):
     """What to print and write."""
 
+    changed: Path | None
+    """Where to write the items whose prediction changed, as CSV."""
     as_json: bool
     json_file: Path | None
     """Where to write the JSON, whatever is printed."""
@@ -168,9 +170,15 @@ with_output = expanded(
         "as_json": (AsJson, False),
         "json_file": (_file("the whole answer as JSON", "json-file"), None),
         "annotations": (Annotations, False),
+        "changed": (
+            _file("the items whose prediction changed, by item_id, as CSV", "changed"),
+            None,
+        ),
         **{entry.name: (_file(entry.words, entry.name), None) for entry in FORMATS},
     },
-    lambda as_json, json_file, annotations, **files: Output(as_json, json_file, annotations, files),
+    lambda changed, as_json, json_file, annotations, **files: Output(
+        changed, as_json, json_file, annotations, files
+    ),
 )
 """Add the options of the output, one for each rendering; the command takes them as `output`."""
 

@@ -11,7 +11,7 @@ import orjson
 from numpy.typing import NDArray
 
 from rprime.application import EvaluationRequest
-from rprime.application.assessment import side_of
+from rprime.application.assessment import BaselineSide, side_of
 from rprime.client.calls import JSON
 from rprime.commands.ci_request import CiRequest, JsonRequest, splice, written
 from rprime.commands.exit_status import refuse, say
@@ -57,7 +57,7 @@ def make_payload(
         return Payload(splice(submitted.body, ci_request.kept_there))
     if not table_only and items is not None and items.true.size <= MOST_ITEMS:
         packed = _packed(ci_request, evaluation_request) if columns else None
-        payload = packed or _spelled(ci_request, evaluation_request, with_ids=columns)
+        payload = packed or _spelled(ci_request, evaluation_request)
         if payload:
             return payload
     if not table_only and items is not None:
@@ -104,9 +104,13 @@ def _packed(ci_request: CiRequest, evaluation_request: EvaluationRequest) -> Pay
 
 def baseline_of(evaluation_request: EvaluationRequest) -> Side | None:
     """Return the baseline whose evidence is in a request."""
-    assessment = evaluation_request.assessment
-    baseline = None if assessment is None else assessment.baseline_side
+    baseline = _baseline_side(evaluation_request)
     return None if baseline is None else baseline.side
+
+
+def _baseline_side(evaluation_request: EvaluationRequest) -> BaselineSide | None:
+    assessment = evaluation_request.assessment
+    return None if assessment is None else assessment.baseline_side
 
 
 def _positions(predicted: NDArray[Any], k: int) -> NDArray[Any]:
@@ -175,31 +179,28 @@ def _slicing(slices: Slices | None) -> Json:
     return {name: value for name, value in members.items() if value}
 
 
-def _spelled(
-    ci_request: CiRequest, evaluation_request: EvaluationRequest, *, with_ids: bool
-) -> Payload | None:
-    """Return the items as JSON; None if there are too many.
-
-    Their ids do not go along, which say no more once the same items stand in the same order.
-    """
+def _spelled(ci_request: CiRequest, evaluation_request: EvaluationRequest) -> Payload | None:
+    """Return the items as JSON; None if there are too many."""
     submitted, evidence = ci_request.request, evaluation_request.evidence
     if isinstance(submitted, JsonRequest):
         body = submitted.body
     else:
-        baseline = baseline_of(evaluation_request)
-        same = baseline is not None and same_items(evidence, baseline)
-        if evidence.identities is not None and (with_ids or not same):
-            refuse(
-                "the ids of the items cannot be sent with this baseline, or with so many names of "
-                "classes; evaluate here, without --server, or send the tables alone by --table-only"
-            )
-        content = _rest(submitted.members) | spelled_side(side_of(evidence, None))
+        baseline = _baseline_side(evaluation_request)
+        content = _rest(submitted.members) | spelled_side(side_of(evidence, None)) | _ids(evidence)
         if "test_set" in submitted.members:
             content["test_set"] = submitted.members["test_set"]
         if baseline is not None:
-            content["baseline"] = submitted.members.get("baseline") or spelled_side(baseline)
+            spelled = spelled_side(baseline.side) | _ids(baseline.evidence)
+            content["baseline"] = submitted.members.get("baseline") or spelled
         body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     return Payload(splice(body, ci_request.kept_there)) if len(body) <= _MOST_JSON else None
+
+
+def _ids(evidence: Evidence | None) -> Json:
+    """Return the ids of items, in the order in which they were read."""
+    if evidence is None or evidence.identities is None:
+        return {}
+    return {"item_id": evidence.identities.column.to_pylist()}
 
 
 def spelled_side(side: Side) -> Json:

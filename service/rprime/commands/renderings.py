@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+import orjson
 from rich.console import Console
 from typer import Exit
 
@@ -15,6 +16,7 @@ from rprime.commands.mappings import rule_places
 from rprime.commands.options import Output
 from rprime.core.quantities import plural
 from rprime.report.annotations import render_annotations
+from rprime.report.csv import field
 from rprime.report.formats import BY_NAME
 from rprime.report.measures import Measures
 from rprime.report.subject import ReportSubject
@@ -43,6 +45,8 @@ def conclude(
     """
     paths = {name: path for name, path in output.files.items() if path is not None}
     files = [(path, BY_NAME[name].render(outcome.subject)) for name, path in paths.items()]
+    if output.changed is not None:
+        files.append((output.changed, _changed(outcome)))
     if output.json_file is not None:
         files.append((output.json_file, outcome.content + b"\n"))
     for path, content in files:
@@ -63,6 +67,23 @@ def conclude(
     if outcome.verdict == "no_baseline":
         _end_without_baseline(outcome, first=first)
     _end(outcome, strict=strict)
+
+
+def changed_member(output: Output) -> dict[str, bool]:
+    """Return the member of a request that the output needs."""
+    return {} if output.changed is None else {"changed_items": True}
+
+
+def _changed(outcome: EvaluationOutcome) -> bytes:
+    """Write the changed items as CSV, and say which are not in it."""
+    changed = orjson.loads(outcome.content)["changed_items"]
+    if changed is None:
+        say("--changed: the items are not compared one by one, so that none is known to change")
+    elif changed["left_out"]:
+        say(f"--changed: the first {len(changed['items']):,} of {changed['total']:,} items")
+    rows = [item.values() for item in (changed or {"items": []})["items"]]
+    lines = (",".join(field(text or "") for text in row) for row in rows)
+    return "".join(f"{line}\n" for line in ("item_id,y_true,was,is,change", *lines)).encode()
 
 
 def _end_without_baseline(outcome: EvaluationOutcome, *, first: bool) -> NoReturn:

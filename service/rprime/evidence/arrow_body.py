@@ -264,6 +264,10 @@ class Identities:
         """The ids as an Arrow column."""
         return pa.chunked_array(self._chunks).cast(pa.large_string())
 
+    def texts(self, places: Array) -> Sequence[str]:
+        """Return the ids at these places."""
+        return _Dictionary(pa.concat_arrays(self._chunks).cast(pa.large_string())).taken(places)
+
     def order(self, pointer: str) -> Array:
         """Sort the ids by their UTF-8 bytes and return the order; refuse ids that are equal."""
         ids = pa.concat_arrays(self._chunks)

@@ -209,6 +209,13 @@ class PendingEvaluation:
         detail = f"This evaluation is stored already, as {stored.id}{rest}."
         return Warning("already_stored", "", detail, "docs/http-api.md#storing")
 
+    @property
+    def listed(self) -> dict[str, bytes]:
+        """The members of the answer that are not stored."""
+        assessment = self.evaluation_request.assessment
+        members = assessment.members if assessment else {}
+        return {name: members[name] for name in ("changed_items",) if name in members}
+
     def report(self, *, with_table: bool = False) -> bytes:
         """Render the report, equal to a later one from the store."""
         return self.evaluation_request.report(

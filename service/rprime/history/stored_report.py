@@ -1,5 +1,6 @@
 """A stored evaluation as it was, computed again from its table."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -53,7 +54,7 @@ class StoredReport:
 
     Indices and families are what is computed, None: what it was asked for. With a slice it is all
     about that slice, without comparison and verdict. `already` says that it answers a request which
-    stored nothing new.
+    stored nothing new, and `listed` are the members that this request asks for and no store keeps.
     """
 
     stored: StoredEvaluation
@@ -65,6 +66,7 @@ class StoredReport:
     slices: Slices | None = None
     slice: SliceName = field(default_factory=dict)
     already: Warning | None = None
+    listed: Mapping[str, bytes] = field(default_factory=dict)
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -149,7 +151,7 @@ class StoredReport:
             self.evaluation,
             engine_version=__version__,
             input_digest=stored.input_digest,
-            members=metadata_members(stored) | judged,
+            members=metadata_members(stored) | judged | dict(self.listed),
             with_table=with_table,
             every_result=asks_every_result(stored.options),
         )

@@ -143,7 +143,7 @@ class Storing:
             return self.replayed(stored.replay)
         evaluation = self.store.get(stored.id)
         report = stored_report(evaluation, self.store, self.options.limits.top_confusions)
-        report = replace(report, already=pending.already(evaluation))
+        report = replace(report, already=pending.already(evaluation), listed=pending.listed)
         return StoredResponse(HTTPStatus.OK, self._content(report), stored.id, evaluation.verdict)
 
     def replayed(self, replay: Replay) -> StoredResponse:

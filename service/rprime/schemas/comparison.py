@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from rprime.core.comparison.alignment import Comparability
+from rprime.core.comparison.flips import ItemChange
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Delta, Pairing
 from rprime.schemas.missing_items import MissingItems
@@ -58,6 +59,29 @@ class Move(Answer):
     from_: str | None = Field(alias="from", description="What the baseline predicted.")
     to: str | None = Field(description="What the candidate predicted.")
     items: int = Field(description="How many items.")
+
+
+class ChangedItem(Answer):
+    """An item whose prediction changed; null is unclassified."""
+
+    id: str = Field(description="Its `item_id`, an integer as its digits.")
+    true: str = Field(description="The true class.")
+    was: str | None = Field(description="What the baseline predicted.")
+    is_: str | None = Field(alias="is", description="What the candidate predicted.")
+    change: ItemChange = Field(description="Whether it got worse, got better, or stayed wrong.")
+
+
+class ChangedItems(Answer):
+    """Items whose prediction changed: first the worse, then the better ones, then the others."""
+
+    total: int = Field(description="How many items changed.")
+    left_out: int = Field(description="How many of them this page does not show.")
+    limit: int = Field(description="Most items on this page.")
+    offset: int = Field(description="How many items come before this page.")
+    right_to_wrong: int = Field(description="Items that got worse.")
+    wrong_to_right: int = Field(description="Items that got better.")
+    wrong_to_wrong: int = Field(description="Items that are wrong in another way.")
+    items: list[ChangedItem] = Field(description="The items of this page.")
 
 
 class _Cell(Answer):

@@ -14,7 +14,7 @@ from rprime.core.index import REASONS, Family, Index
 from rprime.core.intervals.methods import INTERVALS
 from rprime.core.studies.properties import properties_of
 from rprime.core.warnings import Warning as CoreWarning
-from rprime.schemas.comparison import Comparison
+from rprime.schemas.comparison import ChangedItems, Comparison
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Gate
 from rprime.schemas.population import Population
@@ -324,6 +324,10 @@ class Report(OriginShown):
     classes: ClassesShown | Absent = optional(
         "If the request selects a page of the classes, or there are many."
     )
+    changed_items: ChangedItems | None = optional(
+        "If the request has `changed_items`; null with a warning where items are not compared one "
+        "by one."
+    )
     slices: list[Slice] | Absent = optional("If the request has `slices`.")
     weakest: list[int] | Absent = optional(
         "Positions in `slices`, worst first, by the shrunken values."
@@ -365,6 +369,10 @@ class CompareReport(Answer):
         description="Null if no such baseline is stored, with a warning."
     )
     gate: Gate | Absent = optional("If the request has `gates`.")
+    changed_items: ChangedItems | None = optional(
+        "If the request has `changed_items`; null with a warning where items are not compared one "
+        "by one."
+    )
     warnings: list[Warning] = Field(description="Where values mislead; often empty.")
 
 

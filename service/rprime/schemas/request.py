@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import BaseModel, Discriminator, Field, Tag
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
@@ -26,6 +26,7 @@ from rprime.schemas.evidence import (
 )
 from rprime.schemas.fields import (
     DENSE_CLASSES,
+    MOST,
     SPARSE_CLASSES,
     Absent,
     Costs,
@@ -38,6 +39,8 @@ from rprime.schemas.gate import Gates
 from rprime.schemas.population import PopulationAsked, Prevalence, SliceNamed
 from rprime.schemas.provenance import PROJECT, PathName, Provenance, Reference, TestSet
 
+MOST_CHANGED_ITEMS = 1_000
+"""Changed items in one answer."""
 OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known at import
 
 
@@ -123,6 +126,25 @@ class ClassesWanted(Request):
         return Paging(limit=self.limit, offset=self.offset, order_by=self.order_by)
 
 
+class ChangedItemsWanted(Request):
+    """The page of changed items in a report."""
+
+    limit: int = Field(
+        default=MOST_CHANGED_ITEMS, ge=1, le=MOST_CHANGED_ITEMS, description="Most items."
+    )
+    offset: int = Field(default=0, ge=0, le=MOST, description="How many items to skip.")
+
+
+ChangedItemsOption = Annotated[
+    Annotated[bool, Tag("whether")] | Annotated[ChangedItemsWanted, Tag("page")],
+    Discriminator(lambda option: "page" if isinstance(option, dict | BaseModel) else "whether"),
+    Field(
+        description="`true`, or a page: names the items whose prediction differs from that of the "
+        "baseline, at most 1000 at a time. Both sides need `item_id`."
+    ),
+]
+
+
 class ListOptions(Request):
     """The lengths of the lists in a report."""
 
@@ -137,6 +159,7 @@ class ListOptions(Request):
         int | None,
         Field(ge=1, le=1000, description="Most confusions in the report; default: `/version`."),
     ] = None
+    changed_items: ChangedItemsOption = False
 
 
 class EvidenceRest(LabelOptions):
@@ -216,6 +239,7 @@ class ComparisonRest(Request):
     gates: Gates | None = None
     slice: SliceNamed = ()
     prevalence: Prevalence = None
+    changed_items: ChangedItemsOption = False
 
 
 class PublishedOptions(EvaluateOptions):
@@ -266,6 +290,7 @@ class CompareRequest(Request):
     gates: Gates | Absent = None
     slice: SliceNamed = Field(default_factory=tuple)
     prevalence: Prevalence = None
+    changed_items: ChangedItemsOption = False
 
 
 EVALUATE_REQUESTS = (MatrixRequest, CellsRequest, LabelsRequest, ScoresRequest)

@@ -34,7 +34,7 @@ from rprime.core.comparison.common_items import (
 )
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import REASONS, Difference
-from rprime.core.comparison.flips import Flips, Shift, flips, shift
+from rprime.core.comparison.flips import ChangedItems, Flips, Shift, flips, shift
 from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.comparison.paired_strata import PairedStrata
 from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions
@@ -111,6 +111,19 @@ class Comparison:
     def classes(self) -> tuple[str, ...]:
         """Classes that have items on both sides, in the candidate's order."""
         return self.aligned.classes
+
+    @property
+    def changed_items(self) -> ChangedItems | None:
+        """The items whose prediction changed; None unless items with ids are compared in pairs."""
+        ours, theirs = (side.items for side in self.sides)
+        if self.comparability not in PAIRED or ours is None or theirs is None:
+            return None
+        ids, missing = ours.ids, self.missing
+        if missing is not None and missing.comparable:
+            whole = missing.candidate.items
+            every = None if whole is None else whole.ids
+            ids = None if every is None else every[missing.matched[missing.present]]
+        return None if ids is None else ChangedItems.of(theirs, ours, ids)
 
     @property
     def lost_classes(self) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Changes of single items between two classifiers, and tests whether predictions shifted."""
 
 from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,9 +11,14 @@ from rprime.core.arrays import Array, FloatArray
 from rprime.core.comparison.joint_counts import JointCounts
 from rprime.core.comparison.paired_proportions import mcnemar_mid_p, probability_worse
 from rprime.core.counts import CountRow
+from rprime.core.items import Items
 
 MOST_MOVING_CLASSES = 1_000
 """Most classes for the tests of shift, whose cost is cubic in the classes with moves."""
+
+
+ItemChange = Literal["right_to_wrong", "wrong_to_right", "wrong_to_wrong"]
+ITEM_CHANGES: tuple[ItemChange, ...] = get_args(ItemChange)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +66,42 @@ class Flips:
     moves: tuple[Move, ...]
     moved: int
     reason: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ChangedItems:
+    """Items whose prediction changed: those that got worse first, then the better, then the others.
+
+    Parameters
+    ----------
+    ids
+        Shape (n,): numbers of 64 bits that identify the items.
+    true, old, new
+        Shape (n,): true class, baseline's and candidate's prediction; k is unclassified.
+    counts
+        How many got worse, got better, and stayed wrong.
+    """
+
+    ids: Array
+    true: Array
+    old: Array
+    new: Array
+    counts: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, baseline: Items, candidate: Items, ids: Array) -> "ChangedItems":
+        """Find the changes of the same items in the same order, each kind in this order."""
+        true, old, new = candidate.true, baseline.predicted, candidate.predicted
+        kinds = (old == true, new == true, (old != true) & (new != true) & (old != new))
+        worse, better, others = (np.flatnonzero(kind & (old != new)) for kind in kinds)
+        places = np.concatenate([worse, better, others])
+        counts = worse.size, better.size, others.size
+        return cls(ids[places], true[places], old[places], new[places], counts)
+
+    @property
+    def kinds(self) -> Array:
+        """The positions in `ITEM_CHANGES`, shape (n,)."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
 
 
 @dataclass(frozen=True, slots=True)
