@@ -69,6 +69,7 @@ class EvidenceFields(TypedDict, total=False):
     slice_cuts: Mapping[str, int | Sequence[float]] | None
     aliases: Mapping[str, str] | None
     unknown_labels: Literal["refuse", "unclassified"] | None
+    missing_true: Literal["refuse", "spurious"] | None
     test_set: Mapping[str, str] | None
 
 

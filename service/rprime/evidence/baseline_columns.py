@@ -20,7 +20,7 @@ class BaselineColumns(Columns):
     """The columns of a second body: evidence, or predictions for the items of the first one."""
 
     def __init__(self, first: Columns, *, untyped: bool, matrix: bool) -> None:
-        request = Document({"columns": first.chosen, **first.slicing})
+        request = Document({"columns": first.chosen, **first.reading})
         super().__init__(request, first.most, first.hold, untyped=untyped, matrix=matrix)
         self._first = first
         self._predictions: CodedColumn | None = None

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,34 +42,38 @@ class Coded:
 def code_labels(document: Document) -> "Raw":
     """Code the label arrays of a request: all strings, all integers or all booleans.
 
-    Null in `y_pred` is unclassified; with scores, `y_pred` may be missing.
+    Null in `y_pred` is unclassified; with scores, `y_pred` may be missing. Null in `y_true` is
+    spurious if the request says so.
     """
     arrays, pointer = document.arrays, document.pointer
+    spurious = document.rest.get("missing_true") == "spurious"
     true = _items(arrays["y_true"], f"{pointer}/y_true")
     predicted = _items(arrays.get("y_pred", true), f"{pointer}/y_pred")
     if len(true) != len(predicted):
         size = plural(len(true), "item")
         detail = f"`y_true` has {size} and `y_pred` {len(predicted):,}; each needs both."
         raise refuse(f"{pointer}/y_pred", "wrong_length", detail)
-    kind = type(next((label for label in true if label is not None), None))
+    some = chain(true, predicted) if spurious else true
+    kind = type(next((label for label in some if label is not None), None))
+    nulls = {type(None)} if spurious else set()
     if kind is bool:
         # The types of all items are checked, because a dictionary takes 1 for true.
-        if set(map(type, true)) != {bool}:
-            raise invalid(names.mixed(true, f"{pointer}/y_true", null=False, like=True))
+        if not set(map(type, true)) - nulls <= {bool}:
+            raise invalid(names.mixed(true, f"{pointer}/y_true", null=spurious, like=True))
         if not set(map(type, predicted)) <= {bool, type(None)}:
             raise invalid(names.mixed(predicted, f"{pointer}/y_pred", null=True, like=True))
         texts = {True: "True", False: "False", None: None}
         true, predicted = ([texts[item] for item in items] for items in (true, predicted))
     if kind in (str, bool):
-        return _code_strings(true, predicted, pointer)
+        return _code_strings(true, predicted, pointer, null=spurious)
     proven = document.without_booleans
     integers = (
-        integers_of(true, f"{pointer}/y_true", null=False, without_booleans=proven),
+        integers_of(true, f"{pointer}/y_true", null=spurious, without_booleans=proven),
         integers_of(predicted, f"{pointer}/y_pred", null=True, without_booleans=proven),
     )
     distinct, (true_codes, codes) = numbered(*integers)
     labels: list[str | None] = [str(value) for value in distinct.tolist()]
-    if integers[1].dtype == np.float64 and np.isnan(integers[1]).any():
+    if any(part.dtype == np.float64 and np.isnan(part).any() for part in integers):
         labels.append(None)
     return Raw(labels, true_codes, codes, pointer, rank=None)
 
@@ -170,7 +175,7 @@ class Raw:
         else:
             labels, codes = raw.sorted(most)
         if spellings.unclassified or self.texts.count(None) > 1:
-            self._refuse_unlabelled(codes, len(labels))
+            self._refuse_unlabelled(codes, len(labels), spurious=spellings.spurious)
         if spellings is AS_SENT:
             return raw.recoded(labels, codes)
         # Counted first, because the arrays may be overwritten.
@@ -238,9 +243,11 @@ class Raw:
                 detail += ' `"unknown_labels": "unclassified"` counts such predictions as missing.'
             raise_places(items[:1, None], f"{self.pointer}/{name}", "undeclared_label", detail)
 
-    def _refuse_unlabelled(self, codes: Array, k: int) -> None:
+    def _refuse_unlabelled(self, codes: Array, k: int, *, spurious: bool) -> None:
         """Refuse items whose true label is a missing value in disguise, or no declared class."""
         without = (codes == k) & (counted(self.true, codes.size) > 0)
+        if spurious:
+            without &= np.array([text is not None for text in self.texts])
         for code in np.flatnonzero(without)[:1]:
             items = np.flatnonzero(self.true == code)
             kind, detail = "no_label", names.NO_LABEL
@@ -315,11 +322,12 @@ def _items(values: object, pointer: str) -> Sequence[Any]:
     return values
 
 
-def _code_strings(y_true: Sequence[Any], y_pred: Sequence[Any], pointer: str) -> Raw:
+def _code_strings(y_true: Sequence[Any], y_pred: Sequence[Any], pointer: str, *, null: bool) -> Raw:
+    """Code strings; `null` says whether `y_true` may have null."""
     codes = Codes()
     true = looked_up(y_true, codes)
-    if true is None or set(map(type, codes)) != {str}:
-        raise invalid(names.mixed(y_true, f"{pointer}/y_true", null=False, like=""))
+    if true is None or not set(map(type, codes)) <= {str, *({type(None)} if null else ())}:
+        raise invalid(names.mixed(y_true, f"{pointer}/y_true", null=null, like=""))
     predicted = looked_up(y_pred, codes)
     if predicted is None or not set(map(type, codes)) <= {str, type(None)}:
         raise invalid(names.mixed(y_pred, f"{pointer}/y_pred", null=True, like=""))

@@ -173,8 +173,8 @@ class Columns:
     ) -> None:
         self._request = request
         self._untyped, self._measured = untyped, measured
-        how = ("slice_cuts", "slice_crossings")
-        self.slicing = {name: request.rest[name] for name in how if name in request.rest}
+        how = ("slice_cuts", "slice_crossings", "missing_true")
+        self.reading = {name: request.rest[name] for name in how if name in request.rest}
         cuts = request.rest.get("slice_cuts")
         self.cut = {f"{SLICE_PREFIX}{name}" for name in cuts} if isinstance(cuts, dict) else set()
         self.chosen = _chosen(request)
@@ -206,7 +206,8 @@ class Columns:
         keys = [name for name, _ in places]
         for name in keys:
             if name in LABELS:
-                self.labels[name] = CodedColumn(self.codes, f"/{name}", null=name != "y_true")
+                null = name != "y_true" or self.reading.get("missing_true") == "spurious"
+                self.labels[name] = CodedColumn(self.codes, f"/{name}", null=null)
             elif is_slice(name):
                 measured = self._measured or name in self.cut
                 self._slices[name] = SliceValues(name, measured=measured, untyped=self._untyped)

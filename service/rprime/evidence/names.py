@@ -19,7 +19,8 @@ Place = Callable[[int], str]
 
 TOO_LONG = f"The name of a class or slice has at most {LONGEST_NAME} characters; this has"
 
-NO_LABEL = "The item has no label. Only predictions may be missing; leave the item out."
+SPURIOUS = 'count its prediction as spurious by `"missing_true": "spurious"`.'
+NO_LABEL = f"The item has no label. Only predictions may be missing; leave it out, or {SPURIOUS}"
 NESTED = (
     "A label is a string, an integer or a boolean. Send a column as a flat array, the position of "
     "the 1 in place of a one-hot row, and probabilities as `y_score`."
@@ -145,6 +146,8 @@ def mixed(values: Sequence[Any], pointer: str, *, null: bool, like: object) -> I
             kind = "null, which only `y_pred` may have" if value is None else kind_of(value)
             nested = isinstance(value, list | dict)
             detail = NESTED if nested else f"Every label is {expected_kind} here; this is {kind}."
+            if value is None and pointer.endswith("/y_true"):
+                detail += f" Leave the item out, or {SPURIOUS}"
             if isinstance(like, bool) or isinstance(value, bool):
                 detail += " Make all of them integers, as by `.astype(int)`, or all strings."
             yield Violation(f"{pointer}/{i}", "mixed_labels", detail)

@@ -30,7 +30,7 @@ from rprime.evidence.tables import (
     read_matrices,
     read_matrix,
 )
-from rprime.problems.problem import Violation, invalid, refuse
+from rprime.problems.problem import Violation, invalid, raise_violations, refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
 
@@ -74,15 +74,18 @@ class Evidence:
     scores: Array | None = None
     """Scores of the items for every class, shape (n, k), if the request has them."""
     slices: Slices | None = None
+    labelled: Array | None = None
+    """The true classes of the items of which only the table is known, in their order."""
     warnings: tuple[Warning, ...] = ()
     """How it was read, where that may not be as it was meant."""
 
     @cached_property
     def fingerprint(self) -> str | None:
         """Fingerprint of the test set; None without items."""
-        if self.items is None:
+        true = self.labelled if self.items is None else self.items.true
+        if true is None:
             return None
-        return digest.test_set_fingerprint(self.labels, self.items.true, self.identities)
+        return digest.test_set_fingerprint(self.labels, true, self.identities)
 
     input_digest = cached_property(digest.evidence_digest)
 
@@ -192,7 +195,7 @@ EVIDENCE_ARRAYS: Mapping[Kind, tuple[str, ...]] = {
 }
 """The arrays that identify each kind of evidence."""
 
-OF_LABELS = ("aliases", "unknown_labels")
+OF_LABELS = ("aliases", "unknown_labels", "missing_true")
 """Options about the texts of labels."""
 
 OF_SCORES = ("reject_below", "curves", "reject", "thresholds")
@@ -259,6 +262,8 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     arrays = document.arrays
     scored = "y_score" in arrays
     coded = _codes(document, limits.dense_classes if scored else limits.sparse_classes)
+    if document.rest.get("missing_true") == "spurious" and (coded.true == len(coded.labels)).any():
+        return _with_spurious(document, coded, limits)
     scores, size = None, coded.true.size
     if scored:
         scores = read_scores(document, (size, len(coded.labels)))
@@ -297,6 +302,35 @@ def _counted(document: Document, coded: Coded, limits: Limits) -> Evidence:
     if document.arrays.get("labels") is None and table.total >= _BY_CHANCE:
         _check_predictions(document, coded.labels, table)
     return Evidence(kind="cells", labels=coded.labels, table=table, warnings=coded.warnings)
+
+
+_OF_TABLE = ("y_true", "y_pred", "labels")
+"""Arrays beside which items without a true label are counted."""
+
+
+def _with_spurious(document: Document, coded: Coded, limits: Limits) -> Evidence:
+    """Count items some of which have no true label: as a table, whose predictions are no pairs."""
+    detail = "It cannot be combined with items without a true label: these are counted as a table."
+    raise_violations(
+        Violation(f"{document.pointer}/{name}", "not_with_spurious", detail)
+        for name in document.arrays
+        if name not in _OF_TABLE
+    )
+    k = len(coded.labels)
+    spurious = coded.true == k
+    neither = np.argwhere(spurious & (coded.predicted == k))
+    detail = "The item has neither a true label nor a prediction: leave it out."
+    numbers.raise_places(neither, f"{document.pointer}/y_pred", "no_label", detail)
+    items = Items(coded.true[~spurious], coded.predicted[~spurious])
+    predictions = np.bincount(coded.predicted[spurious], minlength=k).astype(np.float64)
+    table = replace(table_of(items, k, limits.dense_classes), spurious=predictions)
+    return Evidence(
+        kind="labels",
+        labels=coded.labels,
+        table=table,
+        labelled=items.true,
+        warnings=coded.warnings,
+    )
 
 
 def _identified(evidence: Evidence, ids: object, pointer: str) -> Evidence:

@@ -31,13 +31,17 @@ class Spellings:
     unclassified: bool = False
     """Whether predictions of no declared class count as missing."""
 
+    spurious: bool = False
+    """Whether items may have no true label, because their predictions are spurious."""
+
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> Self:
         """Read the members of a request; what is malformed is refused with the other members."""
         member = members.get("aliases")
         aliases = member if isinstance(member, dict) else {}
         spellings = {plain(a): plain(b) for a, b in aliases.items() if isinstance(b, str)}
-        return cls(spellings, members.get("unknown_labels") == "unclassified")
+        unclassified = members.get("unknown_labels") == "unclassified"
+        return cls(spellings, unclassified, members.get("missing_true") == "spurious")
 
     def renamed(self, texts: Texts) -> list[str | None]:
         """Put classes in the place of their aliases."""

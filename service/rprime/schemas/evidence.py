@@ -64,6 +64,11 @@ class LabelOptions(Request):
         description="What predictions are that are no class of `labels`: refused, or unclassified. "
         "The warning `unknown_labels` counts them. A true label is always a class.",
     )
+    missing_true: Literal["refuse", "spurious"] = Field(
+        default="refuse",
+        description="What null in `y_true` is: refused, or a prediction of nothing that is there, "
+        "as a false detection. Such items are counted in `spurious`, as a table.",
+    )
 
 
 class _Evidence(Request):
@@ -148,10 +153,10 @@ class CellsEvidence(_Table):
 
 _SOME = Field(min_length=1)
 _Truth = Annotated[
-    Annotated[list[ClassName], _SOME]
-    | Annotated[list[IntegerLabel], _SOME]
-    | Annotated[list[bool], _SOME],
-    Field(description="The true label of each item: all of one kind."),
+    Annotated[list[ClassName | None], _SOME]
+    | Annotated[list[IntegerLabel | None], _SOME]
+    | Annotated[list[bool | None], _SOME],
+    Field(description="The true label of each item: all of one kind; null: see `missing_true`."),
 ]
 _Predictions = Annotated[
     Annotated[list[ClassName | None], _SOME]
