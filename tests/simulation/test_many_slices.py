@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rprime.core.arrays import Array
+from rprime.core.comparison.compared_side import LimitSource
 from rprime.core.gates.evidence import GapLimits
 from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.simulation import LintRun, VerdictCounts
@@ -15,7 +17,7 @@ from rprime.core.options import Options
 from rprime.core.selection import select
 from tests.simulation.test_gates import at_least, at_most
 
-DRAWS = int(os.environ.get("RPRIME_TEST_SLICE_DRAWS", "2000"))
+DRAWS = int(os.environ.get("RPRIME_TEST_SLICE_DRAWS", "500"))
 FEW = 200
 SHARES = (0.5, 0.3, 0.2)
 """Of the classes in every slice."""
@@ -99,6 +101,23 @@ def at_margin(slices: int, items: int, draws: int, worse: int = 1) -> tuple[int,
 @pytest.mark.parametrize("paired", [True, False], ids=["paired", "unpaired"])
 def test_an_unchanged_model_seldom_fails_on_twenty_slices(*, paired: bool) -> None:
     assert at_most(unchanged(CHANGES, 20, 10, FEW, paired=paired), FEW, 0.01)
+
+
+def test_limits_of_all_slices_are_computed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step towards a p-value once computed the limits of every slice, for every slice."""
+    calls = 0
+
+    def counted(source: LimitSource, quantile: float | Array) -> Array:
+        nonlocal calls
+        calls += 1
+        return at(source, quantile)
+
+    at = LimitSource.at
+    monkeypatch.setattr(LimitSource, "at", counted)
+    unchanged(CHANGES, 5, 50, 2, paired=False)
+    few, calls = calls, 0
+    unchanged(CHANGES, 50, 50, 2, paired=False)
+    assert 0 < calls < 2 * few
 
 
 def test_point_values_fail_an_unchanged_model() -> None:

@@ -1,6 +1,6 @@
 """The average of a rule: the mean of its results over classes, or over slices of a column."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,12 +23,10 @@ SMALLEST = 5
 """Fewest items of a class or slice that counts in an average."""
 TOO_SMALL = "too_small_to_average"
 """The reason of an average that no class or slice is large enough for."""
-Averaged = Callable[["Part", tuple[int, ...]], AlignedValues]
-"""Computes the mean over the classes of a part, without some of the classes."""
-
-
 Mean = tuple[Difference, FloatArray]
 """The mean of a part with its guard, shape (..., 1) each."""
+Averaged = Callable[[Sequence["Part"], tuple[int, ...]], Sequence[Mean]]
+"""Computes the mean over the classes of each of some parts, without some of the classes."""
 WorstMean = Callable[["Part", tuple[int, ...]], Mean | None]
 """Returns the mean of a part, without some classes, where missing items count as wrong."""
 
@@ -117,6 +115,11 @@ def guard_of(values: AlignedValues, key: str | None) -> FloatArray:
     return np.nan_to_num(np.maximum(old, new))[..., None]
 
 
+def mean_of(values: AlignedValues, key: str) -> Mean:
+    """Return the difference of an average of classes, with its guard."""
+    return values.of_overall(key)[..., None], guard_of(values, key)
+
+
 def large_enough(
     effects: FloatArray, items: FloatArray, limit: float, level: float
 ) -> NDArray[np.bool_]:
@@ -177,7 +180,7 @@ def average_evidence(
         if flags.any()
     ]
     kept = [(part, _left_out(part, flags)) for part, flags in inside]
-    means = [_mean_of_part(rule, part, few, averaged) for part, few in kept]
+    means = _means(kept, averaged)
     weights = np.array([flags.sum() for _, flags in inside]) / max(count, 1)
     statistic: Any = Difference.unknown((*first.fixed.shape[:-1], 1))
     if means:
@@ -226,15 +229,21 @@ def _left_out(part: Part, inside: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(np.flatnonzero(~kept).tolist())
 
 
-def _mean_of_part(rule: Rule, part: Part, left_out: tuple[int, ...], averaged: Averaged) -> Mean:
-    """Return the mean of the results of a part, without some classes."""
-    statistic, key = part.evidence.statistic, rule.target.average
-    assert isinstance(statistic, Difference)  # noqa: S101 (rules with an average compare)
-    if part.guard is not None:
-        return statistic[..., part.rows], part.guard
-    values = averaged(part, left_out)
-    assert key is not None  # noqa: S101 (the policy was checked)
-    return values.of_overall(key)[..., None], guard_of(values, key)
+def _means(kept: Sequence[tuple[Part, tuple[int, ...]]], averaged: Averaged) -> list[Mean]:
+    """Return the mean of the results of each part; those without the same classes together."""
+    means: dict[int, Mean] = {}
+    together: dict[tuple[int, ...], list[int]] = {}
+    for i, (part, left_out) in enumerate(kept):
+        if part.guard is None:
+            together.setdefault(left_out, []).append(i)
+        else:
+            statistic = part.evidence.statistic
+            assert isinstance(statistic, Difference)  # noqa: S101 (rules with an average compare)
+            means[i] = statistic[..., part.rows], part.guard
+    for left_out, places in together.items():
+        parts = [kept[i][0] for i in places]
+        means.update(zip(places, averaged(parts, left_out), strict=True))
+    return [means[i] for i in range(len(kept))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,7 +251,8 @@ class AverageOfSlices(MoverLimits):
     """The weighted mean of the differences of slices that share no items, shape (..., 1).
 
     `error` is its standard error where items are paired, NaN elsewhere; then the limits of the
-    slices, `means`, decide.
+    slices decide. `sources` has those of the slices of each source, shape (slices, ..., 1), with
+    their weights; `complete` is whether every slice has some.
 
     Notes
     -----
@@ -251,8 +261,8 @@ class AverageOfSlices(MoverLimits):
     those of two samples are (MOVER, Zou, Donner 2008).
     """
 
-    means: tuple[Difference, ...]
-    weights: FloatArray
+    sources: tuple[tuple[FloatArray, MoverLimits], ...]
+    complete: bool
     error: Array
 
     @classmethod
@@ -269,7 +279,14 @@ class AverageOfSlices(MoverLimits):
         guard = np.maximum.reduce([w * g for w, (_, g) in zip(squares, variances, strict=True)])
         places = np.zeros(np.shape(candidate), dtype=np.intp)
         error = np.sqrt(variance + guard)
-        return cls(candidate, baseline, LimitSource(()), places, means, weights, error)
+        limits = [
+            (weight, mean.mover)
+            for weight, mean in zip(weights, means, strict=True)
+            if mean.mover is not None
+        ]
+        sources = tuple(_by_source(limits))
+        complete = len(limits) == len(means)
+        return cls(candidate, baseline, LimitSource(()), places, sources, complete, error)
 
     def __getitem__(self, position: Any) -> "AverageOfSlices":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index."""
@@ -279,7 +296,7 @@ class AverageOfSlices(MoverLimits):
             baseline=self.baseline[position],
             places=self.places[position],
             error=self.error[position],
-            means=tuple(mean[position] for mean in self.means),
+            sources=tuple((w, _of_each(limits, position)) for w, limits in self.sources),
         )
 
     @classmethod
@@ -293,14 +310,40 @@ class AverageOfSlices(MoverLimits):
         paired = quantile * self.error
         if not np.isnan(paired).any():
             return paired, paired
-        below, above = np.zeros((2, *self.candidate.shape))
-        for weight, mean in zip(self.weights, self.means, strict=True):
-            low, high = (
-                np.full((2, *mean.shape), np.nan) if mean.mover is None else mean.mover.at(quantile)
-            )
-            below = np.hypot(below, weight * (mean.value - low))
-            above = np.hypot(above, weight * (high - mean.value))
+        below, above = np.full((2, *self.candidate.shape), 0.0 if self.complete else np.nan)
+        for weights, limits in self.sources:
+            low, high = limits.at(quantile)
+            below = np.hypot(below, np.hypot.reduce(weights * (limits.value - low)))
+            above = np.hypot(above, np.hypot.reduce(weights * (high - limits.value)))
         return np.where(np.isnan(paired), below, paired), np.where(np.isnan(paired), above, paired)
+
+
+def _by_source(
+    limits: Sequence[tuple[float, MoverLimits]],
+) -> Iterator[tuple[FloatArray, MoverLimits]]:
+    """Stack the limits of one source, which computes all of its limits at once."""
+    together: dict[int, list[tuple[float, MoverLimits]]] = {}
+    for weight, mover in limits:
+        together.setdefault(id(mover.source), []).append((weight, mover))
+    for members in together.values():
+        weights = np.array([weight for weight, _ in members])
+        movers = [mover for _, mover in members]
+        weights = weights.reshape(-1, *(1,) * movers[0].candidate.ndim)
+        arrays = (
+            np.stack([getattr(mover, name) for mover in movers])
+            for name in ("candidate", "baseline", "places")
+        )
+        candidate, baseline, places = arrays
+        yield weights, MoverLimits(candidate, baseline, *movers[0].source.only(places))
+
+
+def _of_each(limits: MoverLimits, position: Any) -> MoverLimits:  # noqa: ANN401 (a numpy index)
+    """Select elements of each slice, by any numpy index."""
+    candidate, baseline, places = (
+        np.stack([row[position] for row in part])
+        for part in (limits.candidate, limits.baseline, limits.places)
+    )
+    return MoverLimits(candidate, baseline, limits.source, places)
 
 
 def _variance(mean: Difference, guard: FloatArray) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.comparison.worst_case import worst_class_differences
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
-from rprime.core.gates.average import Part, average_evidence, guard_of
+from rprime.core.gates.average import Mean, Part, average_evidence, guard_of, mean_of
 from rprime.core.gates.evidence import (
     GapLimits,
     Positions,
@@ -75,11 +75,15 @@ class GateCandidate:
             return None
         return self.comparisons[against] if part is None else self.sliced(against, part)
 
-    def averaged(self, rule: Rule, part: Part, left_out: tuple[int, ...]) -> AlignedValues:
-        """Return the means over classes, without some of them."""
-        key, evidence = rule.target.average, part.evidence
-        comparison = self.comparison(evidence.against, evidence.slice)
+    def averaged(self, rule: Rule, parts: Sequence[Part], left_out: tuple[int, ...]) -> list[Mean]:
+        """Return the means over the classes of parts, without some of them."""
+        key = rule.target.average
         assert key is not None  # noqa: S101 (the policy was checked)
+        return [mean_of(self._values_of(part, key, left_out), key) for part in parts]
+
+    def _values_of(self, part: Part, key: str, left_out: tuple[int, ...]) -> AlignedValues:
+        evidence = part.evidence
+        comparison = self.comparison(evidence.against, evidence.slice)
         assert comparison is not None  # noqa: S101 (a part has two sides)
         place = evidence.against, evidence.slice, left_out
         if place not in self._averaged:

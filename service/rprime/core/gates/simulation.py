@@ -1,6 +1,6 @@
 """Simulate a gate on a table: an unchanged model predicts its items twice."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import groupby
@@ -16,7 +16,7 @@ from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.guard import SideGradients, smoothed_by_rows
-from rprime.core.gates.average import Part, average_evidence, guard_of
+from rprime.core.gates.average import Mean, Part, average_evidence, guard_of, mean_of
 from rprime.core.gates.candidate import (
     MOST_JUDGED,
     chosen,
@@ -347,7 +347,7 @@ class LintRun:
             yield evidence
             return
         parts = [Part.of(evidence, whole, self._baseline)]
-        average = self._average(rule, parts, {None: draws})
+        average = self._average(rule, parts, draws)
         yield replace(evidence, alone=average is None)
         if average is not None:
             yield average
@@ -356,14 +356,22 @@ class LintRun:
         self,
         rule: Rule,
         parts: Sequence[Part],
-        draws: Mapping[Slice | None, SimulatedPredictions],
+        draws: SimulatedPredictions,
         columns: tuple[str, ...] = (),
     ) -> RuleEvidence | None:
-        def averaged(part: Part, left_out: tuple[int, ...]) -> AlignedValues:
-            options = replace(self._options, indices=(key,), left_out=left_out)
-            return self._compared(draws[part.evidence.slice], options)
-
+        """Return the evidence on an average; the draws are those of all items, or of slices."""
         key = rule.target.average or ""
+
+        def averaged(parts: Sequence[Part], left_out: tuple[int, ...]) -> list[Mean]:
+            options = replace(self._options, indices=(key,), left_out=left_out)
+            if not columns:
+                return [mean_of(self._compared(draws, options), key)]
+            places = [self.slices.index(part.evidence.slice or ()) for part in parts]
+            values = self._compared(draws.of_slices(places), options)
+            means, guards = mean_of(values, key)
+            guards = np.broadcast_to(guards, means.shape)
+            return [(means[..., i, :], guards[..., i, :]) for i in range(len(places))]
+
         return average_evidence(
             rule,
             parts,
@@ -417,7 +425,7 @@ class LintRun:
         """Yield the evidence on slices, and behind those of each column their average."""
         guards = guard_of(values, rule.target.average)
         for columns, group in groupby(every, key=columns_of):
-            members, parts, draws = list(group), [], {}
+            members, parts = list(group), []
             for evidence in members:
                 place = self.slices.index(evidence.slice or ())
                 guard = None
@@ -425,8 +433,7 @@ class LintRun:
                     guard = guards if guards.ndim == 1 else guards[..., place, :]
                 baseline = self._own_gradients(self.sliced[..., place, :, :])
                 parts.append(Part.of(evidence, values, baseline, guard))
-                draws[evidence.slice] = sliced.of_slice(place)
-            average = self._average(rule, parts, draws, columns)
+            average = self._average(rule, parts, sliced, columns)
             yield from (replace(evidence, alone=average is None) for evidence in members)
             if average is not None:
                 yield average

@@ -1,5 +1,6 @@
 """An unchanged model predicts its items twice: two sets of predictions, in stacks of replicates."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -121,10 +122,10 @@ class SimulatedPredictions:
         both[..., diagonal, diagonal] -= random.hypergeometric(shared, of_new - shared, lost_new)
         return SimulatedPredictions(kept, old, new, both)
 
-    def of_slice(self, place: int) -> "SimulatedPredictions":
-        """Return the items of one table of the last axis of a stack."""
+    def of_slices(self, places: Sequence[int]) -> "SimulatedPredictions":
+        """Return the items of some tables of the last axis of a stack."""
         kept, old, new, both = (
-            part[..., place, :, :] for part in (self.kept, self.old, self.new, self.both)
+            part[..., places, :, :] for part in (self.kept, self.old, self.new, self.both)
         )
         return replace(self, kept=kept, old=old, new=new, both=both, joint=None)
 
