@@ -40,7 +40,7 @@ from rprime.routes import (
 from rprime.routes import examples as samples
 from rprime.routes import store_lifespan as history
 from rprime.routes.batching import RequestBatcher
-from rprime.routes.request_route import refuse_repeated
+from rprime.routes.request_route import guard_queries
 from rprime.routes.services import Services
 from rprime.routes.store_lifespan import StoreHandle, database_options
 from rprime.routes.workers import worker_pool
@@ -143,9 +143,9 @@ def create_app(settings: Settings) -> FastAPI:
     for module in (*ROUTERS, *PAGES):
         routes, is_page = module.router.routes, module in PAGES
         guarded = access.with_authentication(routes, services.keyring, pages=is_page)
-        app.router.routes.extend(refuse_repeated(guarded))
+        app.router.routes.extend(guard_queries(guarded))
     for public in PUBLIC:
-        app.router.routes.extend(check_declared(public.routes))
+        app.router.routes.extend(guard_queries(check_declared(public.routes)))
     app.mount("/static", GZipMiddleware(StaticFiles(directory=documentation.STATIC)), name="static")
     if services.guide is not None:
         guide = GZipMiddleware(documentation.Guide(directory=services.guide))

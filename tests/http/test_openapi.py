@@ -185,3 +185,31 @@ def test_an_array_is_refused_where_the_contract_has_none(
     pointer = "".join(f"/{part}" for part in place)
     assert error["pointer"] in {pointer, f"{pointer}/{member}"}
     assert error["code"] in {"null", "unknown_field"}
+
+
+OPERATIONS = [
+    (method, path, operation)
+    for path, operations in json.loads(DOCUMENT.read_text(encoding="utf-8"))["paths"].items()
+    for method, operation in operations.items()
+]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "operation"), OPERATIONS, ids=[f"{m} {p}" for m, p, _ in OPERATIONS]
+)
+def test_every_route_refuses_unknown_parameters_and_names_the_nearest(
+    client: httpx.Client, method: str, path: str, operation: dict[str, Any]
+) -> None:
+    parameters = operation.get("parameters", ())
+    # `request` is beside columns, and this is JSON.
+    named = {p["name"] for p in parameters if p["in"] == "query"} - {"q", "request"}
+    place = re.sub(r"\{\w+\}", "x", path)
+    for name in ("zzzzzz", *(f"{name[:-1]}x{name[-1]}" for name in sorted(named))):
+        content = "{}" if "requestBody" in operation else None
+        headers = {"Content-Type": "application/json"}
+        answer = client.request(method, place, params={name: "1"}, content=content, headers=headers)
+        assert answer.status_code == 422, name
+        [error] = answer.json()["errors"]
+        assert (error["pointer"], error["code"]) == (f"/query/{name}", "unknown_parameter")
+        right = f"{name[:-2]}{name[-1]}"
+        assert right not in named or f"Did you mean `{right}`?" in error["detail"]

@@ -176,7 +176,8 @@ def test_a_validation_error_points_at_the_place(failing: httpx.Client) -> None:
         {
             "pointer": "",
             "code": "unknown_field",
-            "detail": "A name is not known here: correct or remove it; /docs lists the names.",
+            "detail": "'a/b~c': A name is not known here: correct or remove it; "
+            "/docs lists the names.",
         },
     ]
 

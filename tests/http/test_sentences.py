@@ -17,6 +17,7 @@ from tests.http.test_bad_input import refused
 if TYPE_CHECKING:
     from rprime.problems.problem import Violation
 
+MEMBER_2 = "Member 2 of the object has a name that is not known here."
 TABLE = {"confusion_matrix": [[8, 1], [2, 9]]}
 NAMES = "must begin with a letter or a digit, then have letters, digits and the signs ._/+- only."
 
@@ -52,11 +53,7 @@ def with_rule(**members: Any) -> dict[str, Any]:
             {"gates": {"rules": None}},
             "Give `rules` a value: it is required, and null is none.",
         ),
-        (
-            "/evaluate",
-            {"alpha": 0.05},
-            "Member 2 of the object has a name that is not known here. It belongs in `gates`.",
-        ),
+        ("/evaluate", {"alpha": 0.05}, f"'alpha': {MEMBER_2} It belongs in `gates`."),
         ("/evaluate", {"top_k": 1.5}, "`top_k` must be an integer."),
         ("/evaluate", {"exact": 1}, "`exact` must be true or false."),
         ("/evaluate", {"intervals": "yes"}, "`intervals` must be 'all' or true or false."),
@@ -193,7 +190,7 @@ def test_an_unknown_member_of_a_side_has_its_place(client: httpx.Client) -> None
     answer = client.post("/v1/compare", json={"candidate": side, "baseline": side})
     for error, name in zip(answer.json()["errors"], ("candidate", "baseline"), strict=True):
         assert error["pointer"] == f"/{name}"
-        assert error["detail"].startswith("Member 3 of the object")
+        assert error["detail"].startswith("'confidense': Member 3 of the object")
 
 
 def test_a_model_is_no_object_that_lacks(client: httpx.Client) -> None:

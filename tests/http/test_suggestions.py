@@ -47,7 +47,7 @@ def test_where_nothing_is_near_the_members_are_listed(client: httpx.Client) -> N
     detail = detail_of(client, TABLE | {"gates": {"rules": [rule]}})
     assert "Member 3" in detail
     assert "`max_drop`" in detail
-    assert CANARY not in detail
+    assert detail.startswith(f"'{CANARY}': ")
 
 
 def test_a_suggestion_is_a_member_of_the_other_requests_too(client: httpx.Client) -> None:
@@ -67,6 +67,9 @@ def test_an_index_of_another_library_is_explained(client: httpx.Client) -> None:
 
 
 def test_a_member_among_the_query_parameters_is_sent_to_its_place(client: httpx.Client) -> None:
+    misspelt = client.post("/evaluate?inclde=table", json=TABLE).json()["errors"]
+    assert [error["pointer"] for error in misspelt] == ["/query/inclde"]
+    assert "Did you mean `include`?" in misspelt[0]["detail"]
     answer = client.post("/evaluate?project=a", json=TABLE).json()
     assert "member of the body" in answer["errors"][0]["detail"]
     csv = {"Content-Type": "text/csv"}

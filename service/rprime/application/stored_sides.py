@@ -12,6 +12,7 @@ from rprime.application.stored_options import stored_prevalence_of
 from rprime.core.comparison.alignment import Side
 from rprime.core.scores.kept import KeptScores
 from rprime.core.slices.slices import Slice
+from rprime.core.suggestions import nearest_names
 from rprime.core.table import ConfusionTable
 from rprime.problems.problem import Problem, Violation, pointer, refuse
 from rprime.store import EvaluationMissingError, Store, StoredEvaluation, is_id
@@ -61,11 +62,17 @@ class VisibleHistory:
         run = stored.id, stored.commit, stored.input_digest
         return Candidate(stored.project, stored.model, *run)
 
+    def nearest(self, project: str) -> str:
+        """Say which projects of the caller are nearest to one that is not there."""
+        names = (other.name for other in self.open().projects())
+        return nearest_names(project, list(filter(self.may_use, names)))
+
     def _project(self, query: BaselineQuery, default: str | None, place: str, code: str) -> str:
         """Return the project of a query; the same problem if it is absent or not to be seen."""
         if query.project is not None:
             if not self.may_use(query.project) or self.open().is_empty(query.project):
-                raise _absent(place, "project", code, "You have no such project.")
+                detail = f"You have no such project.{self.nearest(query.project)}"
+                raise _absent(place, "project", code, detail)
             return query.project
         if query.by == "evaluation":
             if (named := self.find(query.name)) is None:

@@ -11,6 +11,8 @@ from rprime.core.families.averages import AVERAGES
 
 MOST_NAMED = 5
 """Most names in a sentence."""
+MOST_LISTED = 16
+"""Most names of members that are listed where none is near."""
 LONGEST_NAME = 64
 """Characters of a name that are compared with the keys."""
 RELATED: dict[str, tuple[str, ...]] = {
@@ -73,6 +75,30 @@ def resembling(name: str, names: Sequence[str]) -> list[str]:
     plain, digits = _letters(name), re.findall(r"\d+", name)
     same_digits = (other for other in names[:_MOST_NAMES] if re.findall(r"\d+", other) == digits)
     return [other for other in same_digits if _is_misspelt(plain, _letters(other))]
+
+
+def nearest_name(name: str, names: Sequence[str]) -> str:
+    """Ask which of the known names an unknown one may be; where none is near, list them.
+
+    The name may have any length.
+    """
+    plain = name[:LONGEST_NAME].lower()
+    near = get_close_matches(plain, names, n=1)
+    near = near or [other for other in names if plain and other.startswith(plain)]
+    if near:
+        return f"Did you mean `{near[0]}`?"
+    if not names:
+        return "Leave it out: nothing is known here."
+    if len(names) > MOST_LISTED:
+        return "Leave it out; docs/http-api.md lists the names."
+    return f"Known here: {', '.join(f'`{other}`' for other in names)}."
+
+
+def nearest_names(name: str, names: Sequence[str]) -> str:
+    """Say which of the known names are nearest to an unknown one; empty if none is near."""
+    near = get_close_matches(name[:LONGEST_NAME], names[:_MOST_NAMES], n=MOST_NAMED)
+    near = list(dict.fromkeys([*resembling(name, names), *near]))
+    return f" The nearest: {listed([f'`{other}`' for other in near])}." if near else ""
 
 
 def _letters(name: str) -> str:

@@ -43,7 +43,7 @@ def stored_models(document: Document, visible_history: VisibleHistory) -> Models
     stacks = gathered(store, study.project, filters_of(study), newest=study.limit)
     if sum(len(stack.ids) for stack in stacks) < 2:  # noqa: PLR2004 (a pair)
         if not store.page(study.project, limit=1).items:
-            raise Problem("not_found", NO_PROJECT)
+            raise Problem("not_found", NO_PROJECT + visible_history.nearest(study.project))
         detail = "Fewer than two evaluations match, and agreement needs two: widen the filters."
         raise refuse("", "too_few", detail)
     selection = select(Options(indices=tuple(study.indices)))

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from rprime.core.suggestions import nearest_name
 from rprime.problems.kinds import KINDS, PAGE
 from rprime.problems.root_path import rooted
 from rprime.problems.sentences import member, sentence
@@ -41,7 +42,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class UnknownMember(Violation):
-    """What is not known; its name is said in-process, and of a query, which the address shows."""
+    """What is not known; its name is said in-process, and of a parameter or a member."""
 
     name: str
 
@@ -111,12 +112,19 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
 def _published_violation(violation: Violation, *, local: bool) -> dict[str, str]:
     members: dict[str, str] = asdict(violation)
     name = members.pop("name", None)
-    if name is not None and (local or violation.pointer.startswith("/query")):
+    if name is not None and (local or _may_be_named(violation, name)):
         shown = repr(_clipped(name))
         # Isolated: text from right to left must not reorder the sentence.
         shown = shown if shown.isascii() else f"\u2068{shown}\u2069"
         members["detail"] = f"{shown}: {members['detail']}"
     return members
+
+
+def _may_be_named(violation: Violation, name: str) -> bool:
+    """Whether an answer repeats a name: that of a parameter, or of a member if it can be read."""
+    of_query = violation.pointer.startswith("/query")
+    short = len(name) <= LONGEST_SEGMENT and name.isprintable()
+    return of_query or (violation.code == "unknown_field" and short)
 
 
 def pointer(*parts: str | int) -> str:
@@ -165,11 +173,14 @@ def raise_violations(errors: Iterable[Violation]) -> None:
         raise Problem("invalid_request", errors=violations, counted=counted)
 
 
-def from_errors(details: Sequence[Mapping[str, Any]]) -> Problem:
-    """Turn the `errors()` of an exception of Pydantic into a problem, without the input."""
+def from_errors(details: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> Problem:
+    """Turn the `errors()` of an exception of Pydantic into a problem, without the input.
+
+    `names` are those of the members of the body, of which an unknown one may be a misspelling.
+    """
     if any(error["type"] == "json_invalid" for error in details):
         return Problem("unreadable_body", "The body is not valid JSON.")
-    errors = [_violation(error) for error in islice(details, MOST_VIOLATIONS)]
+    errors = [_violation(error, names) for error in islice(details, MOST_VIOLATIONS)]
     return Problem("invalid_request", _count(len(details)), errors=errors)
 
 
@@ -184,7 +195,8 @@ def validated(model: type[Model], content: Mapping[str, Any] | bytes) -> Model:
             return model.model_validate_json(content)
         return model.model_validate(content)
     except ValidationError as exc:
-        raise from_errors(exc.errors()) from None
+        names = [field.alias or name for name, field in model.model_fields.items()]
+        raise from_errors(exc.errors(), names) from None
 
 
 class ProblemDocument(BaseModel):
@@ -241,14 +253,17 @@ def _count(total: int, *, counted: bool = True) -> str:
     return f"{number} error{'s' if total > 1 else ''} in the request{listed}."
 
 
-def _violation(error: Mapping[str, Any]) -> Violation:
+def _violation(error: Mapping[str, Any], names: Sequence[str]) -> Violation:
     place, *rest = error["loc"] or ("body",)
     parts = rest if place == "body" else error["loc"]
     kind, text = error["type"], sentence(error, member(parts))
     if kind == "unknown_index":
         return UnknownMember(pointer(*parts), kind, text, error["ctx"]["name"])
     if kind == "extra_forbidden" and place != "query":
-        return UnknownMember(pointer(*parts[:-1]), "unknown_field", text, str(parts[-1]))
+        name = str(parts[-1])
+        if len(parts) == 1 and names:
+            text = f"The name is not known here. {nearest_name(name, names)}"
+        return UnknownMember(pointer(*parts[:-1]), "unknown_field", text, name)
     return Violation(pointer(*parts), kind, text)
 
 

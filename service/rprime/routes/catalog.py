@@ -67,7 +67,7 @@ def _is_wanted(entry: IndexEntry, query: CatalogQuery) -> bool:
     response_model=IndexEntry,
     response_description="The entry.",
     openapi_extra={"parameters": _PARAMETERS},
-    responses=responses("not_found", "internal_error"),
+    responses=responses("not_found", "invalid_request", "internal_error"),
 )
 @requires("evaluate", "read", cost="cheap")
 async def get_index(request: Request) -> Response:

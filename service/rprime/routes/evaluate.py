@@ -31,7 +31,7 @@ from rprime.routes.descriptions import (
 )
 from rprime.routes.examples import EXAMPLES, Json
 from rprime.routes.negotiation import JSON, rendered, wanted_format
-from rprime.routes.request_route import RequestRoute, check_repeated
+from rprime.routes.request_route import RequestRoute, check_repeated, refuse_unknown
 from rprime.routes.services import Services, get_services
 from rprime.routes.store_calls import idempotency_key_of
 from rprime.routes.store_lifespan import problem_of
@@ -219,14 +219,15 @@ async def evaluate_batch(request: Request) -> Response:
 
 def _wants_table(request: Request, *, columnar: bool = False) -> bool:
     check_repeated(request.query_params)
-    query = dict(request.query_params)
-    if columnar:
-        query.pop("request", None)
-    if query in ({}, {"include": "table"}):
-        return bool(query)
     detail = (
         "The query parameters are `include=table` and `request`, a JSON object of everything else."
         if columnar
         else "The only query parameter is `include=table`; all else is a member of the body."
     )
-    raise refuse("/query", "unknown_parameter", detail)
+    refuse_unknown(
+        request.query_params, ("include", "request") if columnar else ("include",), detail
+    )
+    include = request.query_params.get("include")
+    if include not in {None, "table"}:
+        raise refuse("/query/include", "unknown_parameter", detail)
+    return include is not None

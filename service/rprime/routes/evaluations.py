@@ -7,9 +7,10 @@ import orjson
 from fastapi import APIRouter, Request, Response
 
 from rprime import __version__
-from rprime.auth.access import check_project, requires
+from rprime.auth.access import access_of, check_project, requires
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.families.averages import AVERAGES
+from rprime.core.suggestions import nearest_names
 from rprime.history.series import LISTED, filters_of, listed_values
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import NO_PROJECT, Problem, refuse, responses
@@ -81,10 +82,12 @@ def list_evaluations(request: Request, project: str, query: Parameters[ListQuery
 
 
 def require_project(request: Request, project: str) -> None:
-    """Answer 404 if there is no such project."""
+    """Answer 404 if there is no such project, with the nearest ones that the caller sees."""
     # Called only if nothing was found, so listing all projects may be slow.
-    if all(other.name != project for other in get_store(request).projects()):
-        raise Problem("not_found", NO_PROJECT)
+    names = [other.name for other in get_store(request).projects()]
+    if project not in names:
+        visible = list(filter(access_of(request).may_use, names))
+        raise Problem("not_found", NO_PROJECT + nearest_names(project, visible))
 
 
 @router.get(

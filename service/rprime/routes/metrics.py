@@ -12,7 +12,7 @@ from rprime.routes.store_lifespan import StoreHandle
 from rprime.server.metrics import Reading
 from rprime.store import STATES
 
-router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
+router = APIRouter(tags=["Operation"], responses=responses("invalid_request", "internal_error"))
 
 
 @router.get(

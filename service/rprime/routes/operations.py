@@ -20,7 +20,7 @@ from rprime.server.inflating import FREE_OF_RATIO, LARGEST_WINDOW, MOST_RATIO
 from rprime.server.worker_limits import CPU_SECONDS
 from rprime.settings import Limits
 
-router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
+router = APIRouter(tags=["Operation"], responses=responses("invalid_request", "internal_error"))
 
 
 class FixedLimits(BaseModel):

@@ -12,8 +12,9 @@ from starlette.requests import Request
 from rprime.application.stored_options import StoreRequest
 from rprime.application.work import Raised
 from rprime.auth.access import access_of, check_project, check_scopes
+from rprime.core.suggestions import listed, resembling
 from rprime.history.storing import IdempotencyKey, idempotency_key
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, Violation
 from rprime.report.formats import Format
 from rprime.routes.services import get_services, get_store
 from rprime.routes.store_lifespan import problem_of
@@ -129,6 +130,7 @@ class StoreCalls:
         batch, which has the digest of the batch, and its number in it.
         """
         check_access(self._request, stored)
+        await refuse_misspelt(self._request, stored)
         store = get_store(self._request)
         body = stored.payload if batch is None else batch[0]
         key = idempotency_key_of(self._request, body, form)
@@ -164,6 +166,30 @@ def check_access(request: Request, stored: StoreRequest | None) -> None:
     elsewhere = any(query.by == "evaluation" or query.project is not None for query in queries)
     if elsewhere or stored.prevalence_of is not None:
         check_scopes(request, "read")
+
+
+async def refuse_misspelt(request: Request, stored: StoreRequest) -> None:
+    """Answer 404 where a baseline is sought in a new project that resembles another one."""
+    store, queries = get_store(request), (stored.reference, stored.anchor)
+    if store.has_begun(stored.project) or not any(
+        query is not None and query.project is None for query in queries
+    ):
+        return
+    may_use = access_of(request).may_use
+
+    def resembled() -> list[str]:
+        names = [other.name for other in store.projects()]
+        return resembling(stored.project, list(filter(may_use, names)))
+
+    near = await get_services(request).store_threads.run(resembled)
+    if near and stored.project not in near:
+        detail = (
+            f"There is no project `{stored.project}` to look a baseline up in. The nearest: "
+            f"{listed([f'`{name}`' for name in near])}. If it is a new project, store its first "
+            "evaluation without a baseline."
+        )
+        errors = [Violation("/project", "baseline_not_found", detail)]
+        raise Problem("baseline_not_found", detail, errors=errors)
 
 
 def idempotency_key_of(

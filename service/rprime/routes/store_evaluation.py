@@ -14,7 +14,7 @@ from rprime.history.storing import StoredResponse, Storing
 from rprime.problems.root_path import rooted
 from rprime.routes.negotiation import rendered, verdict_header
 from rprime.routes.services import Services, get_services, get_store
-from rprime.routes.store_calls import check_access, idempotency_key_of
+from rprime.routes.store_calls import check_access, idempotency_key_of, refuse_misspelt
 from rprime.server.pools import Threads
 from rprime.store import KeyRunningError, LookMovedError, Replay
 from rprime.store.use import changed, waiting
@@ -27,6 +27,7 @@ async def store_and_respond(
     stored = evaluation_request.store_request
     assert stored is not None  # noqa: S101 (callers check it)
     check_access(request, stored)
+    await refuse_misspelt(request, stored)
     key = idempotency_key_of(request, stored.payload, options.form)
     storing, services = Storing(get_store(request), options, key), get_services(request)
     with services.store.group_commit.entered():

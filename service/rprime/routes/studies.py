@@ -99,7 +99,7 @@ async def study_slices(request: Request) -> Response:
     else:
         if request.query_params:
             detail = "With JSON there are no parameters; `request` is for columns."
-            raise refuse("/query", "unknown_parameter", detail)
+            raise refuse("/query/request", "unknown_parameter", detail)
         chunks = await read_chunks(request, limits.json_body_bytes)
         answer = await evaluate_json_in_worker(request, chunks, options, evaluate_stream)
     assert isinstance(answer, RenderedReport)  # noqa: S101 (a search is never stored)

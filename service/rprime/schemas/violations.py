@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cache, lru_cache, reduce
 from itertools import groupby, takewhile
 from operator import attrgetter
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import models_json_schema
 
+from rprime.core.suggestions import LONGEST_NAME, nearest_name
 from rprime.problems.problem import MOST_VIOLATIONS, UnknownMember, Violation, pointer
 from rprime.problems.sentences import member, sentence
 from rprime.schemas import REQUESTS
@@ -24,10 +24,6 @@ Model = type[BaseModel]
 Json = Mapping[str, Any]
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-LONGEST_NAME = 64
-"""Characters of an unknown name that are compared with the known ones."""
-MOST_LISTED = 16
-"""Most names that are listed where none is near."""
 _REFERENCE = "#/$defs/"
 _OTHER_NAMES = {
     "confusion_matrix": "cm matrix",
@@ -157,13 +153,7 @@ def _hint(name: str, names: Sequence[str], inner: str | None) -> str:
     meant = _MEANT.get(name)
     if inner is not None and meant not in names:
         return f"It belongs in `{inner}`."
-    near = [meant] if meant in names else get_close_matches(name, names, n=1)
-    near = near or [other for other in names if name and other.startswith(name)]
-    if near:
-        return f"Did you mean `{near[0]}`?"
-    if len(names) > MOST_LISTED:
-        return "Leave it out; docs/http-api.md lists the names."
-    return f"Known here: {', '.join(f'`{other}`' for other in names)}."
+    return f"Did you mean `{meant}`?" if meant in names else nearest_name(name, names)
 
 
 @lru_cache(maxsize=256)
