@@ -20,13 +20,14 @@ HISTORY: str = DOCUMENT["paths"]["/v1/import"]["post"]["requestBody"]["content"]
 ]["example"]
 
 
-def bodies(operation: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the media type and the content of each example of a body."""
+def bodies(operation: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield the name, the media type and the content of each example of a body."""
     for media, content in operation.get("requestBody", {"content": {}})["content"].items():
-        shown = [example["value"] for example in content.get("examples", {}).values()]
-        shown += [content["example"]] if "example" in content else []
-        for value in shown:
-            yield media, value if isinstance(value, str) else json.dumps(value)
+        examples = content.get("examples", {}).items()
+        shown = {name: example["value"] for name, example in examples}
+        shown |= {"answer": content["example"]} if "example" in content else {}
+        for name, value in shown.items():
+            yield name, media, value if isinstance(value, str) else json.dumps(value)
 
 
 def cases() -> Iterator[Any]:
@@ -35,7 +36,7 @@ def cases() -> Iterator[Any]:
             shown = list(bodies(operation))
             # A body of which nothing is shown cannot be sent untouched.
             assert shown or "requestBody" not in operation, path
-            for place, (media, body) in enumerate(shown or [("", "")]):
+            for place, (_, media, body) in enumerate(shown or [("", "", "")]):
                 name = f"{operation['operationId']}-{place}"
                 yield pytest.param(method, path, media, body, id=name)
 
@@ -50,6 +51,17 @@ def stored(serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def test_an_operation_succeeds_untouched(
     stored: httpx.Client, method: str, path: str, media: str, body: str
 ) -> None:
+    answer = asked_untouched(stored, method, path, media, body)
+    assert answer.is_success, answer.text
+    assert answer.headers.get("content-type", "") != "application/problem+json"
+    if answer.status_code == 207:
+        assert [result["status"] for result in answer.json()["results"]] == [200, 200]
+
+
+def asked_untouched(
+    stored: httpx.Client, method: str, path: str, media: str, body: str
+) -> httpx.Response:
+    """Ask as the document shows it, of the history that its example of an import has."""
     stored.delete("/v1/projects/digits")
     lines = {"Content-Type": "application/x-ndjson"}
     imported = stored.post("/v1/import", content=HISTORY, headers=lines)
@@ -67,11 +79,7 @@ def test_an_operation_succeeds_untouched(
             headers[parameter["name"]] = value
         else:
             query[parameter["name"]] = value
-    answer = stored.request(method, path, params=query, headers=headers, content=body)
-    assert answer.is_success, answer.text
-    assert answer.headers.get("content-type", "") != "application/problem+json"
-    if answer.status_code == 207:
-        assert [result["status"] for result in answer.json()["results"]] == [200, 200]
+    return stored.request(method, path, params=query, headers=headers, content=body)
 
 
 def test_every_kind_of_evidence_and_format_has_an_example(stored: httpx.Client) -> None:

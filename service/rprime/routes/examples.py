@@ -1,14 +1,15 @@
 """Examples for the OpenAPI document: published tables and their reports."""
 
 from functools import cache
+from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from rprime import __version__
-from rprime.application import read_request
 from rprime.application.reproduction import printed_request
-from rprime.settings import Limits
+from rprime.problems.problem import MEDIA_TYPE
 
 Json = dict[str, Any]
 
@@ -120,7 +121,7 @@ HISTORY = "\n".join(
 
 
 def add_examples(document: Json) -> None:
-    """Add examples and descriptions of parameters, and a report, to an OpenAPI document.
+    """Add examples and descriptions of parameters, and answers, to an OpenAPI document.
 
     Computed only for the document, so that the service starts without it.
     """
@@ -136,23 +137,31 @@ def add_examples(document: Json) -> None:
                     parameter["example"] = _FIGURES[operation["operationId"]]
                 elif parameter.get("required") or name == "If-Match":
                     parameter["example"] = _PARAMETERS[name][1]
-    # Beside its schema, which the answers of many operations refer to.
-    document["components"]["schemas"]["Report"]["examples"] = [example_report()]
+            _add_answers(operation)
+
+
+def _add_answers(operation: Json) -> None:
+    """Show the recorded answers of an operation, and its problems as they were answered."""
+    recorded, name = _recorded(), operation["operationId"]
+    for status, answers in recorded["answers"].get(_SAME.get(name, name), {}).items():
+        for media, examples in answers.items():
+            content = operation["responses"][status]["content"][media]
+            content["examples"] = {
+                key: _example(SHORTENED, value) for key, value in examples.items()
+            }
+    for status, response in operation["responses"].items():
+        if int(status) >= HTTPStatus.BAD_REQUEST:
+            for code, example in response["content"][MEDIA_TYPE]["examples"].items():
+                example["value"] = recorded["problems"].get(code, example["value"])
 
 
 @cache
-def example_report() -> Any:  # noqa: ANN401 (JSON)
-    """Return the report on the first example, shortened: rounded numbers, two classes."""
-    evaluation_request = read_request(orjson.dumps(EXAMPLES["confusion_matrix"]["value"]), Limits())
-    report = orjson.loads(evaluation_request.report(evaluation_request.evaluate()))
-    report["per_class"] = {label: report["per_class"][label] for label in ("0", "9")}
-    report["top_confusions"] = report["top_confusions"][:2]
-    return _rounded(report)
+def _recorded() -> Json:
+    recorded: Json = orjson.loads(ANSWERS.read_bytes()) if ANSWERS.exists() else {}
+    return {"answers": {}, "problems": {}} | recorded
 
 
-def _rounded(content: Any) -> Any:  # noqa: ANN401 (JSON)
-    if isinstance(content, dict):
-        return {name: _rounded(value) for name, value in content.items()}
-    if isinstance(content, list):
-        return [_rounded(value) for value in content]
-    return round(content, 4) if isinstance(content, float) else content
+_SAME = {"evaluateV1": "evaluate"}
+ANSWERS = Path(__file__).parents[1] / "data" / "answers.json"
+"""What a service answered to the examples; `tests/http/test_openapi_answers.py` records it."""
+SHORTENED = "A real answer: lists are cut, two classes are left, numbers are rounded."
