@@ -368,6 +368,15 @@ def test_every_block_of_commands_runs(place: str, service: str, folder: Path) ->
         assert '"request_id"' not in done.stdout  # curl ends with 0 for a problem, too
 
 
+def test_every_command_of_the_table_of_statuses_ends_as_told(service: str, folder: Path) -> None:
+    (part,) = re.findall(r"^\| ends with \|(.*?)\n\n", PAGES["cli.md"], re.DOTALL | re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| `([^`]+)` \|", part, re.MULTILINE)
+    assert {int(status) for status, _ in rows} == set(Status) - {Status.DEFECT}
+    for status, command in rows:
+        done = run("sh", "-c", command.replace(SERVICE, service), cwd=folder)
+        assert done.returncode == int(status), f"{command}\n{done.stdout}\n{done.stderr}"
+
+
 def test_the_gate_of_the_http_page_fails_as_told(client: httpx.Client) -> None:
     headers = {"Content-Type": "application/json"}
     body = (EXAMPLES / "gate.json").read_bytes()
