@@ -116,6 +116,20 @@ def validated(kind: type[Model]) -> Read[Model]:
     return lambda content, _: kind.model_validate_json(content)
 
 
+def raw(content: bytes, _: Mapping[str, str]) -> bytes:
+    """Read an answer that is a file."""
+    return content
+
+
+def text(content: bytes, _: Mapping[str, str]) -> str:
+    """Read an answer that is a text."""
+    return content.decode()
+
+
+def nothing(_: bytes, __: Mapping[str, str]) -> None:
+    """Read an answer without content."""
+
+
 def batch_results(content: bytes, headers: Mapping[str, str]) -> list[Report | ProblemError]:
     """Read the answer to a batch."""
     # The service writes with orjson, too, so each report gets its original bytes.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
+from http import HTTPStatus
 from http.client import responses
 from secrets import SystemRandom
 from typing import Any, NamedTuple
@@ -133,10 +134,16 @@ class Attempts:
         raise ServiceUnavailableError(f"{_place(outcome.url)}: {reason}") from problem_of(outcome)
 
 
+_SILENT = ("PUT", "DELETE")
+"""Methods whose success may have no content."""
+
+
 def check(response: httpx.Response) -> None:
     """Raise the problem in an answer, or another 4xx; or that it is not from an rprime service."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.is_success and media_type == response.request.headers["accept"]:
+        return
+    if response.status_code == HTTPStatus.NO_CONTENT and response.request.method in _SILENT:
         return
     problem = problem_of(response)
     if problem is not None:

@@ -23,7 +23,9 @@ from rprime.client.calls import Call, CurrentAlias, Version
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report, SliceSearch
 from rprime.client.request import (
+    AgreementFields,
     BatchRequest,
+    HistoryFilters,
     ModelFields,
     OptionFields,
     RequestFields,
@@ -35,8 +37,12 @@ from rprime.client.request import (
     document,
     encode,
 )
+from rprime.report.figures.sheet import MEDIA_TYPES
+from rprime.report.formats import BY_SUFFIX
 from rprime.schemas.history import (
+    AliasHistory,
     AliasList,
+    BadgeEndpoint,
     EvaluationPage,
     Leaderboard,
     ProjectList,
@@ -44,6 +50,7 @@ from rprime.schemas.history import (
     Trend,
 )
 from rprime.schemas.report import Catalog, IndexEntry
+from rprime.schemas.studies import AgreementReport, DiscriminationReport
 
 if TYPE_CHECKING:
     from rprime.client.clients import AsyncClient, Client
@@ -298,6 +305,68 @@ class Methods:
         return Call("GET", calls.path_of("evaluations", evaluation, query=query), Report.of)
 
     @method
+    def verdict(self, evaluation: str) -> Call[str]:
+        """Return the verdict of a stored evaluation, one word; `not_found` without a gate."""
+        path = calls.path_of("evaluations", evaluation, "verdict")
+        return Call("GET", path, calls.text, headers={"Accept": "text/plain"})
+
+    @method
+    def rendering(
+        self,
+        evaluation: str,
+        suffix: Literal["md", "html", "csv", "junit.xml", "openmetrics.txt"] = "md",
+        *,
+        index: str | Sequence[str] | None = None,
+        family: str | Sequence[str] | None = None,
+        **of: Unpack[SliceField],
+    ) -> Call[str]:
+        """Return a rendering of a stored evaluation as text.
+
+        Parameters
+        ----------
+        suffix
+            The format, as a file name ends.
+        index, family, **of
+            As in `evaluation`.
+        """
+        query = {"index": index, "family": family, **of}
+        path = calls.path_of("evaluations", evaluation, f"report.{suffix}", query=query)
+        media_type = BY_SUFFIX[suffix].media_type.partition(";")[0]
+        return Call("GET", path, calls.text, headers={"Accept": media_type})
+
+    @method
+    def figure(
+        self,
+        evaluation: str,
+        name: str = "confusion",
+        *,
+        form: Literal["svg", "png"] = "svg",
+        index: str | Sequence[str] | None = None,
+        width: int | None = None,
+        scale: float | None = None,
+        **of: Unpack[SliceField],
+    ) -> Call[bytes]:
+        """Return a figure of a stored evaluation: the bytes of a file.
+
+        Parameters
+        ----------
+        name
+            `confusion`, `radar`, `per_class`, or of an evaluation with `curves` one of scores.
+        index
+            Keys of the per-class indices of `radar` and `per_class`.
+        width, scale
+            In pixels of CSS, and pixels of a PNG for each of these.
+        """
+        query = {"index": index, "width": width, "scale": scale, **of}
+        path = calls.path_of("evaluations", evaluation, "figures", f"{name}.{form}", query=query)
+        return Call("GET", path, calls.raw, headers={"Accept": MEDIA_TYPES[form]})
+
+    @method
+    def delete_evaluation(self, evaluation: str) -> Call[None]:
+        """Delete a stored evaluation; `evaluation_aliased` while an alias points at it."""
+        return Call("DELETE", calls.path_of("evaluations", evaluation), calls.nothing)
+
+    @method
     def trend(
         self,
         project: str,
@@ -358,14 +427,96 @@ class Methods:
         return Call("GET", path, calls.current_alias)
 
     @method
-    def aliases(self, project: str) -> Call[AliasList]:
-        """List the aliases of a project, sorted by name."""
-        return calls.document(AliasList, "projects", project, "aliases")
+    def aliases(
+        self, project: str, *, limit: int = 1000, cursor: str | None = None
+    ) -> Call[AliasList]:
+        """List the aliases of a project, sorted by name, in pages as `evaluations`."""
+        query = {"limit": limit, "cursor": cursor}
+        return calls.document(AliasList, "projects", project, "aliases", query=query)
 
     @method
-    def projects(self) -> Call[ProjectList]:
-        """List the projects that the key may read, sorted by name."""
-        return calls.document(ProjectList, "projects")
+    def alias_history(self, project: str, alias: str) -> Call[AliasHistory]:
+        """Return what an alias pointed at, newest first."""
+        return calls.document(AliasHistory, "projects", project, "aliases", alias, "history")
+
+    @method
+    def delete_alias(self, project: str, alias: str, *, current: CurrentAlias) -> Call[None]:
+        """Delete an alias, unless somebody else has moved it from what `alias` returned."""
+        path = calls.path_of("projects", project, "aliases", alias)
+        return Call("DELETE", path, calls.nothing, headers={"If-Match": current.etag})
+
+    @method
+    def projects(self, *, limit: int = 1000, cursor: str | None = None) -> Call[ProjectList]:
+        """List the projects that the key may read, sorted by name, in pages as `evaluations`."""
+        return calls.document(ProjectList, "projects", query={"limit": limit, "cursor": cursor})
+
+    @method
+    def set_project(
+        self, project: str, *, badge_public: bool | None = None, keeps_slices: bool | None = None
+    ) -> Call[None]:
+        """Set a project up; what is left out gets its default.
+
+        Parameters
+        ----------
+        badge_public
+            Whether the badge is visible without a key; default: false.
+        keeps_slices
+            Whether the slices of new evaluations are stored; default: true.
+        """
+        content = body(badge_public=badge_public, keeps_slices=keeps_slices)
+        path, headers = calls.path_of("projects", project), {"Content-Type": calls.JSON}
+        return Call("PUT", path, calls.nothing, content, headers)
+
+    @method
+    def delete_project(self, project: str) -> Call[None]:
+        """Delete a project with all of its evaluations and aliases."""
+        return Call("DELETE", calls.path_of("projects", project), calls.nothing)
+
+    @method
+    def project_figure(
+        self,
+        project: str,
+        name: Literal["trend", "lines", "boxes"] = "trend",
+        *,
+        form: Literal["svg", "png"] = "svg",
+        index: str | Sequence[str] | None = None,
+        class_: str | None = None,
+        by: Literal["class", "evaluation"] | None = None,
+        limit: int | None = None,
+        width: int | None = None,
+        scale: float | None = None,
+        **filters: Unpack[HistoryFilters],
+    ) -> Call[bytes]:
+        """Return a figure of the history of a project: the bytes of a file.
+
+        Parameters
+        ----------
+        index, class_, limit, **filters
+            As in `trend`, with several indices.
+        by
+            Whether `lines` and `boxes` are drawn for each class or for each evaluation.
+        width, scale
+            As in `figure`.
+        """
+        query = {"index": index, "class": class_, "by": by, "limit": limit, **filters}
+        query |= {"width": width, "scale": scale}
+        path = calls.path_of("projects", project, "figures", f"{name}.{form}", query=query)
+        return Call("GET", path, calls.raw, headers={"Accept": MEDIA_TYPES[form]})
+
+    @method
+    def badge(
+        self,
+        project: str,
+        *,
+        index: str | None = None,
+        class_: str | None = None,
+        model: str | None = None,
+        branch: str | None = None,
+        **of: Unpack[SliceField],
+    ) -> Call[BadgeEndpoint]:
+        """Return what the badge of a project says: the newest verdict, or the value of an index."""
+        query = {"index": index, "class": class_, "model": model, "branch": branch, **of}
+        return calls.document(BadgeEndpoint, "projects", project, "badge.json", query=query)
 
     @method
     def promote(
@@ -415,9 +566,65 @@ class Methods:
         return calls.post(path, kept, calls.validated(PurgeReport))
 
     @method
-    def indices(self) -> Call[Catalog]:
-        """List every index that a report can have."""
-        return calls.document(Catalog, "indices")
+    def discrimination(
+        self,
+        indices: Sequence[str | Mapping[str, object]],
+        *,
+        k: int | Sequence[int] | None = None,
+        p: float | Sequence[float] | None = None,
+        resolution: int | None = None,
+    ) -> Call[DiscriminationReport]:
+        """Compute where an index cannot tell two kinds of classifier apart.
+
+        Parameters
+        ----------
+        indices
+            Keys of overall indices, or `{"index": key, "class": number}`.
+        k, p
+            Numbers of classes, and their imbalances from 0 to 1.
+        resolution
+            Grid values of each rate.
+        """
+        study = {"indices": indices, "k": k, "p": p, "resolution": resolution}
+        content = encode({name: value for name, value in study.items() if value is not None})
+        path = calls.path_of("studies", "discrimination")
+        return calls.post(path, content, calls.validated(DiscriminationReport))
+
+    @method
+    def agreement(self, **study: Unpack[AgreementFields]) -> Call[AgreementReport]:
+        """Compute how far indices agree over many models.
+
+        Parameters
+        ----------
+        **study
+            Either `values`, by index a value for each model, or the `indices` of the stored
+            evaluations of a `project`.
+        """
+        content = encode({name: value for name, value in study.items() if value is not None})
+        path = calls.path_of("studies", "agreement")
+        return calls.post(path, content, calls.validated(AgreementReport))
+
+    @method
+    def indices(
+        self,
+        *,
+        scope: Literal["overall", "class"] | None = None,
+        family: str | None = None,
+        q: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Call[Catalog]:
+        """List the indices that a report can have.
+
+        Parameters
+        ----------
+        scope, family, q
+            Only those of a scope or a family, or with a text in their names.
+        limit, cursor
+            A page of them, as in `evaluations`.
+        """
+        query = {"scope": scope, "family": family, "q": q, "limit": limit, "cursor": cursor}
+        return calls.document(Catalog, "indices", query=query)
 
     @method
     def index(self, scope: Literal["overall", "class"], key: str) -> Call[IndexEntry]:
