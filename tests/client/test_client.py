@@ -134,7 +134,7 @@ class TestProblems:
         assert "/confusion_matrix/0/1: A count" in str(problem)
         assert pickle.loads(pickle.dumps(problem)).errors == problem.errors  # noqa: S301 (our own)
 
-    def test_they_are_the_same_here_where_they_repeat_the_name(self, service: Client) -> None:
+    def test_they_are_the_same_here_and_name_the_member(self, service: Client) -> None:
         wrong: Any = {"y_true": ["a", None], "y_pred": ["a", "b"], "betta": 2}
         problems = []
         for evaluate in (service.evaluate, rprime.evaluate):
@@ -142,9 +142,8 @@ class TestProblems:
                 evaluate(**wrong)
             problems.append({**caught.value.document, "request_id": None})
         there, here = problems
-        assert here["errors"][0]["detail"] == f"'betta': {there['errors'][0]['detail']}"
-        assert {**here, "errors": []} == {**there, "errors": []}
-        assert here["errors"][1:] == there["errors"][1:]
+        assert here["errors"][0]["detail"].startswith("'betta': ")
+        assert here == there
 
     def test_what_is_not_there_is_a_problem(self, service: Client) -> None:
         with pytest.raises(ProblemError) as caught:

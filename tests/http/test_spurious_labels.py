@@ -104,10 +104,20 @@ def test_what_belongs_to_single_items_is_refused(client: httpx.Client) -> None:
         ]
 
 
-def test_an_item_needs_a_label_or_a_prediction(client: httpx.Client) -> None:
-    body = {"y_true": ["cat", None], "y_pred": ["cat", None]} | OPTION
-    errors = client.post("/evaluate", json=body).json()["errors"]
-    assert [(error["pointer"], error["code"]) for error in errors] == [("/y_pred/1", "no_label")]
+@pytest.mark.parametrize(("labels", "place"), [(["cat", None], 1), ([None], 0), ([7, None], 1)])
+@pytest.mark.parametrize("kind", ["json", "csv"])
+def test_an_item_needs_a_label_or_a_prediction(
+    client: httpx.Client, kind: str, labels: list[object], place: int
+) -> None:
+    columns = {"y_true": labels, "y_pred": labels}
+    if kind == "json":
+        response = client.post("/evaluate", json=columns | OPTION)
+    else:
+        response = send(client, kind, WRITERS[kind](columns), OPTION)
+    assert response.status_code == 422, response.text
+    errors = response.json()["errors"]
+    expected = [(f"/y_pred/{place}", "no_label")]
+    assert [(error["pointer"], error["code"]) for error in errors] == expected
 
 
 def test_an_undeclared_true_label_stays_refused(client: httpx.Client) -> None:

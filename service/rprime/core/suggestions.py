@@ -129,6 +129,8 @@ def nearest_keys(name: str) -> tuple[str, ...]:
     kind, _, single = plain.partition("_")
     if kind in AVERAGES and canonical(single) in CLASS_INDICES and plain not in _KNOWN:
         near = [single]
+    elif average in AVERAGES and canonical(rest) in CLASS_INDICES and averaged not in KEYS:
+        near = [rest]
     elif plain in _KNOWN or averaged in KEYS:
         near = [plain if plain in _KNOWN else averaged]
     else:

@@ -4,6 +4,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,9 @@ def code_labels(document: Document) -> "Raw":
         raise refuse(f"{pointer}/y_pred", "wrong_length", detail)
     some = chain(true, predicted) if spurious else true
     kind = type(next((label for label in some if label is not None), None))
-    nulls = {type(None)} if spurious else set()
+    if spurious and kind is NoneType:
+        raise refuse(f"{pointer}/y_pred/0", "no_label", names.NEITHER)
+    nulls = {NoneType} if spurious else set()
     if kind is bool:
         # The types of all items are checked, because a dictionary takes 1 for true.
         if not set(map(type, true)) - nulls <= {bool}:
@@ -165,6 +168,8 @@ class Raw:
         They are declared, or those that occur, strings sorted by code point and integers by value.
         """
         raw = self
+        if spellings.spurious and not any(text is not None for text in self.texts):
+            raise refuse(f"{self.pointer}/y_pred/0", "no_label", names.NEITHER)
         if spellings is not AS_SENT:  # put classes in the place of their aliases
             texts = spellings.renamed(self.texts)
             integers = all(text is None or integer_text(text) == text for text in texts)
@@ -326,7 +331,7 @@ def _code_strings(y_true: Sequence[Any], y_pred: Sequence[Any], pointer: str, *,
     """Code strings; `null` says whether `y_true` may have null."""
     codes = Codes()
     true = looked_up(y_true, codes)
-    if true is None or not set(map(type, codes)) <= {str, *({type(None)} if null else ())}:
+    if true is None or not set(map(type, codes)) <= {str, *({NoneType} if null else ())}:
         raise invalid(names.mixed(y_true, f"{pointer}/y_true", null=null, like=""))
     predicted = looked_up(y_pred, codes)
     if predicted is None or not set(map(type, codes)) <= {str, type(None)}:

@@ -20,6 +20,7 @@ Place = Callable[[int], str]
 TOO_LONG = f"The name of a class or slice has at most {LONGEST_NAME} characters; this has"
 
 SPURIOUS = 'count its prediction as spurious by `"missing_true": "spurious"`.'
+NEITHER = "The item has neither a true label nor a prediction: leave it out."
 NO_LABEL = f"The item has no label. Only predictions may be missing; leave it out, or {SPURIOUS}"
 NESTED = (
     "A label is a string, an integer or a boolean. Send a column as a flat array, the position of "

@@ -19,6 +19,7 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import digest, numbers
 from rprime.evidence.coding import Coded, code_labels, group_codes
 from rprime.evidence.label_columns import CodedColumn, combined
+from rprime.evidence.names import NEITHER
 from rprime.evidence.scores import read_scores
 from rprime.evidence.slices import slices_of_items, slices_of_tables
 from rprime.evidence.spellings import AS_SENT, Spellings
@@ -319,8 +320,7 @@ def _with_spurious(document: Document, coded: Coded, limits: Limits) -> Evidence
     k = len(coded.labels)
     spurious = coded.true == k
     neither = np.argwhere(spurious & (coded.predicted == k))
-    detail = "The item has neither a true label nor a prediction: leave it out."
-    numbers.raise_places(neither, f"{document.pointer}/y_pred", "no_label", detail)
+    numbers.raise_places(neither, f"{document.pointer}/y_pred", "no_label", NEITHER)
     items = Items(coded.true[~spurious], coded.predicted[~spurious])
     predictions = np.bincount(coded.predicted[spurious], minlength=k).astype(np.float64)
     table = replace(table_of(items, k, limits.dense_classes), spurious=predictions)

@@ -35,6 +35,7 @@ _OTHER_NAMES = {
     "max_value": "max max_threshold maximum",
     "min_value": "min min_threshold minimum",
     "sample_weight": "weights",
+    "undecided": "inconclusive",
     "undefined": "zero_division",
     "y_pred": "labels_pred predictions y_hat",
     "y_score": "predict_proba proba probabilities probas y_prob y_proba y_probas",
