@@ -73,8 +73,15 @@ def _arrows(path: Path, columns: Columns) -> None:
         stream.write_table(table)
 
 
+def _jsonl(path: Path, columns: Columns) -> None:
+    rows = zip(*columns.values(), strict=True)
+    lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
 WRITERS: Mapping[str, Callable[[Path, Columns], None]] = {
     "csv": _csv,
+    "ndjson": _jsonl,
     "parquet": lambda path, columns: pa.parquet.write_table(pa.table(columns), path),
     "feather": lambda path, columns: pa.feather.write_feather(pa.table(columns), str(path)),
     "arrows": _arrows,

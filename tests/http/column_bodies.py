@@ -17,6 +17,7 @@ Json = dict[str, Any]
 
 MEDIA_TYPES = {
     "csv": "text/csv",
+    "jsonl": "application/x-ndjson",
     "arrow": "application/vnd.apache.arrow.stream",
     "parquet": "application/vnd.apache.parquet",
     "npz": "application/x-npz",
@@ -27,6 +28,11 @@ def as_csv(columns: Columns) -> bytes:
     sink = io.BytesIO()
     pyarrow.csv.write_csv(pa.table(columns), sink)
     return sink.getvalue()
+
+
+def as_jsonl(columns: Columns) -> bytes:
+    rows = pa.table(columns).to_pylist()
+    return b"".join(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
 
 
 def as_arrow(columns: Columns) -> bytes:
@@ -51,6 +57,7 @@ def as_npz(columns: Columns) -> bytes:
 
 WRITERS: dict[str, Callable[[Columns], bytes]] = {
     "csv": as_csv,
+    "jsonl": as_jsonl,
     "arrow": as_arrow,
     "parquet": as_parquet,
     "npz": as_npz,

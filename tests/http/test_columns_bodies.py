@@ -76,7 +76,7 @@ def test_dictionaries_count_only_what_occurs(
     assert content == posted(client, y_true=["a", "b", "a"], y_pred=["a", None, None])
 
 
-@pytest.mark.parametrize("kind", ["csv", "arrow", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "arrow", "parquet"])
 def test_null_is_unclassified(client: httpx.Client, kind: str) -> None:
     content = report(client, kind, {"y_true": [10, 9, 9], "y_pred": [None, 9, 10]})
     assert content == posted(client, y_true=[10, 9, 9], y_pred=[None, 9, 10])
@@ -87,7 +87,7 @@ def test_nan_is_unclassified(client: httpx.Client) -> None:
     assert report(client, "npz", columns) == posted(client, y_true=[10, 9], y_pred=[None, 9])
 
 
-@pytest.mark.parametrize("kind", ["csv", "arrow", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "arrow", "parquet"])
 def test_no_true_label_is_refused_with_its_row(client: httpx.Client, kind: str) -> None:
     true: list[int | None] = [1] * 150_000
     true[140_000] = None

@@ -87,6 +87,7 @@ def test_every_kind_of_evidence_and_format_has_an_example(stored: httpx.Client) 
     kinds = {"confusion_matrix", "labels", "cells", "scores", "baseline", "gate", "slices"}
     assert kinds <= content.pop("application/json")["examples"].keys()
     assert content.pop("text/csv")["examples"].keys() == {"labels", "scores", "baseline"}
+    assert content.pop("application/x-ndjson")["examples"].keys() == {"labels"}
     assert len(content) == 3
     for media, binary in content.items():
         codes = re.findall("`([^`]+)`", binary["schema"]["description"])

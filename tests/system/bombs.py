@@ -29,6 +29,7 @@ MIB = 1 << 20
 ZEROS = bytes(16 * MIB)
 JSON = "application/json"
 CSV = "text/csv"
+JSON_LINES = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
 NPZ = "application/x-npz"
@@ -203,6 +204,13 @@ BOMBS = [
         whole("32 000 000 commas", JSON, lambda: b'{"y_true":[' + b"," * 32_000_000),
         most=136 * MIB,
     ),
+    whole(
+        "1 GiB of JSON lines in zstd",
+        JSON_LINES,
+        lambda: _zstandard(b'{"y_true": 1, "y_pred": 1}\n'),
+        Content_Encoding="zstd",
+    ),
+    whole("15 MB of lines of brackets", JSON_LINES, lambda: b"[]\n" * 5_000_000),
 ]
 
 

@@ -229,6 +229,10 @@ class Columns:
         """Whether a body with these names in its first line may be a matrix."""
         return not self.chosen and not any(map(self._is_known, columns))
 
+    def reads(self, name: str) -> bool:
+        """Whether a column of this name in the body would be read."""
+        return name in self.chosen.values() if self.chosen else self._is_known(name)
+
     def take_table(self, table: dict[str, object] | None) -> bool:
         """Use a matrix, if there is one, in place of columns; return whether there is."""
         self._table = table

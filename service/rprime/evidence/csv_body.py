@@ -129,7 +129,7 @@ def _whole(head: _Head) -> tuple[_Head, str | None]:
 
 
 def _head(stream: IO[bytes]) -> _Head:
-    blocks = _whole_lines(stream)
+    blocks = whole_lines(stream)
     first = next(blocks, b"").removeprefix(_BOM)
     if first.startswith(_WIDE):
         raise unreadable("The CSV is UTF-16. Save it as UTF-8, as by `iconv -f utf-16 -t utf-8`.")
@@ -231,7 +231,7 @@ def _line_ends(lines: bytes) -> int:
     return int(np.count_nonzero(signs == ord("\n")) or np.count_nonzero(signs == ord("\r")))
 
 
-def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+def whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
     """Split a stream after line ends; the last line may lack one."""
     rest = b""
     while block := _block(stream):

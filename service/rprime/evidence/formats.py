@@ -15,7 +15,7 @@ from rprime.problems.problem import Problem, Violation, invalid
 from rprime.schemas.document import Document, parse, unreadable
 from rprime.settings import Limits
 
-Kind = Literal["csv", "arrow", "parquet", "npz"]
+Kind = Literal["csv", "jsonl", "arrow", "parquet", "npz"]
 _PIECE = 1 << 20
 _MAGIC_BYTES = 8
 _FILES = {b"ARROW1\0\0": "an Arrow IPC file (Feather V2)", b"FEA1\0\0\0\0": "a Feather V1 file"}
@@ -38,17 +38,18 @@ class BodyFormat:
     has_matrix: bool = False
     """Whether one array can hold all scores."""
     begins: tuple[bytes, ...] = ()
-    """The first bytes that identify the format; CSV has none."""
+    """The first bytes that identify the format; CSV and JSON lines have none."""
 
 
 def _read_by_arrow(kind: Kind, body: IO[bytes], columns: Columns, most: int) -> None:
     """Read a format by pyarrow; its errors become those of the body."""
     import pyarrow as pa  # noqa: PLC0415 (it takes time to import)
 
-    from rprime.evidence import arrow_body, csv_body  # noqa: PLC0415 (they import it)
+    from rprime.evidence import arrow_body, csv_body, jsonl_body  # noqa: PLC0415 (they import it)
 
     reading: dict[str, tuple[Callable[[IO[bytes], Columns, int], None], str]] = {
         "csv": (csv_body.read_csv, "CSV in UTF-8"),
+        "jsonl": (jsonl_body.read_jsonl, "body of JSON lines"),
         "arrow": (arrow_body.read_stream, "Arrow IPC stream"),
         "parquet": (arrow_body.read_parquet, "Parquet file"),
     }
@@ -71,6 +72,12 @@ FORMATS: Mapping[Kind, BodyFormat] = {
         suffixes=(".csv", ".tsv"),
         read=partial(_read_by_arrow, "csv"),
         has_types=False,
+    ),
+    "jsonl": BodyFormat(
+        title="JSON lines",
+        media_type="application/x-ndjson",
+        suffixes=(".jsonl", ".ndjson"),
+        read=partial(_read_by_arrow, "jsonl"),
     ),
     "arrow": BodyFormat(
         title="Arrow",

@@ -4,7 +4,7 @@ from typing import Any
 
 from rprime.evidence import MEDIA_TYPES
 from rprime.problems.problem import responses
-from rprime.routes.examples import CSV, Json
+from rprime.routes.examples import CSV, JSON_LINES, Json
 from rprime.routes.negotiation import JSON, RENDERINGS
 
 PROBLEMS = ("no_store", "invalid_request", "internal_error", "store_unavailable")
@@ -78,7 +78,8 @@ def _binary(media: str) -> dict[str, Any]:
 
 
 COLUMNS: dict[str, Any] = {media: _binary(media) for media in MEDIA_TYPES if media in _WRITTEN} | {
-    "text/csv": TEXT | {"examples": CSV}
+    "text/csv": TEXT | {"examples": CSV},
+    "application/x-ndjson": TEXT | {"examples": JSON_LINES},
 }
 """Media types of column bodies."""
 REQUEST_PARAMETER: dict[str, Any] = {

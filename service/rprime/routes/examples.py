@@ -78,6 +78,12 @@ CSV = {
         "y_true,y_pred,y_pred_baseline,slice:region\ncat,cat,dog,EU\ndog,dog,dog,US\n",
     ),
 }
+JSON_LINES = {
+    "labels": _example(
+        "Labels; the last item is unclassified",
+        '{"y_true": "cat", "y_pred": "cat"}\n{"y_true": "dog", "y_pred": null}\n',
+    )
+}
 EVALUATION = "01k9d3hv5gw2zj4t8x6c7m1n0p"
 _CHAMPION = "01k9d3hv5gw2zj4t8x6c7m1n0q"
 _PARAMETERS: dict[str, tuple[str, object]] = {

@@ -26,6 +26,10 @@ _NESTED = frozenset({dict, list})
 _PIECE = 1 << 18
 _NO_MEMORY = "Not enough memory"
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_LINES = (
+    "Objects line by line are JSON lines: send them as `application/x-ndjson`, or call the file "
+    ".jsonl."
+)
 _TABLE = 'A table, for example, is {"confusion_matrix": [[5, 1], [2, 7]]}.'
 OPTIONAL_ARRAYS = frozenset(ARRAYS) - {"confusion_matrix", "cells", "y_true", "y_pred", "y_score"}
 
@@ -123,6 +127,8 @@ def loads(body: bytes | str) -> dict[str, Any]:
         undecoded = not error.doc.strip()
         if undecoded and not body.strip():
             detail = f"The body is empty. {_TABLE}"
+        elif _is_line(error):
+            detail += f" {_LINES}"
         elif not isinstance(body, str) and (undecoded or body.startswith(_MARKS)):
             detail = _fault_of_text(body)
         elif rest.startswith(("NaN", "Infinity")):
@@ -132,6 +138,12 @@ def loads(body: bytes | str) -> dict[str, Any]:
         detail = f"The body must be an object; this is {kind_of(content)}. {_TABLE}"
         raise refuse("", "not_an_object", detail)
     return content
+
+
+def _is_line(error: orjson.JSONDecodeError) -> bool:
+    """Whether what is valid up to an error is an object on the first line, as in JSON lines."""
+    before = error.doc[: error.pos].rstrip()
+    return before.endswith("}") and before.count("\n") == 0 and error.doc[error.pos :][:1] == "{"
 
 
 def unreadable(detail: str) -> Problem:
