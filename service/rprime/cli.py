@@ -1,11 +1,12 @@
 """The command line: each command is a function in a module of `rprime.commands`.
 
-To add a command, write a function with annotations for typer there, and list it below. A module in
-`rprime.commands` imports what is heavy (the application, numpy, a client) inside its function,
-so that every other command starts at once.
+To add a command, write a function with annotations for typer there, and list it in `_COMMANDS`. A
+module in `rprime.commands` imports what is heavy (the application, numpy, a client) inside its
+function, so that every other command starts at once.
 """
 
 import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from typer import Exit, Option, Typer, echo
@@ -27,6 +28,7 @@ from rprime.commands import (
     transfer,
 )
 from rprime.commands.exit_status import defects
+from rprime.commands.options import example
 
 _MEANT = {
     "--output": "`rprime evaluate` writes files by --json-file, --html and --markdown",
@@ -62,26 +64,52 @@ app = Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(serve.serve)
-app.command()(evaluate.evaluate)
-app.command()(evaluate.compare)
-app.command()(init.init)
-app.command()(comment.comment)
-app.command()(lint.lint)
-app.command()(lint.plan)
-app.command()(slices.slices)
-app.command()(documents.gates_schema)
-app.command()(documents.indices)
-app.command()(plot.plot)
-app.command()(study.reproduce)
-app.command()(documents.openapi)
-app.command()(history.promote)
-app.command()(transfer.export)
-app.command("import")(transfer.import_)
-app.command()(transfer.backup)
-app.add_typer(history.app, name="history")
-app.add_typer(study.app, name="study")
-app.add_typer(keys.app, name="keys")
+_COMMANDS: Mapping[str, Sequence[tuple[str, Callable[..., None], str]]] = {
+    "Evaluate": (
+        (
+            "evaluate",
+            evaluate.evaluate,
+            "rprime evaluate predictions.csv --baseline champion.csv --no-worse-than .02",
+        ),
+        ("compare", evaluate.compare, "rprime compare predictions.csv champion.csv"),
+        ("slices", slices.slices, "rprime slices predictions.csv --column region"),
+        (
+            "plot",
+            plot.plot,
+            "rprime plot predictions.csv --baseline champion.csv --figure radar -o radar.svg",
+        ),
+    ),
+    "Gate": (
+        ("init", init.init, "rprime init predictions.csv --ci github"),
+        ("lint", lint.lint, "rprime lint predictions.csv --gates gates.yaml"),
+        ("plan", lint.plan, "rprime plan predictions.csv --gates gates.yaml --drop 0.15"),
+        ("gates-schema", documents.gates_schema, "rprime gates-schema gates.yaml"),
+        ("comment", comment.comment, "rprime comment rprime.md"),
+    ),
+    "Service and history": (
+        ("serve", serve.serve, "rprime serve --port 8080"),
+        ("promote", history.promote, "rprime promote rprime.json champion --project digits"),
+        ("export", transfer.export, "rprime export --project digits --output history.jsonl"),
+        ("import", transfer.import_, "rprime import history.jsonl"),
+        ("backup", transfer.backup, "rprime backup copy.db"),
+    ),
+    "Reference": (
+        ("indices", documents.indices, "rprime indices --json"),
+        ("reproduce", study.reproduce, "rprime reproduce --table mnist_before"),
+        ("openapi", documents.openapi, "rprime openapi --output openapi.json"),
+    ),
+}
+"""The commands by what they are for, each with an example."""
+_GROUPS: Mapping[str, Mapping[str, Typer]] = {
+    "Service and history": {"history": history.app, "keys": keys.app},
+    "Reference": {"study": study.app},
+}
+for _panel, _commands in _COMMANDS.items():
+    for _name, _command, _text in _commands:
+        app.command(_name, rich_help_panel=_panel, epilog=example(_text))(_command)
+for _panel, _groups in _GROUPS.items():
+    for _name, _group in _groups.items():
+        app.add_typer(_group, name=_name, rich_help_panel=_panel)
 
 
 def _print_version(value: bool) -> None:  # noqa: FBT001 - typer calls it by position

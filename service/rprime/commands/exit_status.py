@@ -117,6 +117,10 @@ def defects() -> Iterator[None]:
     """End with the status of a defect; the 1 of Python would read as a failed gate."""
     try:
         yield
+    except BrokenPipeError:
+        # As of a help that is piped to `head`; the output of a report ends in `put`.
+        _leave_output()
+        raise Exit(Status.DEFECT) from None
     except Exception as error:
         # Click's own errors, or those of the copy of click in newer versions of typer.
         if isinstance(error, Abort) or hasattr(error, "exit_code"):
@@ -158,5 +162,9 @@ def put(text: bytes) -> None:
         sys.stdout.buffer.write(text)
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python flushes once more at its end, and would fail there.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_output()
+
+
+def _leave_output() -> None:
+    """Write to nobody from here on: Python flushes once more at its end, and would fail there."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -113,7 +113,7 @@ def list_(
     print_rows(head, rows)
 
 
-@app.command()
+@app.command(epilog=options.example("rprime history show --project digits --version 12"))
 @with_history
 def show(
     evaluation: Annotated[str | None, Argument(help="Its id; else the newest match.")] = None,
@@ -152,7 +152,9 @@ def show(
         print_rows(("SLICE, WEAKEST FIRST", "ITEMS", key.upper(), "INTERVAL", "TO THE REST"), rows)
 
 
-@app.command()
+@app.command(
+    epilog=options.example("rprime history trend --project digits --index recall --class 7")
+)
 @with_history
 def trend(
     *,
@@ -185,7 +187,7 @@ def trend(
         _explain(client, series, of)
 
 
-@app.command()
+@app.command(epilog=options.example("rprime history leaderboard --project digits --index macro_f1"))
 @with_history
 def leaderboard(
     *,
@@ -222,7 +224,7 @@ def leaderboard(
         _say(f"Not ranked: {shown(left.version or left.evaluation)}, {left.reason}")
 
 
-@app.command()
+@app.command(epilog=options.example("rprime history purge --project digits --keep-last 20"))
 @with_history
 def purge(
     *,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option, Typer, echo
 
 from rprime.commands.exit_status import refuse, refusing, say
+from rprime.commands.options import example
 
 if TYPE_CHECKING:
     from rprime.auth.keys import ApiKey
@@ -20,7 +21,7 @@ File = Annotated[
 ]
 
 
-@app.command()
+@app.command(epilog=example("rprime keys create --scope evaluate --file keys.json"))
 def create(
     *,
     scope: Annotated[
@@ -57,7 +58,7 @@ def create(
     structlog.get_logger().info("key_created", **_described(file, key))
 
 
-@app.command("list")
+@app.command("list", epilog=example("rprime keys list --file keys.json"))
 def list_keys(*, file: File) -> None:
     """List the keys, without their secrets."""
     from rprime.auth import keys
@@ -73,7 +74,7 @@ def list_keys(*, file: File) -> None:
     print_rows(("ID", "STATE", "SCOPES", "PROJECT", "EXPIRES", "NAME"), rows)
 
 
-@app.command()
+@app.command(epilog=example("rprime keys revoke ID --file keys.json"))
 def revoke(
     key_id: Annotated[str, Argument(metavar="ID", help="As `rprime keys list` shows it.")],
     *,

@@ -119,6 +119,11 @@ Annotations = Annotated[
 ]
 
 
+def example(command: str) -> str:
+    """Return what stands below the help of a command."""
+    return f"Example: {command}"
+
+
 def expanded(
     name: str, options: Mapping[str, tuple[Any, Any]], gather: Callable[..., object]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:

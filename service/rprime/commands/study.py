@@ -11,7 +11,7 @@ import orjson
 from typer import Argument, Exit, Option, Typer
 
 from rprime.commands.exit_status import Status, attempting, put, refuse, refuse_here
-from rprime.commands.options import settings
+from rprime.commands.options import example, settings
 from rprime.commands.plot import known_form, write_image
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 app = Typer(no_args_is_help=True, help="Study what indices have to do with each other.")
 
 
-@app.command()
+@app.command(epilog=example("rprime study discrimination --figure 1"))
 def discrimination(
     indices: Annotated[
         list[str] | None, Argument(metavar="INDEX...", help="Keys; `f1:1` is f1 of class 1.")
@@ -64,7 +64,7 @@ def discrimination(
         put(studies.discrimination_document(lines) + b"\n")
 
 
-@app.command()
+@app.command(epilog=example("rprime study agreement request.json"))
 def agreement(
     file: Annotated[
         str, Argument(help="A request of POST /v1/studies/agreement; - is standard input.")
