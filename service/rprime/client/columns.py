@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rprime.core.axis_names import Axis, axis_of
+from rprime.core.label_texts import ordered_categories
 
 Label = str | int | bool | None
 
@@ -126,45 +127,9 @@ def frame_axis(values: object) -> Axis | None:
 
 
 def categories(values: object, name: str) -> list[Label] | None:
-    """Return the ordered categories of a column of pandas, polars or Arrow; None without order.
-
-    The categories of a polars `Enum` are in their order; a pandas `Categorical` and a dictionary
-    of Arrow say whether theirs are.
-    """
-    kind = getattr(values, "dtype", getattr(values, "type", None))
-    if type(kind).__name__ != "Enum" and getattr(kind, "ordered", False) is not True:
-        return None
-    names = getattr(kind, "categories", None)
-    if names is None:
-        names = _dictionary(values)
+    """Return the ordered categories of a column as labels; None without order."""
+    names = ordered_categories(values)
     return None if names is None else labels(names, name)
-
-
-def _dictionary(values: Any) -> object:  # noqa: ANN401 (an array of Arrow)
-    """Return the dictionary of an array of Arrow, or that which all of its chunks share."""
-    chunks = getattr(values, "chunks", [values])
-    first = next((chunk.dictionary for chunk in chunks), None)
-    return first if all(chunk.dictionary.equals(first) for chunk in chunks) else None
-
-
-def common_order(orders: Mapping[str, list[Label] | None]) -> list[Label] | None:
-    """Return the order that holds the others; None if no column has one.
-
-    Raises
-    ------
-    ValueError
-        If two columns order their categories differently.
-    """
-    stated = [order for order in orders.values() if order is not None]
-    if not stated:
-        return None
-    longest = max(stated, key=len)
-    if any([label for label in longest if label in order] != order for order in stated):
-        raise ValueError(
-            f"The ordered categories of {' and '.join(f'`{name}`' for name in orders)} differ; "
-            "pass `labels`, all classes in their order"
-        )
-    return longest
 
 
 def column(values: object, name: str) -> list[Any]:

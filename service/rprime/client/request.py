@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from rprime.client import columns
 from rprime.core.axis_names import contradiction
+from rprime.core.label_texts import common_order
 
 Json = dict[str, Any]
 
@@ -233,7 +234,7 @@ def _order(content: Json, arguments: Mapping[str, Any]) -> None:
         return
     items = ("y_true", "y_pred")
     orders = {name: columns.categories(arguments.get(name), name) for name in items}
-    order = columns.common_order(orders)
+    order = common_order(orders)
     if order is None:
         return
     sides = (content, content.get("baseline", {}))

@@ -10,8 +10,8 @@ from rprime.commands.exit_status import Status, refuse, say, working
 from rprime.core.aliases import canonical
 from rprime.core.catalog import SCORE_KEYS
 from rprime.evidence.reader import OF_LABELS
-from rprime.tally.counting import Tallies, tally
-from rprime.tally.engines import Engine, Files, UnreachableEngineError, opened
+from rprime.tally.counting import LABELS, Tallies, tally
+from rprime.tally.engines import Engine, Files, UnreachableEngineError, opened, orders
 from rprime.tally.table import TallyError
 
 Json = dict[str, Any]
@@ -88,7 +88,14 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
         with working(f"Counting by {backend.name} ..."), opened(backend, source) as frame:
             asked_slices: Any = {"slices": slices, "cuts": cuts, "crossings": list(crossings)}
             untyped = source.format == "csv"
-            return tally(frame, labels=labels, reject_below=least, untyped=untyped, **asked_slices)
+            return tally(
+                frame,
+                labels=labels,
+                reject_below=least,
+                untyped=untyped,
+                orders=orders(source, LABELS),
+                **asked_slices,
+            )
     except UnreachableEngineError as error:
         say(f"NO VERDICT, the engine gave no answer. {error}")
         raise Exit(Status.UNREACHABLE) from None

@@ -1,10 +1,13 @@
 """What the texts of labels mean in formats without types, such as CSV, and which look alike."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
+from typing import Any, TypeVar
 
 from rprime.core.naming import JOINERS
+
+LabelT = TypeVar("LabelT")
 
 MOST = 2**53 - 1
 """The largest integer label."""
@@ -99,3 +102,41 @@ def _padding(labels: tuple[str, ...]) -> str | None:
         if padding in labels and others and all(map(_BELOW_100.fullmatch, others)):
             return padding
     return None
+
+
+def ordered_categories(values: Any) -> Any | None:  # noqa: ANN401 (of any library)
+    """Return the ordered categories of a column of pandas, polars or Arrow; None without order.
+
+    The categories of a polars `Enum` are in their order; a pandas `Categorical` and a dictionary
+    of Arrow say whether theirs are.
+    """
+    kind = getattr(values, "dtype", getattr(values, "type", None))
+    if type(kind).__name__ != "Enum" and getattr(kind, "ordered", False) is not True:
+        return None
+    names = getattr(kind, "categories", None)
+    if names is not None:
+        return names
+    # The dictionary of an array of Arrow, or that which all of its chunks share.
+    chunks = getattr(values, "chunks", [values])
+    first = next((chunk.dictionary for chunk in chunks), None)
+    return first if all(chunk.dictionary.equals(first) for chunk in chunks) else None
+
+
+def common_order(orders: Mapping[str, list[LabelT] | None]) -> list[LabelT] | None:
+    """Return the order that holds the others; None if no column has one.
+
+    Raises
+    ------
+    ValueError
+        If two columns order their categories differently.
+    """
+    stated = [order for order in orders.values() if order is not None]
+    if not stated:
+        return None
+    longest = max(stated, key=len)
+    if any([label for label in longest if label in order] != order for order in stated):
+        raise ValueError(
+            f"The ordered categories of {' and '.join(f'`{name}`' for name in orders)} differ; "
+            "pass `labels`, all classes in their order"
+        )
+    return longest

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
 from rprime.core.naming import LONGEST_NAME
-from rprime.evidence.columns import COUNT, Columns, Hold, too_large
+from rprime.evidence.columns import COUNT, LABELS, Columns, Hold, too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.names import TOO_LONG
 from rprime.evidence.scores import is_score
@@ -54,7 +54,9 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
     options: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BLOCK}
     with pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, **options) as source:
         batches = source.iter_batches(PIECE, columns=chosen, use_threads=False)
-        schema = pa.schema([source.schema_arrow.field(place) for _, place in selection])
+        # That of a source which reads texts as dictionaries does not say that these are ordered.
+        stored = pq.ParquetFile(file, metadata=metadata).schema_arrow
+        schema = pa.schema([stored.field(place) for _, place in selection])
         positions = {name: number for number, (name, _) in enumerate(selection)}
         gather(columns, positions, schema, _checked(batches, most))
 
@@ -129,7 +131,12 @@ def gather(
         _check_type(schema.field(place).type, name, place + 1)
     places = {name: (_Column(), place) for name, place in positions.items() if name != "item_id"}
     ids = columns.ids = Identities(columns.hold) if "item_id" in positions else None
+    ordered = [
+        name for name in LABELS if name in positions and _is_ordered(schema, positions[name])
+    ]
     for batch in batches:
+        for name in ordered:
+            _note_order(columns, name, batch.column(positions[name]))
         if ids is not None:
             ids.add(batch.column(positions["item_id"]))
         for start in range(0, batch.num_rows, PIECE):
@@ -139,6 +146,19 @@ def gather(
             )
             del part
         del batch
+
+
+def _is_ordered(schema: Any, place: int) -> bool:
+    kind = schema.field(place).type
+    return pa.types.is_dictionary(kind) and kind.ordered is True
+
+
+def _note_order(columns: Columns, name: str, column: Any) -> None:
+    """Keep the order of the categories of a column, if all of its dictionaries have the same."""
+    names: list[Any] = []
+    if pa.types.is_dictionary(column.type) and len(column.dictionary) <= columns.most:
+        names = _plain(column.dictionary).to_pylist()
+    columns.orders[name] = names if columns.orders.get(name, names) == names else []
 
 
 def _check_type(kind: Any, name: str, number: int) -> None:

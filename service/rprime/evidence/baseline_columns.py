@@ -70,6 +70,8 @@ class BaselineColumns(Columns):
         if self._predictions is not None:
             self._first.take(self._predictions)
             return self._first.document()
+        if self._table is None:
+            self._first.others = self.occurring()
         document = self._first.document()
         with in_baseline():
             other = super().document()

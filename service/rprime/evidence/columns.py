@@ -10,6 +10,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.axis_names import axis_of, is_count
 from rprime.core.items import PIECE
+from rprime.core.label_texts import common_order
 from rprime.core.naming import LONGEST_NAME
 from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
@@ -58,6 +59,7 @@ FILES = "docs/cli.md#files"
 _OF_SCORES = re.compile(r"(?:y_)?(?:scores?|prob(?:a|ability)?)[_. -](.+)", re.IGNORECASE)
 """What columns are usually called."""
 
+Label = str | int
 Hold = Callable[[int], None]
 """Reserves bytes until the request ends; raises if none are left."""
 
@@ -191,6 +193,10 @@ class Columns:
         self._held = 0
         self._rows = 0
         self.labels: dict[str, CodedColumn] = {}
+        self.orders: dict[str, list[Label]] = {}
+        """Ordered categories by column; empty where its batches order them differently."""
+        self.others: frozenset[str] = frozenset()
+        """Labels of a baseline with codes of its own."""
         self._slices: dict[str, SliceValues] = {}
         self._others: dict[str, _Weights | _Groups | _Counts] = {}
         self._table: dict[str, object] | None = None
@@ -401,6 +407,26 @@ class Columns:
         document.warnings.append(Warning("table_read", "", detail, FILES))
         return document
 
+    def occurring(self) -> frozenset[str]:
+        """Return the names of the labels that occur."""
+        return frozenset(text for text in self.codes.names(None)[0] if text is not None)
+
+    def _order(self) -> dict[str, list[Label]]:
+        """Return the `labels` in the order of ordered categories, if these are all that occur.
+
+        Columns of scores have an order of their own.
+        """
+        orders = {name: order for name, order in self.orders.items() if order}
+        scored = self._scores is not None or self._matrix is not None
+        if not orders or scored or "labels" in self._request.arrays:
+            return {}
+        try:
+            order = common_order(orders)
+        except ValueError as error:
+            raise refuse("/labels", "orders_differ", f"{error}.") from None
+        occurring = self.occurring() | self.others
+        return {"labels": order} if order and occurring <= frozenset(map(str, order)) else {}
+
     def document(self) -> Document:
         """Return the request, with the columns in place of the JSON arrays."""
         if self._table is not None:
@@ -411,7 +437,7 @@ class Columns:
             self._note_counts()
         self._sort()
         document, other = self._request, self.labels.pop("y_pred_baseline", None)
-        arrays: dict[str, object] = dict(self.labels)
+        arrays: dict[str, object] = {**self.labels, **self._order()}
         arrays |= {_MEMBERS[name]: column.values for name, column in self._others.items()}
         if self.ids is not None:
             arrays["item_id"] = self.ids

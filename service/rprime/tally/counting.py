@@ -3,13 +3,14 @@
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rprime.core.axis_names import is_count
+from rprime.core.label_texts import common_order, ordered_categories
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceColumn
 from rprime.tally.table import Array, Tally, TallyError, is_missing, slice_column, tables, typed
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 TRUE, PREDICTED, BASELINE = "y_true", "y_pred", "y_pred_baseline"
+LABELS = (TRUE, PREDICTED, BASELINE)
 WEIGHT, GROUP = "sample_weight", "group"
 SLICE = "slice:"
 """Prefix of a column of slices, before their name."""
@@ -49,12 +51,14 @@ def tally(
     slices: Mapping[str, str] | None = None,
     cuts: Mapping[str, Sequence[float]] | None = None,
     crossings: Sequence[Sequence[str]] = (),
+    orders: Mapping[str, Sequence[Any]] | None = None,
 ) -> Tallies:
     """Count the predictions in a frame with the engine of its library; all slices in one pass.
 
     Its columns and most parameters are those of `rprime.tallied`. An `untyped` format writes
-    integers as texts, as CSV does; `slices` names further columns of slices. A `TallyError` says
-    which column is missing, or has values that cannot be counted.
+    integers as texts, as CSV does; `slices` names further columns of slices, and `orders` are
+    ordered categories that the frame does not have. A `TallyError` says which column is missing,
+    or has values that cannot be counted.
     """
     lazy = _lazy(frame)
     names = lazy.collect_schema().names()
@@ -82,6 +86,8 @@ def tally(
         classes = [name.removeprefix(SCORE) for name in scores]
         columns[PREDICTED] = _predicted(columns, classes, items)
         labels = classes if labels is None else labels
+    if labels is None:
+        labels = _ordered(columns, _orders(frame, lazy, keys) | dict(orders or {}))
     weights = _weights(groups) if WEIGHT in names else None
     counts = items if weights is None else weights
     sliced = {n: _sliced(v, n, cuts.get(n), untyped=untyped) for n, v in divided.items()}
@@ -90,6 +96,35 @@ def tally(
         columns, counts, weighted=weighted, labels=labels, slices=sliced, crossings=crossed
     )
     return Tallies(candidate, baseline[0] if baseline else None)
+
+
+def _orders(
+    frame: Any, lazy: "nw.LazyFrame[Any]", names: Sequence[str]
+) -> dict[str, Sequence[Any]]:
+    """Return the ordered categories of columns of labels."""
+    import narwhals as nw
+
+    schema, orders = lazy.collect_schema(), dict[str, Sequence[Any]]()
+    for name in (name for name in names if name in LABELS and name in schema):
+        kind = schema[name]
+        # Narwhals does not say whether a dictionary of Arrow is ordered.
+        of_arrow = ordered_categories(frame[name]) if kind == nw.Categorical else None
+        if of_arrow is not None:
+            orders[name] = of_arrow.to_pylist()
+        elif isinstance(kind, nw.Enum):
+            orders[name] = list(kind.categories)
+    return orders
+
+
+def _ordered(columns: Mapping[str, list[Any]], orders: Mapping[str, Any]) -> list[str] | None:
+    """Return the order of the classes, if the ordered categories are all that occur."""
+    try:
+        order = common_order({name: list(map(str, values)) for name, values in orders.items()})
+    except ValueError as error:
+        raise TallyError(str(error)) from None
+    labels = chain.from_iterable(columns[name] for name in LABELS if name in columns)
+    occurring = {str(label) for label in labels if not is_missing(label)}
+    return order if order is not None and occurring <= set(order) else None
 
 
 def _lazy(frame: Any) -> "nw.LazyFrame[Any]":

@@ -82,6 +82,28 @@ class Files(NamedTuple):
         return cls(tuple(paths), formats.pop())
 
 
+def orders(files: Files, names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the ordered categories of columns of a single Parquet file, which engines forget."""
+    (path, *more) = files.paths
+    if files.format != "parquet" or more or not Path(path).is_file():
+        return {}
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            fields = [file.schema_arrow.field(n) for n in names if n in file.schema_arrow.names]
+            ordered = [
+                field.name
+                for field in fields
+                if pa.types.is_dictionary(field.type) and field.type.ordered
+            ]
+            batch = next(file.iter_batches(1, columns=ordered), None) if ordered else None
+    except (pa.ArrowException, OSError):  # the engine says what is wrong with it
+        return {}
+    return {} if batch is None else {n: batch.column(n).dictionary.to_pylist() for n in ordered}
+
+
 def opened(engine: Engine, files: Files) -> AbstractContextManager[Any]:
     """Open files as a frame of an engine, which reads them, and may fail, within the context.
 
