@@ -13,7 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
-from rprime import __version__, schemas
+from rprime import __version__
 from rprime.auth import access
 from rprime.auth.browser_sessions import SessionMiddleware
 from rprime.auth.keys import Keyring
@@ -44,6 +44,7 @@ from rprime.routes.request_route import guard_queries
 from rprime.routes.services import Services
 from rprime.routes.store_lifespan import StoreHandle, database_options
 from rprime.routes.workers import worker_pool
+from rprime.schemas import published
 from rprime.server.addresses import TrustedHosts, TrustedProxies
 from rprime.server.admission import AdmissionControl
 from rprime.server.cost import Cost, check_declared
@@ -111,7 +112,7 @@ class RprimeApp(FastAPI):
                 first, *others = route.name.split("_")
                 route.operation_id = first + "".join(map(str.capitalize, others))
         document = super().openapi()
-        document["components"]["schemas"].update(schemas.components() | components())
+        document["components"]["schemas"].update(published.components() | components())
         samples.add_examples(document)
         if self.state.services.keyring is not None:
             document["components"]["securitySchemes"] = access.SCHEME

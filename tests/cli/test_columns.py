@@ -282,6 +282,22 @@ def test_nothing_is_loaded_that_is_not_needed(write: Write) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_small_table_loads_neither_readers_of_columns_nor_scipy(tmp_path: Path) -> None:
+    path = tmp_path / "small.json"
+    path.write_text('{"confusion_matrix": [[50, 2], [3, 45]]}', encoding="utf-8")
+    code = (
+        "import sys; from typer.testing import CliRunner; from rprime.cli import app\n"
+        f"assert CliRunner().invoke(app, ['evaluate', {str(path)!r}]).exit_code == 0\n"
+        "tops = {'pyarrow', 'scipy', 'pandas', 'polars', 'narwhals', 'fastapi', 'httpx'}\n"
+        "inner = {'client.report', 'core.gates.gate', 'schemas.history', 'schemas.published',\n"
+        "         'schemas.report', 'schemas.simulation', 'tally.counting'}\n"
+        "unused = tops | {f'rprime.{name}' for name in inner}\n"
+        "assert not unused & set(sys.modules), unused & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def sent(*arguments: object) -> tuple[Seen, dict[str, Any]]:
     """Return what a service gets, and the request that stands in the address."""
     with flaky(Step(body=rprime.evaluate(TRUE, PREDICTED).content)) as service:

@@ -13,12 +13,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rprime.core.intervals.proportions import (
+    TWO_SIDED,
+    binomial_tail_exceeds,
     binomial_tail_p,
     clopper_pearson,
     normal_quantile,
     one_sided_quantile,
+    quantile_of,
     wilson,
 )
+from rprime.core.thresholds import exceeds
 
 REFERENCE = json.loads(
     (Path(__file__).parents[1] / "reference/statistics_visible.json").read_text(encoding="utf-8")
@@ -54,6 +58,7 @@ def test_reference_intervals_are_reproduced() -> None:
 def test_quantiles_are_those_of_the_normal_distribution() -> None:
     levels = [0.5, 0.8, 0.9, 0.95, 0.999]
     np.testing.assert_allclose(normal_quantile(levels), stats.norm.interval(levels)[1], rtol=1e-12)
+    assert quantile_of(0.95) == TWO_SIDED == normal_quantile(0.95)
     np.testing.assert_allclose(one_sided_quantile(0.05), 1.6448536269514722, rtol=1e-12)
     np.testing.assert_allclose(one_sided_quantile(1e-40), stats.norm.isf(1e-40), rtol=1e-12)
 
@@ -216,3 +221,20 @@ def test_tail_at_the_edges() -> None:
 
 def test_tail_falls_as_successes_rise() -> None:
     assert (np.diff(binomial_tail_p(np.arange(2001), 2000, 0.3)) <= 0).all()
+
+
+@given(st.integers(0, 3000), st.integers(0, 3000), st.floats(0, 1), st.floats(1e-6, 0.5))
+def test_the_tail_is_above_a_level_where_its_value_is(
+    successes: int, trials: int, share: float, level: float
+) -> None:
+    x, n, p = np.array([successes, trials, 0]), np.array([trials, trials, 0]), share
+    expected = exceeds(binomial_tail_p(x, n, p), level)
+    np.testing.assert_array_equal(binomial_tail_exceeds(x, n, p, level), expected)
+
+
+@pytest.mark.parametrize("trials", [1000, 10**6, 10**12])
+@pytest.mark.parametrize("share", [0.01, 0.5, 0.9])
+def test_the_smallest_tails_are_the_same_alone_and_beside_others(trials: int, share: float) -> None:
+    x = np.linspace(share * trials, trials, 200).round()
+    alone = [binomial_tail_p(number, trials, share) for number in x]
+    np.testing.assert_array_equal(binomial_tail_p(x, trials, share), alone)

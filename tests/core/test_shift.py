@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import special
 
-from rprime.core.comparison.flips import bowker, stuart_maxwell
+from rprime.core.comparison.flips import bowker, connected, stuart_maxwell
 
 REFERENCE = json.loads(
     (Path(__file__).parents[1] / "reference/statistics_visible.json").read_text(encoding="utf-8")
@@ -115,6 +115,19 @@ def test_separate_parts_add_up() -> None:
     parts = [stuart_maxwell(first), stuart_maxwell(second)]
     assert whole.df == 2
     np.testing.assert_allclose(whole.statistic, sum(part.statistic for part in parts))
+
+
+@given(st.integers(0, 30), st.integers(0, 3), st.floats(0, 0.2), st.integers(0, 2**32))
+def test_classes_are_connected_if_moves_lead_from_one_to_the_other(
+    k: int, graphs: int, density: float, seed: int
+) -> None:
+    moves = np.random.default_rng(seed).random((graphs, k, k)) < density
+    moves |= moves.mT
+    steps = moves | np.eye(k, dtype=bool)
+    reach = np.linalg.matrix_power(steps.astype(np.float64), k) > 0
+    np.testing.assert_array_equal(connected(moves), reach)
+    chain = np.eye(k, k=1, dtype=bool) | np.eye(k, k=-1, dtype=bool)
+    assert connected(chain).all()
 
 
 def test_a_stack_is_tested_table_by_table() -> None:

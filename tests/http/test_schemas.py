@@ -19,10 +19,10 @@ from rprime.core.gates.rules import mistakes
 from rprime.core.index import REASONS
 from rprime.evidence import names
 from rprime.problems.problem import Problem
-from rprime.schemas import components, one_of
 from rprime.schemas.document import ARRAYS
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import OriginListed, OriginShown, OriginWanted, Provenance, Reference
+from rprime.schemas.published import components, one_of
 from rprime.schemas.report import catalog
 from rprime.schemas.request import EVALUATE_REQUESTS, EvaluateOptions, RequestOptions
 from rprime.schemas.violations import request_fields

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from rprime.core.slices.search import SearchOptions, search_slices
 from rprime.core.slices.slices import SliceColumn
-from rprime.schemas import components
+from rprime.schemas.published import components
 from tests.http.column_bodies import MEDIA_TYPES, WRITERS, fault
 
 Json = dict[str, Any]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from rprime.schemas import components
+from rprime.schemas.published import components
 from tests.history_service import ServeApp, keep, keeping
 from tests.http.column_bodies import MEDIA_TYPES, WRITERS, posted, report, send
 

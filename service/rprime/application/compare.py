@@ -47,11 +47,9 @@ SLICES_APART = Warning(
 )
 
 
-def compare_request(
-    body: bytes, limits: Limits, history: "VisibleHistory | None" = None
-) -> tuple[bytes, str | None]:
-    """Compare what a request asks for; return the answer and the verdict, if it has a gate."""
-    return _answered(assess(body, limits, history))
+def compare_request(body: bytes, limits: Limits) -> bytes:
+    """Compare the evidence of a request; the answer as JSON."""
+    return render_assessment(assess(body, limits, None))
 
 
 def _answered(assessment: Assessment) -> tuple[bytes, str | None]:

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from rprime import __version__, evidence
-from rprime.application.assessment import Assessment, BaselineSide, side_of
 from rprime.application.changed_items import ChangedItemsPage
 from rprime.application.population import population_of, refuse_unknown_classes
-from rprime.application.stored_options import StoreRequest, write_options
 from rprime.core.evaluate import Evaluation, evaluate, evaluation_of
 from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import Options
 from rprime.core.page import LARGEST_PAGE_VALUES, Paging
 from rprime.core.selection import select
-from rprime.core.slices.evaluation import evaluate_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
@@ -30,6 +27,8 @@ from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
 if TYPE_CHECKING:
+    from rprime.application.assessment import Assessment, BaselineSide
+    from rprime.application.stored_options import StoreRequest
     from rprime.report.formats import Format
     from rprime.store import BaselineQuery
 
@@ -46,9 +45,9 @@ class EvaluationRequest:
 
     evidence: Evidence
     options: Options
-    assessment: Assessment | None = None
+    assessment: "Assessment | None" = None
     given: Provenance = _NO_PROVENANCE
-    store_request: StoreRequest | None = None
+    store_request: "StoreRequest | None" = None
     """None: nothing is stored."""
 
     @property
@@ -66,6 +65,8 @@ class EvaluationRequest:
             evaluation = evaluate(read.table, read.labels, self.options, items, scores=scores)
         if read.slices is None:
             return evaluation
+        from rprime.core.slices.evaluation import evaluate_slices  # noqa: PLC0415 (few have slices)
+
         return replace(evaluation, slices=evaluate_slices(read.slices, read.table, self.options))
 
     def report(
@@ -202,7 +203,7 @@ def is_reference(inner: Document) -> bool:
     return named
 
 
-def _store_request(request: RequestOptions, options: Options) -> StoreRequest | None:
+def _store_request(request: RequestOptions, options: Options) -> "StoreRequest | None":
     named, anchor = reference_of(request.baseline), anchor_of(request.gates)
     prevalence_of = request.population.stored if request.population else None
     if request.project is None:
@@ -216,6 +217,8 @@ def _store_request(request: RequestOptions, options: Options) -> StoreRequest | 
             Violation(place, "needs_project", detail) for place, query in places.items() if query
         )
         return None
+    from rprime.application.stored_options import StoreRequest, write_options  # noqa: PLC0415 (as below)
+
     return StoreRequest(
         project=request.project,
         asked=write_options(options, request.gates),
@@ -241,12 +244,14 @@ def reference_of(rest: Reference | None) -> "BaselineQuery | None":
 
 def _assessment(
     request: RequestOptions, options: Options, read: Evidence, baseline: Evidence | None
-) -> Assessment | None:
+) -> "Assessment | None":
     if request.changed_items is not False and request.baseline is None:
         detail = "Items change against a `baseline`: send one."
         raise refuse("/changed_items", "needs_baseline", detail)
     if baseline is None and request.gates is None and request.baseline is None:
         return None
+    from rprime.application.assessment import Assessment, side_of  # noqa: PLC0415 (few compare)
+
     return Assessment(
         candidate=side_of(read, request.test_set),
         baseline_side=baseline_from_evidence(baseline, request.baseline),
@@ -263,10 +268,12 @@ def notes_of(*sides: Evidence | None) -> tuple[Warning, ...]:
     return tuple(dict.fromkeys(note for side in sides if side for note in side.warnings))
 
 
-def baseline_from_evidence(read: Evidence | None, rest: SideRest | None) -> BaselineSide | None:
+def baseline_from_evidence(read: Evidence | None, rest: SideRest | None) -> "BaselineSide | None":
     """Return a baseline whose evidence is in the request; None without one."""
     if read is None or rest is None:
         return None
+    from rprime.application.assessment import BaselineSide, side_of  # noqa: PLC0415 (few compare)
+
     side, why = side_of(read, rest.test_set), "It came with the request."
     requested = {"evidence": read.kind}
     return BaselineSide(side=side, requested=requested, resolved=None, why=why, evidence=read)

@@ -1,9 +1,10 @@
 """Evaluate in this process, without a service: reports equal byte for byte."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
 from typing import TypeVar, cast
 
-from rprime import application
+from rprime.application.request import EvaluationRequest, read_request
 from rprime.client.calls import Call
 from rprime.client.errors import ProblemError
 from rprime.client.methods import Methods
@@ -32,7 +33,8 @@ class InProcess(Methods):
                 evaluation = evaluation_request.evaluate()
                 content = evaluation_request.report(evaluation, with_table=query == "include=table")
             else:
-                content = _ANSWERS[path](body, self._limits)
+                answered = resolve_name(f"rprime.application.{_ANSWERS[path]}")
+                content = answered(body, self._limits)
         except Problem as problem:
             raise ProblemError(problem.document(local=True)) from None
         answer = call.read(content, {})
@@ -41,8 +43,8 @@ class InProcess(Methods):
         return answer
 
 
-def _read(body: bytes, limits: Limits) -> application.EvaluationRequest:
-    evaluation_request = application.read_request(body, limits)
+def _read(body: bytes, limits: Limits) -> EvaluationRequest:
+    evaluation_request = read_request(body, limits)
     if evaluation_request.store_request is not None:
         raise Problem(
             "no_store", "Nothing is kept in the process; a `rprime.Client` asks a service."
@@ -50,12 +52,13 @@ def _read(body: bytes, limits: Limits) -> application.EvaluationRequest:
     return evaluation_request
 
 
-_ANSWERS: Mapping[str, Callable[[bytes, Limits], bytes]] = {
-    "/v1/compare": lambda body, limits: application.compare_request(body, limits)[0],
-    "/v1/gates/lint": application.lint_request,
-    "/v1/gates/plan": application.plan_request,
-    "/v1/studies/slices": application.search_request,
+_ANSWERS = {
+    "/v1/compare": "compare:compare_request",
+    "/v1/gates/lint": "lint:lint_request",
+    "/v1/gates/plan": "lint:plan_request",
+    "/v1/studies/slices": "slice_search:search_request",
 }
+"""What in `rprime.application` answers, imported when it is first asked."""
 _HERE = InProcess(Limits())
 evaluate, compare, lint, plan = _HERE.evaluate, _HERE.compare, _HERE.lint, _HERE.plan
 weak_slices = _HERE.weak_slices

@@ -13,7 +13,6 @@ from rprime.commands.evidence_files import STDIN, ColumnFile, read_evidence
 from rprime.commands.exit_status import refuse, refuse_here
 from rprime.commands.mappings import Json, read_gates, read_mapping
 from rprime.commands.options import settings
-from rprime.commands.tallies import COUNTED_BY, read_tables
 from rprime.evidence import read_columns, read_members
 from rprime.evidence.reader import MEMBERS
 from rprime.problems.problem import Problem
@@ -227,6 +226,8 @@ def _members(file: ColumnFile, members: Mapping[str, Any]) -> bytes:
 
 def _counted(files: Sequence[str], baseline: str | None, members: Json, engine: str) -> JsonRequest:
     """Let an engine count the items."""
+    from rprime.commands.tallies import COUNTED_BY, read_tables
+
     candidate, *others = read_tables(files, engine, members)
     for other in others:
         _add(members, "baseline", _fragment(other, files[0]), f"{files[0]}, y_pred_baseline")

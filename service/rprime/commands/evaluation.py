@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from rprime import __version__
 from rprime.application import EvaluationRequest
-from rprime.application.compare import render_assessment
-from rprime.client import calls
-from rprime.client.errors import ProblemError
-from rprime.client.in_process import InProcess
-from rprime.client.report import Comparison, Report
 from rprime.commands.ci_request import CiRequest, ColumnFileRequest, JsonRequest, comparison_body
 from rprime.commands.exit_status import refuse, refuse_here, refuse_problem, say, working
 from rprime.commands.history_source import connected
 from rprime.commands.options import ServiceOptions, settings
-from rprime.commands.payload import Payload, make_payload
 from rprime.core.evaluate import Evaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.problems.problem import Problem
@@ -26,6 +20,9 @@ from rprime.schemas.provenance import ORIGIN
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client  # needs httpx, which takes as long as an evaluation
+    from rprime.client.in_process import InProcess
+    from rprime.client.report import Comparison, Report
+    from rprime.commands.payload import Payload
 
 
 @dataclass(frozen=True)
@@ -74,6 +71,8 @@ def run(
     with working("Evaluating ..."):
         evaluation = evaluation_request.evaluate()
         if compares:
+            from rprime.application.compare import render_assessment
+
             assert evaluation_request.assessment is not None  # noqa: S101 (there is a baseline)
             content = render_assessment(evaluation_request.assessment)
         else:
@@ -91,6 +90,8 @@ def _run_on_server(
     ci_request: CiRequest, service: ServiceOptions, *, compares: bool, table: bool, table_only: bool
 ) -> EvaluationOutcome:
     """Ask a service; the values that renderings show are computed here, where one is asked for."""
+    from rprime.commands.payload import make_payload
+
     evaluation_request = read(ci_request.request, kept_there=True)
     _refuse_without_baseline(evaluation_request, ci_request)
     # A service takes no columns to compare.
@@ -130,8 +131,10 @@ def _run_on_server(
 
 
 def _answered(
-    service: ServiceOptions, sent: Payload, *, compares: bool, table: bool
-) -> Report | Comparison:
+    service: ServiceOptions, sent: "Payload", *, compares: bool, table: bool
+) -> "Report | Comparison":
+    from rprime.client import calls
+
     with answering(service) as client:
         if compares:
             return client.ask(calls.comparison(comparison_body(sent.content)))
@@ -141,7 +144,7 @@ def _answered(
         return client.ask(call)
 
 
-def _say_what_the_service_did(answer: Report | Comparison) -> None:
+def _say_what_the_service_did(answer: "Report | Comparison") -> None:
     """Tell people of another version, of a project that began, and of a repetition."""
     if answer.engine_version != __version__:
         there = answer.engine_version
@@ -204,6 +207,9 @@ def answering(service: ServiceOptions | None) -> "Iterator[Client | InProcess]":
         with working(f"Asking {service.url} ..."), connected(service) as client:
             yield client
         return
+    from rprime.client.errors import ProblemError
+    from rprime.client.in_process import InProcess
+
     try:
         with working("Simulating ..."):
             yield InProcess(settings().limits)
@@ -225,10 +231,12 @@ def subject_of(
 def answered(
     subject: ReportSubject,
     evaluation: Evaluation,
-    answer: Report | Comparison,
+    answer: "Report | Comparison",
     notes: tuple[Warning, ...] = (),
 ) -> ReportSubject:
     """Return what the renderings are of, with the comparison and the verdict of a service."""
+    from rprime.client.report import Report
+
     warnings = tuple(warning.core() for warning in answer.warnings)
     if not isinstance(answer, Report):
         # The answer to a comparison has none about the values.

@@ -15,7 +15,7 @@ import numpy as np
 import orjson
 
 from rprime.commands.exit_status import refuse
-from rprime.evidence import FORMATS, SUFFIXES, Kind, line_of
+from rprime.evidence import FORMATS, SUFFIXES, Kind
 
 STDIN = "-"
 _TABLES = {"confusion_matrix.npy", "labels.npy", "unclassified.npy", "spurious.npy"}
@@ -51,6 +51,8 @@ class ColumnFile(NamedTuple):
         if self.kind != "csv":
             return self.name
         with self.opened() as (_, body):
+            from rprime.evidence.csv_body import line_of
+
             return f"{self.name}:{line_of(body, item)}"
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from rprime.core.page import DEFAULT_PAGE_VALUES, ClassPage, Paging, ordered
 from rprime.core.scores.kept import KeptScores
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import Selection, select
-from rprime.core.slices.evaluation import SliceEvaluation
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values
 from rprime.core.warnings import Warning, WarningInputs, check_all, phrase  # noqa: A004 (its name)
+
+if TYPE_CHECKING:
+    from rprime.core.slices.evaluation import SliceEvaluation
 
 Labels = tuple[str, ...]
 
@@ -37,7 +39,7 @@ class Evaluation:
     intervals: Intervals | None
     position: tuple[int | slice, ...]
     warnings: tuple[Warning, ...]
-    slices: SliceEvaluation | None = None
+    slices: "SliceEvaluation | None" = None
 
     @property
     def options(self) -> Options:

@@ -7,8 +7,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import FloatArray
 
 MOST_STEPPED = 200

@@ -238,13 +238,18 @@ class Values:
             return values.lookup(scope, key)
         return (self.per_class if scope == "class" else self.overall)[places[key]]
 
+    @property
+    def has_independent_items(self) -> bool:
+        """Whether the items were drawn each by itself, with equal chances."""
+        return not self.grouped and self.sample is None
+
     @cached_property
     def p_values(self) -> dict[str, Array]:
         """Compute the exact p-values of overall indices that have one, shape (...) each.
 
         NaN where the counts are no numbers of independent items.
         """
-        if self.grouped or self.sample is not None:
+        if not self.has_independent_items:
             return {key: np.full(self.table.stack_shape, np.nan) for key in P_VALUES}
         return {key: p_value(self.table) for key, p_value in P_VALUES.items()}
 

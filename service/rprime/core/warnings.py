@@ -9,6 +9,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import INDICES, OVERALL_INDICES
+from rprime.core.families.accuracy import not_beating_no_information
 from rprime.core.index import CODE, IndexScope
 from rprime.core.intervals.intervals import Intervals
 from rprime.core.selection import Selection
@@ -271,7 +272,7 @@ def accuracy_not_above_no_information_rate(f: WarningInputs) -> Array:
     """Accuracy is not significantly above that of always predicting the most frequent class
     (exact one-sided p-value above 0.05).
     """
-    return exceeds(f.values.p_values["no_information_rate"], 0.05)
+    return np.asarray(not_beating_no_information(f.table, 0.05) & f.values.has_independent_items)
 
 
 @check("overall", EXPLAINED, about=("kappa",))

@@ -18,8 +18,7 @@ from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.options import Options
 from rprime.dashboard.class_query import ClassQuery, slice_text
 from rprime.dashboard.templates_environment import render
-from rprime.evidence import read_pasted
-from rprime.evidence.pasted import oriented, reading
+from rprime.evidence.pasted import oriented, read_pasted, reading
 from rprime.problems.problem import refuse
 from rprime.report.class_charts import ClassChart, RadarChart, default_indices
 from rprime.report.formats import Format

@@ -4,8 +4,6 @@
 # ruff: noqa: F401 - its imports are what it exports
 
 from rprime.evidence.columns import Hold
-from rprime.evidence.csv_body import line_of
 from rprime.evidence.formats import FORMATS, MEDIA_TYPES, SUFFIXES, Kind, read_columns, read_members
-from rprime.evidence.pasted import read_pasted
 from rprime.evidence.reader import Evidence, read, read_baseline
 from rprime.evidence.tables import read_matrices

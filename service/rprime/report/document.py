@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from math import isnan, prod
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -13,12 +13,13 @@ from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import CODE, REASONS
 from rprime.core.page import ClassPage
-from rprime.core.slices.evaluation import SliceEvaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
-from rprime.report.comparison import comparison_excerpt, gate_excerpt
 from rprime.report.layout import Layout, layout_of
 from rprime.report.population import population_member
+
+if TYPE_CHECKING:
+    from rprime.core.slices.evaluation import SliceEvaluation
 
 REPORT_VERSION = b"1"
 """Of the form of the answer: another one would break readers of this one."""
@@ -75,6 +76,8 @@ def render(
     if parts["comparison"] not in (b"", b"null"):
         parts["comparison"] = _shown_comparison(parts["comparison"], evaluation)
     if parts["gate"] and not every_result:
+        from rprime.report.comparison import gate_excerpt  # noqa: PLC0415 (few have a gate)
+
         parts["gate"] = gate_excerpt(parts["gate"])
     if with_table:
         parts["table"] = table(evaluation)
@@ -89,6 +92,8 @@ def _shown_comparison(document: bytes, evaluation: Evaluation) -> bytes:
         np.argsort(-evaluation.table.support, kind="stable") if page is None else page.positions
     )
     labels = [evaluation.labels[place] for place in places]
+    from rprime.report.comparison import comparison_excerpt  # noqa: PLC0415 (as above)
+
     return comparison_excerpt(document, labels, paged=page is not None)
 
 
@@ -191,7 +196,7 @@ def _filled(
 
 
 def slices(
-    evaluation: Evaluation, sliced: SliceEvaluation, labels: list[bytes]
+    evaluation: Evaluation, sliced: "SliceEvaluation", labels: list[bytes]
 ) -> dict[str, bytes]:
     """Render the slices as small reports, their differences from the rest, and the weakest."""
     intervals, selection, names = sliced.intervals, sliced.values.selection, sliced.slices.names
@@ -231,7 +236,7 @@ _SLICE = (
 )
 
 
-def _differences(sliced: SliceEvaluation, window: slice, layout: Layout) -> list[bytes]:
+def _differences(sliced: "SliceEvaluation", window: slice, layout: Layout) -> list[bytes]:
     """Render the differences of some slices from their rest, by the keys of the indices."""
     parts = (sliced.difference, sliced.lower, sliced.upper, sliced.p_adjusted, sliced.detectable)
     rows = [part[:, window].T for part in parts]

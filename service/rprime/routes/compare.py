@@ -5,8 +5,8 @@ from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
-from rprime.application import lint_request, plan_request
 from rprime.application.compare import compare_in_worker
+from rprime.application.lint import lint_request, plan_request
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import responses
 from rprime.routes.descriptions import BODY_PROBLEMS, VERDICT, json_body, route_responses
@@ -14,7 +14,7 @@ from rprime.routes.examples import GATES, MNIST_AFTER, MNIST_BEFORE
 from rprime.routes.negotiation import JSON, verdict_header
 from rprime.routes.services import get_services, read_json_pieces
 from rprime.routes.workers import in_worker, in_worker_with_store
-from rprime.schemas import one_of
+from rprime.schemas.published import one_of
 from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS
 from rprime.server.worker_limits import CPU_SECONDS
 from rprime.settings import Limits

@@ -36,7 +36,7 @@ from rprime.routes.services import Services, get_services
 from rprime.routes.store_calls import idempotency_key_of
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import answer_columns, evaluate_json_in_worker, in_worker_with_store
-from rprime.schemas import one_of
+from rprime.schemas.published import one_of
 from rprime.schemas.request import EVALUATE_REQUESTS
 from rprime.server.body import media_type, read_chunks
 

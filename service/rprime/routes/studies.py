@@ -32,7 +32,7 @@ from rprime.routes.workers import (
     in_worker,
     in_worker_with_store,
 )
-from rprime.schemas import one_of
+from rprime.schemas.published import one_of
 from rprime.schemas.slice_search import SEARCH_REQUESTS
 from rprime.schemas.studies import AgreementRequest, StoredAgreementRequest
 from rprime.server.body import media_type, read_chunks

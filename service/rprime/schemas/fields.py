@@ -85,7 +85,12 @@ class Request(NeverNull):
     """Base class of requests: unknown fields, lax types and null are refused."""
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+        defer_build=True,
     )
 
 
@@ -100,7 +105,7 @@ class Answer(BaseModel):
     keeps, lacks the members that came later.
     """
 
-    model_config = ConfigDict(json_schema_extra=_leave_out_null_defaults)
+    model_config = ConfigDict(json_schema_extra=_leave_out_null_defaults, defer_build=True)
     nullable: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls, **options: Any) -> None:  # noqa: ANN401 (of Pydantic)

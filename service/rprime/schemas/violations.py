@@ -13,12 +13,8 @@ from pydantic.json_schema import models_json_schema
 from rprime.core.suggestions import LONGEST_NAME, nearest_name
 from rprime.problems.problem import MOST_VIOLATIONS, UnknownMember, Violation, pointer
 from rprime.problems.sentences import member, sentence
-from rprime.schemas import REQUESTS
 from rprime.schemas.document import OPTIONAL_ARRAYS, Document
 from rprime.schemas.gate import OTHER_NAMES
-from rprime.schemas.request import EVALUATE_REQUESTS, CompareRequest, ComparisonRest, RequestOptions
-from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintRest, PlanRest
-from rprime.schemas.slice_search import SEARCH_REQUESTS, SearchRest
 
 Model = type[BaseModel]
 Json = Mapping[str, Any]
@@ -43,14 +39,6 @@ _OTHER_NAMES = {
 }
 """What names of the API are called in other libraries."""
 _MEANT = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
-_PUBLISHED: dict[Model, tuple[Model, ...]] = {
-    RequestOptions: EVALUATE_REQUESTS,
-    ComparisonRest: (CompareRequest,),
-    LintRest: LINT_REQUESTS,
-    PlanRest: PLAN_REQUESTS,
-    SearchRest: SEARCH_REQUESTS,
-}
-"""The published models of the requests whose arrays are read apart."""
 
 
 def validated(
@@ -160,7 +148,9 @@ def _hint(name: str, names: Sequence[str], inner: str | None) -> str:
 @lru_cache(maxsize=256)
 def fields_at(model: Model, place: tuple[int | str, ...]) -> tuple[str, ...]:
     """Return the names that an object of a request may have, at the place of the object."""
-    models = _PUBLISHED.get(model, (model,))
+    from rprime.schemas.published import OF_REST  # noqa: PLC0415 (all models, for a violation)
+
+    models = OF_REST.get(model, (model,))
     references, schema = _schemas(models)
     nodes = [references[model, "validation"] for model in models]
     for part in place:
@@ -172,6 +162,8 @@ def fields_at(model: Model, place: tuple[int | str, ...]) -> tuple[str, ...]:
 @cache
 def request_fields() -> frozenset[str]:
     """Return every field name of requests, nested ones included."""
+    from rprime.schemas.published import REQUESTS  # noqa: PLC0415 (as above)
+
     definitions = _schemas(REQUESTS)[1]
     names = (name for node in definitions.values() for name in node.get("properties", ()))
     return frozenset([*names, *OTHER_NAMES])

@@ -4,9 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
-from rprime.core import index
+from rprime.core import index, special
 from rprime.core.arrays import Array
 from rprime.core.comparison.compared_side import LimitSource
 from rprime.core.comparison.mover import MoverLimits, SingleTests

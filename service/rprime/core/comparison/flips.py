@@ -1,12 +1,13 @@
 """Changes of single items between two classifiers, and tests whether predictions shifted."""
 
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import Array, FloatArray
 from rprime.core.comparison.joint_counts import JointCounts
 from rprime.core.comparison.paired_proportions import mcnemar_mid_p, probability_worse
@@ -231,7 +232,7 @@ def stuart_maxwell(table: ArrayLike) -> ShiftTest:
     moves = _moves(counts)
     degree = moves.sum(-1)
     difference = counts.sum(-1) - counts.sum(-2)
-    together = _connected(moves > 0)
+    together = connected(moves > 0)
     size = together.sum(-1, keepdims=True)
     unit = np.maximum(degree.max(-1, initial=0.0), 1.0)[..., None, None]
     covariance = degree[..., None] * np.eye(counts.shape[-1]) - moves + unit * together / size
@@ -246,14 +247,25 @@ def _moves(counts: FloatArray) -> FloatArray:
     return (counts + counts.mT) * (1 - np.eye(counts.shape[-1]))
 
 
-def _connected(neighbours: NDArray[np.bool_]) -> FloatArray:
+def connected(neighbours: NDArray[np.bool_]) -> FloatArray:
     """Return 1 where two classes are in the same connected part, shape (..., k, k)."""
-    reach = (neighbours | np.eye(neighbours.shape[-1], dtype=bool)).astype(np.float64)
+    k = neighbours.shape[-1]
+    graphs = neighbours.reshape(prod(neighbours.shape[:-2]), k, k)
+    first = np.array(list(map(_first_of_parts, graphs))).reshape(neighbours.shape[:-1])
+    return (first[..., :, None] == first[..., None, :]).astype(np.float64)
+
+
+def _first_of_parts(neighbours: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the first class of the connected part of each class, of a symmetric graph (k, k)."""
+    rows, columns = np.nonzero(neighbours)
+    first = np.arange(len(neighbours))
     while True:
-        farther = np.minimum(reach @ reach, 1.0)
-        if np.array_equal(farther, reach):
-            return reach
-        reach = farther
+        nearer = first.copy()
+        np.minimum.at(nearer, rows, first[columns])
+        nearer = nearer[nearer]
+        if np.array_equal(nearer, first):
+            return first
+        first = nearer
 
 
 def _chi_square(statistic: FloatArray, df: NDArray[np.int64] | int) -> ShiftTest:

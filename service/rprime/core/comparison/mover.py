@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import Array
 from rprime.core.comparison.compared_side import LimitSource
 from rprime.core.intervals.proportions import binomial_tail_p, effective_items, one_sided_quantile

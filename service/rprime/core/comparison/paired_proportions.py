@@ -5,8 +5,8 @@ A gain is an item that only the new classifier predicts correctly, a loss the re
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import FloatArray
 from rprime.core.intervals.proportions import binomial_tail_p
 

@@ -5,7 +5,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import SIGNED, overall, overall_ratio
-from rprime.core.intervals.proportions import binomial_tail_p
+from rprime.core.intervals.proportions import binomial_tail_exceeds, binomial_tail_p
 from rprime.core.table import ConfusionTable
 
 
@@ -130,10 +130,20 @@ def beating_no_information(table: ConfusionTable) -> Array:
 
     NaN for fractional or weighted counts, which are not numbers of trials.
     """
-    largest = np.maximum.reduce(table.support, axis=-1)
-    correct = np.add.reduce(table.correct, axis=-1)
-    p = binomial_tail_p(correct, table.total, largest / table.total)
+    p = binomial_tail_p(*_trials(table))
     return np.where(table.fractional | table.weighted, np.nan, p)
+
+
+def not_beating_no_information(table: ConfusionTable, level: float) -> Array:
+    """Whether the p-value of `beating_no_information` is above a level, often without it."""
+    above = binomial_tail_exceeds(*_trials(table), level)
+    return np.asarray(above & ~np.asarray(table.fractional | table.weighted))
+
+
+def _trials(table: ConfusionTable) -> tuple[Array, Array, Array]:
+    """Return correct items, all items, and the largest prevalence."""
+    largest = np.maximum.reduce(table.support, axis=-1)
+    return np.add.reduce(table.correct, axis=-1), table.total, largest / table.total
 
 
 @overall(

@@ -5,8 +5,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import Array
 from rprime.core.cells import SparseCells
 from rprime.core.index import NON_NEGATIVE, Declaration, overall

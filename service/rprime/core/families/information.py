@@ -1,8 +1,8 @@
 """Family `information`: entropies of the confusions."""
 
 import numpy as np
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import Array
 from rprime.core.families.association import BITS, Association, association
 from rprime.core.index import NON_NEGATIVE, overall, per_class

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import Array
 from rprime.core.index import NON_NEGATIVE, from_scores, mean_of_items
 from rprime.core.scores.scores import PROBABILITIES, Scores

@@ -3,8 +3,8 @@
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import ROUNDING, Array
 from rprime.core.families.agreement import (
     agreement_by_weight,

@@ -8,8 +8,8 @@ from math import isqrt
 from operator import add
 
 import numpy as np
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import FloatArray
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.aligned_values import AlignedValues

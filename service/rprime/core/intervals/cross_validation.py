@@ -1,8 +1,8 @@
 """Intervals of means over the splits of repeated cross-validation or random subsampling."""
 
 import numpy as np
-from scipy.special import stdtrit
 
+from rprime.core import special
 from rprime.core.arrays import Array
 
 
@@ -36,5 +36,5 @@ def corrected_interval(
     if splits < 2:
         return mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)
     variance = (1 / splits + test_share) * numbers.var(axis=-1, ddof=1)
-    margin = stdtrit(splits - 1, (1 + confidence) / 2) * np.sqrt(variance)
+    margin = special.stdtrit(splits - 1, (1 + confidence) / 2) * np.sqrt(variance)
     return mean, mean - margin, mean + margin

@@ -5,14 +5,16 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import Array, FloatArray
+from rprime.core.thresholds import exceeds
 
 FEW_GROUPS = 5
 """Fewer groups on a side, with errors or without, do not show how groups differ."""
 TWO_SIDED = 1.959963984540054
 """The normal quantile of 95 %."""
+_USUAL = 0.95
 _SMALLEST: float = float(np.finfo(np.float64).tiny)
 _FAR = 1e-200
 _LARGEST_EXPONENT = 709.0
@@ -31,7 +33,8 @@ def normal_quantile(confidence: ArrayLike) -> FloatArray:
 @lru_cache(maxsize=64)
 def quantile_of(confidence: float) -> float:
     """Return `normal_quantile` of one level as a number."""
-    return float(normal_quantile(confidence))
+    # The default is known, so that it takes no SciPy.
+    return TWO_SIDED if confidence == _USUAL else float(normal_quantile(confidence))
 
 
 def student(quantile: ArrayLike, groups: ArrayLike) -> FloatArray:
@@ -260,6 +263,8 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
     """
     x, n, p = _floats(successes), _floats(trials), _floats(share)
     inside = (x > 0) & (x <= n)
+    if np.all(inside & (_surprise(x, n, p) > _LARGEST_EXPONENT)):
+        return np.full(inside.shape, _SMALLEST)
     tail = np.asarray(
         special.betainc(np.where(inside, x, 1.0), np.where(inside, n - x + 1, 1.0), p)
     )
@@ -267,6 +272,30 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
     if far.any():
         tail[far] = _far_tail(*(part[far] for part in np.broadcast_arrays(x, n, p)))
     return np.where(inside, tail, np.where(n > 0, np.where(x > 0, 0.0, 1.0), np.nan))
+
+
+def binomial_tail_exceeds(
+    successes: ArrayLike, trials: ArrayLike, share: ArrayLike, level: float
+) -> NDArray[np.bool_]:
+    """Whether `binomial_tail_p` is above a level, as `exceeds` has it.
+
+    It is computed only where Chernoff's bound is not below the level.
+    """
+    x, n, p = np.broadcast_arrays(*map(_floats, (successes, trials, share)))
+    above = np.asarray(_surprise(x, n, p) <= -np.log(level))
+    if above.any():
+        above[above] = exceeds(binomial_tail_p(x[above], n[above], p[above]), level)
+    return above
+
+
+def _surprise(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    """Return the exponent of Chernoff's bound, P(X >= x) <= exp(-exponent); 0 up to the mean."""
+    rest = n - x
+    with np.errstate(all="ignore"):
+        exponent = x * np.log(x / (n * p)) + np.where(
+            rest > 0, rest * np.log(rest / (n * (1 - p))), 0.0
+        )
+        return np.where((x > n * p) & (p > 0), exponent, 0.0)
 
 
 def effective_items(quantile: ArrayLike, value: ArrayLike, limit: ArrayLike) -> FloatArray:

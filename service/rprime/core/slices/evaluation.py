@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import Array, FloatArray
 from rprime.core.catalog import OVERALL_INDICES, SCORE_KEYS
 from rprime.core.comparison.aligned_values import AlignedValues

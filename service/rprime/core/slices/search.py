@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
+from rprime.core import special
 from rprime.core.arrays import Array
 from rprime.core.intervals.proportions import binomial_tail_p, quantile_of, wilson
 from rprime.core.multiplicity import holm
