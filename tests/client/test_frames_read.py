@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -139,3 +140,37 @@ def test_a_class_that_is_never_predicted_needs_its_column(kind: type) -> None:
     table = pd.crosstab(pd.Series([0, 1, 2]).map(kind), pd.Series([0, 1, 1]).map(kind))
     with pytest.raises(ValueError, match=r"\.reindex\(index=names, columns=names, fill_value=0\)"):
         rprime.evaluate(confusion_matrix=table)
+
+
+def test_series_of_one_index_in_another_order_are_refused() -> None:
+    true = pd.Series(ORDERED, index=list("uvwxyz"))
+    shuffled = pd.Series(GUESSED, index=list("uvwxyz")).iloc[::-1]
+    with pytest.raises(ValueError, match=r"pass `y_pred\.reindex"):
+        rprime.evaluate(true, shuffled)
+    right = rprime.evaluate(true, shuffled.reindex(true.index))
+    assert right.overall["accuracy"].value == pytest.approx(4 / 6)
+    assert rprime.evaluate(true, pd.Series(GUESSED)).overall["accuracy"].value == pytest.approx(
+        4 / 6
+    )
+
+
+@pytest.mark.parametrize(
+    ("true", "predicted", "kind", "words"),
+    [
+        ([2**70], [1], ValueError, r"`y_true\[0\]` lies beyond 64 bits"),
+        (["a"], ["\ud800"], ValueError, r"`y_pred\[0\]` has a lone surrogate"),
+        ([np.array([1, 2])], [np.array([1, 2])], TypeError, "numpy.concatenate joins the batches"),
+        (["a"], [0.2], ValueError, "scores are `y_score`"),
+    ],
+)
+def test_a_label_without_a_form_is_told_with_its_place(
+    true: list[object], predicted: list[object], kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=words):
+        rprime.evaluate(true, predicted)
+
+
+def test_too_many_positions_are_told_by_their_names() -> None:
+    evaluate: Any = rprime.evaluate
+    with pytest.raises(TypeError, match=r"evaluate\(\) takes y_true, y_pred by position"):
+        evaluate(["a"], ["a"], ["b"])

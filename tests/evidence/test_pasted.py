@@ -182,6 +182,9 @@ def test_other_numbers_of_the_table_prove_what_a_separator_is(
         (",a,b\na,50,.\nb,3,46\n", "not_a_number", "write 0 for none"),
         (",a,b,Total\na,50,10,60\nb,3,46,49", "totals", "The last column holds totals"),
         (",a,b\na,50,10\nb,3,46\nAll,53,56", "totals", "The last row holds totals"),
+        ("epoch 3\n50 10\n3 46", "ambiguous", "a heading or the names of the classes?"),
+        ("label,prediction,count\na,a,5\na,b,3\nb,b,4", "long_table", "`y_true,y_pred,count`"),
+        (",caf\ufffd,b\ncaf\ufffd,50,10\nb,3,46", "not_utf8", "iconv -f cp1252"),
         ("Predicted / Prediction,a,b\na,1,2\nb,3,4", "axes_agree", "Both axes are named as"),
         ("   precision    recall  f1-score   support\n a 1 1 1 5", "no_matrix", "print(confusion"),
     ],
@@ -191,3 +194,23 @@ def test_what_is_refused_says_what_to_do(text: str, code: str, words: str) -> No
         read_pasted(text)
     assert [fault.code for fault in caught.value.errors] == [code]
     assert words in caught.value.errors[0].detail
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        (",a[1],b\na[1],50,10\nb,3,46", ["a[1]", "b"]),
+        (",a...,b\na...,50,10\nb,3,46", ["a...", "b"]),
+        (",a,n\na,50,10\nn,3,46", ["a", "n"]),
+        ("cm = [50 10; 3 46]", None),
+        ("[50, 10; 3, 46];", None),
+        ("2\N{MULTIPLICATION SIGN}2 Matrix{Int64}:\n 50  10\n  3  46", None),
+        ("tensor([[50, 10],\n        [ 3, 46]], device='cuda:0')", None),
+        ("np.array([[50, 10], [3, 46]])", None),
+    ],
+)
+def test_signs_in_names_and_around_numbers_are_told_apart(
+    text: str, labels: list[str] | None
+) -> None:
+    members = read_pasted(text)
+    assert (members["confusion_matrix"], members.get("labels")) == ([[50, 10], [3, 46]], labels)

@@ -228,3 +228,91 @@ def test_a_label_of_padding_is_named(
         "label_is_padding"
         not in reported(client, y_true=true, y_pred=[0, 1, 1], labels=sorted({0, 1, *true}))[1]
     )
+
+
+WORDS = {
+    "y_true": ["low", "low", "medium", "medium", "high", "high"],
+    "y_pred": ["low", "medium", "medium", "medium", "high", "low"],
+}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"indices": ["quadratic_weighted_kappa"]},
+        {"gates": {"rules": [{"index": "linear_weighted_kappa", "min_value": 0.1}]}},
+        {"kappa_weights": [[0, 1, 2], [1, 0, 1], [2, 1, 0]]},
+    ],
+)
+def test_an_assumed_order_of_words_is_said_where_it_matters(
+    client: httpx.Client, request_: Json
+) -> None:
+    _, details = reported(client, **WORDS, **request_)
+    assert "order of their characters: `high`, `low`, `medium`" in details["order_assumed"]
+    declared = {"labels": ["low", "medium", "high"]}
+    assert "order_assumed" not in reported(client, **WORDS, **declared, **request_)[1]
+    assert "order_assumed" not in reported(client, **WORDS)[1]
+    numbers = {name: [len(label) for label in labels] for name, labels in WORDS.items()}
+    assert "order_assumed" not in reported(client, **numbers, **request_)[1]
+
+
+@pytest.mark.parametrize("gates", [{"rules": 5}, {"rules": [5]}, 5])
+def test_malformed_gates_are_refused(client: httpx.Client, gates: object) -> None:
+    assert refused(client, **WORDS, gates=gates)["pointer"].startswith("/gates")
+
+
+@pytest.mark.parametrize(
+    ("true", "predicted", "code"),
+    [
+        ([f"id{i}" for i in range(40)], [f"id{i}" for i in range(40)], "label_is_id"),
+        (["a", "b"], [None, None], "nothing_classified"),
+        (["a", "b", "a|b"], ["a", "b", "a|b"], "label_is_several"),
+        (["['a', 'b']", "['a']"], ["['a']", "['a']"], "label_is_several"),
+        (["1:a", "2:b"], ["1:a", "1:?"], "label_is_missing_mark"),
+    ],
+)
+def test_labels_that_are_no_classes_are_said(
+    client: httpx.Client, true: list[str], predicted: list[str | None], code: str
+) -> None:
+    assert code in reported(client, y_true=true, y_pred=predicted)[1]
+    plain = {"y_true": ["a+", "a", "b-c"] * 9, "y_pred": ["a+", "a", "b-c"] * 9}
+    assert code not in reported(client, **plain)[1]
+
+
+def test_top_k_of_all_classes_is_said(client: httpx.Client) -> None:
+    scores = {
+        "y_true": ["a", "b", "c"],
+        "y_score": [[0.2, 0.5, 0.3]] * 3,
+        "labels": ["a", "b", "c"],
+    }
+    for k in (2, 3):
+        _, details = reported(client, **scores, top_k=k, indices=["top_k_accuracy"])
+        assert ("top_k_of_all" in details) == (k == 3)
+
+
+def test_a_background_of_detections_is_said(client: httpx.Client) -> None:
+    labels = ["a", "b", "background"]
+    table = {"labels": labels, "confusion_matrix": [[5, 1, 3], [1, 4, 2], [2, 2, 0]]}
+    assert "send these as `spurious`" in reported(client, **table)[1]["label_is_background"]
+    table["confusion_matrix"] = [[5, 1, 3], [1, 4, 2], [2, 2, 9]]
+    assert "label_is_background" not in reported(client, **table)[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"y_true,y_predcat,catdog,dog", "send it by `--data-binary`"),
+        (b"\x1f\x8b\x08\x00", "say so by `Content-Encoding: gzip`"),
+        (b"\x28\xb5\x2f\xfd\x00", "say so by `Content-Encoding: zstd`"),
+        (b"y_true;score:a;score:b\na;0,7;0,3\n", "Write a point in place of the decimal comma"),
+        (b"obs,pred\na,a\n", "as in `y_true=obs,y_pred=pred`"),
+        (b"true_a,true_b,pred_a,pred_b\n1,0,1,0\n0,1,0,1\n", "into one column, as by `idxmax"),
+        (b"id,y_true,y_pred\n1,a,a\n", "`id` may be `item_id`: rename it"),
+        (b"weight,y_true,y_pred\n1,a,a\n", "`weight` may be `sample_weight`: rename it"),
+    ],
+)
+def test_a_body_of_columns_that_is_told_with_its_cure(
+    client: httpx.Client, body: bytes, said: str
+) -> None:
+    answer = client.post("/evaluate", content=body, headers={"Content-Type": "text/csv"})
+    assert said in answer.text

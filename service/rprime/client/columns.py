@@ -225,13 +225,17 @@ def _label(value: object, name: str, place: int) -> Label:
     if not isinstance(value, Real):
         fault = f"{kind_of(value)}; a label is a string or an integer"
         hint = ": .decode() or, of an array, .astype(str) returns strings"
-        raise TypeError(f"`{name}[{place}]` is {fault}{hint if isinstance(value, bytes) else ''}")
+        hint = hint if isinstance(value, bytes) else ""
+        if hasattr(value, "__len__") and hasattr(value, "dtype"):
+            hint = "; numpy.concatenate joins the batches of a list"
+        raise TypeError(f"`{name}[{place}]` is {fault}{hint}")
     number = float(value)
     if math.isnan(number):
         return None
     if number.is_integer():
         return int(number)
-    raise ValueError(f"`{name}[{place}]` is {number}; a label is a string or an integer")
+    hint = "; scores are `y_score`, with a column for each class" if 0 <= number <= 1 else ""
+    raise ValueError(f"`{name}[{place}]` is {number}; a label is a string or an integer{hint}")
 
 
 def _number(value: object, where: str) -> float:

@@ -76,9 +76,19 @@ class Method(Protocol[Given, Result_co]):
 
 def method(make: Callable[Concatenate[Any, Given], Call[Result]]) -> Method[Given, Result]:
     """Declare a method by the call that it makes."""
+    positions = [
+        name
+        for name, parameter in inspect.signature(make).parameters.items()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ][1:]
 
     @wraps(make)
     def asked(self: "Client", *arguments: Given.args, **named: Given.kwargs) -> Result:
+        if len(arguments) > len(positions):
+            raise TypeError(
+                f"{make.__name__}() takes {', '.join(positions) or 'nothing'} by position: give "
+                "the others by name, as baseline={...}"
+            )
         return self.ask(make(self, *arguments, **named))
 
     signature = inspect.signature(make)

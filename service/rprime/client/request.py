@@ -1,6 +1,6 @@
 """Convert Python values to the JSON of a request."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 import orjson
@@ -194,6 +194,7 @@ def document(arguments: Mapping[str, Any], candidate: Json | None = None) -> Jso
     TypeError, ValueError
         If a value does not fit its name.
     """
+    _refuse_other_index(arguments.get("y_true"), arguments.get("y_pred"))
     content: Json = {}
     for name, value in arguments.items():
         if value is not None and name != "baseline":
@@ -216,6 +217,19 @@ def document(arguments: Mapping[str, Any], candidate: Json | None = None) -> Jso
         content["baseline"] = _baseline(arguments, content)
     _order(content, arguments)
     return content
+
+
+def _refuse_other_index(true: object, predicted: object) -> None:
+    """Refuse series of the same index in another order: by position, items would be mixed up."""
+    indices: list[Any] = [getattr(side, "index", None) for side in (true, predicted)]
+    one, other = indices
+    if not hasattr(one, "equals") or not hasattr(other, "equals") or one.equals(other):
+        return
+    if len(one) == len(other) and one.is_unique and not len(one.difference(other)):
+        raise ValueError(
+            "`y_true` and `y_pred` have the same index in another order, and items are taken by "
+            "position: pass `y_pred.reindex(y_true.index)`, or both by `.to_numpy()`"
+        )
 
 
 def _orient(content: Json, matrix: object) -> None:
@@ -257,6 +271,9 @@ def _baseline(arguments: Mapping[str, Any], content: Json) -> Json:
     return evidence
 
 
+_BEYOND = 2**63
+
+
 def body(**arguments: object) -> bytes:
     """Return the bytes of a request; its errors are those of `document` and `encode`."""
     return encode(document(arguments))
@@ -264,7 +281,26 @@ def body(**arguments: object) -> bytes:
 
 def encode(content: object) -> bytes:
     """Write JSON; a `TypeError` says which value has no JSON form."""
-    return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+    try:
+        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+    except TypeError:
+        for place, fault in _unwritable(content, ""):
+            raise ValueError(f"`{place}` {fault}") from None
+        raise
+
+
+def _unwritable(content: object, place: str) -> Iterator[tuple[str, str]]:
+    """Yield where a value has no JSON form though its type has, and why."""
+    if isinstance(content, Mapping):
+        for name, value in content.items():
+            yield from _unwritable(value, f"{place}.{name}" if place else str(name))
+    elif isinstance(content, list | tuple):
+        for i, value in enumerate(content):
+            yield from _unwritable(value, f"{place}[{i}]")
+    elif isinstance(content, int) and abs(content) >= _BEYOND:
+        yield place, "lies beyond 64 bits; make such labels strings"
+    elif isinstance(content, str) and any("\ud800" <= sign <= "\udfff" for sign in content):
+        yield place, "has a lone surrogate, which is no Unicode text"
 
 
 def _plain(value: object, name: str) -> object:

@@ -17,9 +17,12 @@ _NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*?)0*)?")
 _JOINERS = re.compile(f"[{JOINERS}]")
 _TRUTH = {"true": "1", "false": "0"}
 _MISSING = {"nan", "<na>"}
-_MARKS = {*_MISSING, "null", "none", "na", "n/a", "#n/a"}
+_MARKS = {*_MISSING, "null", "none", "na", "n/a", "#n/a", "?", "1:?"}
 _PADDINGS = ("-100", "255")
 _BELOW_100 = re.compile("[0-9]{1,2}")
+_JOIN = re.compile(r"[|,;+&/]")
+_LIST = re.compile(r"\s*[\[({]\s*'.*'\s*,?\s*[\])}]\s*")
+"""How Python writes lists of texts."""
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+(?:e-?[0-9]+)?", re.IGNORECASE)
 
 
@@ -77,10 +80,10 @@ def twins(labels: tuple[str, ...]) -> tuple[str, str] | None:
 
 @lru_cache(maxsize=256)
 def doubtful(labels: tuple[str, ...]) -> dict[str, str]:
-    """Return classes that may be none: a missing value, a padding, and a score.
+    """Return classes that may be none: a missing value, a padding, a score, and several classes.
 
-    The keys are `missing_mark`, `padding` and `score`. A padding is -100, or 255 where all other
-    classes are integers below 100. A score is a fraction, and most labels are fractions.
+    The keys are `missing_mark`, `padding`, `score` and `several`. A padding is -100, or 255 where
+    all other classes are integers below 100. A score is a fraction, and most labels are fractions.
     """
     doubts = {}
     mark = next((label for label in labels if label.lower() in _MARKS), None)
@@ -92,7 +95,16 @@ def doubtful(labels: tuple[str, ...]) -> dict[str, str]:
     fractions = [label for label in fractions if integer_text(label) is None]
     if 2 * len(fractions) > len(labels):
         doubts["score"] = fractions[0]
+    several = next((label for label in labels if _is_several(label, labels)), None)
+    if several is not None:
+        doubts["several"] = several
     return doubts
+
+
+def _is_several(label: str, labels: tuple[str, ...]) -> bool:
+    """Whether a label is a list, or joins others by a sign."""
+    parts = [part.strip() for part in _JOIN.split(label)]
+    return bool(_LIST.fullmatch(label)) or (len(parts) > 1 and {*parts} <= {*labels})
 
 
 def _padding(labels: tuple[str, ...]) -> str | None:

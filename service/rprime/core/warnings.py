@@ -344,7 +344,8 @@ def looks_like_shares(f: WarningInputs) -> Array:
 @check("overall", "docs/indices.md#indices-from-scores", about=PROBABILITIES, among=SCORE_CHECKS)
 def not_probabilities(f: WarningInputs) -> Array:
     """The scores are not probabilities (non-negative rows that sum to 1), so log loss,
-    Brier score and calibration are left out. Ranking measures such as AUC exist.
+    Brier score and calibration are left out. Ranking measures such as AUC exist. If they are
+    probabilities of half precision, send float32, or divide each row by its sum.
     """
     return np.asarray(f.values.scores is not None and not f.values.scores.are_probabilities)
 

@@ -49,7 +49,19 @@ _MOST_SHOWN = 20
 _PAIR = ("y_true", "y_pred")
 _LONG_FORM = (*_PAIR, COUNT)
 _OF_PREDICTIONS = re.compile("pred|guess|output|answer", re.IGNORECASE)
-_OF_TRUTH = re.compile("true|truth|label|target|actual|gold|expected", re.IGNORECASE)
+_OF_TRUTH = re.compile(
+    "true|truth|label|target|actual|gold|expected|^obs(?:erved)?$|reference", re.IGNORECASE
+)
+_ONE_LINE = (
+    "a name begins with `{}`. Has the body only one line? curl takes out the line ends: send it by "
+    "`--data-binary`."
+)
+_ONE_HOT = (
+    "Several columns of true classes and as many of predictions look like a column for each class: "
+    "write the name of the class into one column, as by `idxmax(axis=1)` of pandas."
+)
+_LIKELY = {"id": "item_id", "ids": "item_id", "weight": "sample_weight", "weights": "sample_weight"}
+"""Columns that are not read, and what they may be."""
 _NAME_COUNT = "`count` in `columns`, or the option `--count`."
 _ITEMS_OR_PAIRS = (
     "A pair of classes stands there twice, or a count is no integer: each row may be an item. If "
@@ -88,6 +100,10 @@ def missing(name: str, columns: list[str]) -> str:
     meant = [
         f"{key}={matches[0]}" for key, matches in likely.items() if matches and key not in columns
     ]
+    if name not in columns and any(re.fullmatch(f"{name}\\S+", column) for column in columns):
+        return f"The column `{name}` is missing; {_ONE_LINE.format(name)}"
+    if len(predicted) > 1 and len(true) == len(predicted) and not set(columns) & set(_PAIR):
+        return f"The column `{name}` is missing. {_ONE_HOT}"
     scored = [(c, match[1]) for c in columns if (match := _OF_SCORES.fullmatch(c))]
     if name == "y_pred" and scored and not predicted:
         meant += [f"{PREFIX}{label}={column}" for column, label in scored[:_MOST_SHOWN]]
@@ -317,6 +333,12 @@ class Columns:
             if meant and not self.chosen:
                 detail = f"Column {place + 1} is not known here. Did you mean `{meant}`?"
                 raise invalid([UnknownMember("", "unknown_column", detail, name)])
+        likely = [(name, _LIKELY[name.lower()]) for _, name in others if name.lower() in _LIKELY]
+        of_counts += "".join(
+            f" `{name}` may be `{meant}`: rename it, or say so in `columns`."
+            for name, meant in likely
+            if meant not in columns and not self.chosen
+        )
         detail = f"These columns are not read: {_listed([name for _, name in others])}.{of_counts}"
         self._request.warnings.append(Warning("columns_ignored", "", detail, FILES))
 

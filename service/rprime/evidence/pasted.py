@@ -3,9 +3,10 @@
 import csv
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
-from rprime.core.axis_names import axis_of, contradiction, is_total
+from rprime.core.axis_names import axis_of, contradiction, is_count, is_total
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import loads
 
@@ -15,6 +16,14 @@ MATRIX = "/confusion_matrix"
 LONGEST_COUNT = 20
 """Most characters of a number; larger numbers are refused later."""
 _ROW = re.compile(r"\[([^\[\]]*)\]")
+_BRACKETS = re.compile(
+    r"\s*(?:\w+\s*=\s*)?(?:(?:\w+\.)?(?:array|tensor|Tensor|matrix)\()?\s*\[[\s\d.,;eE+\[\]-]*\]"
+    r"\s*[;)]?(?:\s*,\s*(?:dtype|device|shape)\s*=.*\)?)?\s*",
+    re.DOTALL,
+)
+"""Brackets around numbers alone: class names may have brackets, too."""
+_OMISSION = re.compile(r"(?:^|[\s,\[])(?:\.\.\.|\u2026)(?=$|[\s,\]])", re.MULTILINE)
+_JULIA = re.compile(r"\s*\d+\s*[x\u00d7]\s*\d+ [^\n]*:[ \t]*\n")
 _RULE = re.compile(r"[\s|:+-]*")
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d+)*[.]?|[.]\d+)(?:[eE][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
@@ -57,6 +66,19 @@ _CELLS_IN_A_ROW = (
     "each true class: `,no,yes`, then `no,TN,FP`, then `yes,FN,TP`."
 )
 _ONE_SIDE = "The last {0} holds totals, and no {1} does. Leave it out, or give the totals of both."
+_NOT_UTF8 = (
+    "The text has characters that were not UTF-8. Save the file as UTF-8, as by "
+    "`iconv -f cp1252 -t utf-8`, and paste it again."
+)
+_COLUMNS_OF_LONG_FORM = 3
+_LONG_FORM = (
+    "This is a table in long form, with a row for each pair of classes. Begin it with the line "
+    "`y_true,y_pred,count`, its columns in this order, or send it as a CSV file."
+)
+_HEADING = (
+    "Is the first line a heading or the names of the classes? Leave a heading out; write names in "
+    "front of the rows, too."
+)
 _SHARES = (
     "These look like shares, not counts. Paste the counts: scikit-learn prints them without "
     "`normalize`. Without the numbers of items nobody knows how certain the shares are."
@@ -81,15 +103,18 @@ def read_pasted(text: str) -> dict[str, Any]:
     text = text.strip("\ufeff\r\n")
     if text.lstrip().startswith("{"):
         return loads(text)
-    if "..." in text or "…" in text:
+    if "\ufffd" in text:
+        raise refuse(MATRIX, "not_utf8", _NOT_UTF8)
+    if _OMISSION.search(text):
         raise refuse(MATRIX, "shortened", _SHORTENED)
     if _REPORT.search(text):
         raise refuse(MATRIX, "no_matrix", _NOT_THE_MATRIX)
     if (printed := _WEKA.search(text)) is not None:
         members = _of_weka(printed[1])
-    elif "[" in text:
+    elif _BRACKETS.fullmatch(text):
         # JSON, Python, and numpy with or without commas.
-        rows = [re.split(r"[\s,]+", row.strip(" ,\n\t\r")) for row in _ROW.findall(text)]
+        lists = [part for row in _ROW.findall(text) for part in row.split(";")]
+        rows = [re.split(r"[\s,]+", row.strip(" ,\n\t\r")) for row in lists]
         members = {"confusion_matrix": _numbers(rows, decimal=".")}
     else:
         members = _tabular(*_split(text))
@@ -118,7 +143,8 @@ def read_printed(text: str) -> dict[str, Any] | None:
     above, beside = ([_class_name(cell) for cell in line] for line in (rows[0][1:], _first(rows)))
     inside = [cell for row in rows[1:] for cell in row[1:]]
     numbers = sum(map(_is_number, inside))
-    are_sides = bool(above) and set(above).isdisjoint(rows[0][1:])
+    prefixes = {match[1] for cell in rows[0][1:] if (match := _PREFIXED.fullmatch(cell))}
+    are_sides = len(prefixes) == 1 and set(above).isdisjoint(rows[0][1:])
     is_matrix = are_sides or len(set(above) & set(beside)) * 2 > len(set(beside))
     return read_pasted(text) if is_matrix and 2 * numbers > len(inside) else None
 
@@ -203,12 +229,15 @@ class _Sides(NamedTuple):
 
 def _split(text: str) -> tuple[Cells, _Sides]:
     """Read lines of cells by the separator that they have in common, or by spaces."""
-    title = _TITLE.match(text)
+    title = _TITLE.match(text) or _JULIA.match(text)
     text = _STATISTICS.split(text[title.end() if title else 0 :])[0]
     lines = [line for line in text.splitlines() if not _RULE.fullmatch(line)]
     separator = next((sign for sign in _SEPARATORS if any(sign in line for line in lines)), None)
     if separator is None:
         rows, sides = _of_console([line.split() for line in lines])
+        bare = rows and all(map(_is_number, chain.from_iterable(rows[1:])))
+        if bare and len(rows[0]) == len(rows) - 1 and not any(map(_is_number, rows[0][:1])):
+            raise refuse(MATRIX, "ambiguous", _HEADING)
     else:
         if separator == "|":
             lines = [line.strip().strip("|") for line in lines]
@@ -269,6 +298,9 @@ def _tabular(rows: Cells, sides: _Sides) -> dict[str, Any]:
     """Separate the names of the classes from the counts."""
     header = bool(rows) and _has_header(rows)
     body = rows[header:]
+    three = header and len(rows[0]) == _COLUMNS_OF_LONG_FORM and any(map(is_count, rows[0]))
+    if three and {row[0] for row in body}.isdisjoint(rows[0]):
+        raise refuse(MATRIX, "long_table", _LONG_FORM)
     if not body:
         raise refuse(MATRIX, "empty", "There is no matrix yet. Paste one, with one row per class.")
     numbered = all(_is_number(row[0]) for row in body)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from rprime.core.aliases import canonical
 from rprime.core.arrays import Array
 from rprime.core.items import Items, table_of, table_of_counts
-from rprime.core.label_texts import doubtful, twins
+from rprime.core.label_texts import doubtful, integer_text, twins
 from rprime.core.scores.scores import Scores
 from rprime.core.slices.slices import Slices
 from rprime.core.suggestions import listed
@@ -46,6 +47,8 @@ DOUBTS = {
     "`y_pred`, and leave out items without a true class. If it is a class, declare it in `labels`.",
     "padding": "`{}` counts as a class. If it is a padding, as `ignore_index` of torch, leave out "
     "these items. If it is a class, declare it in `labels`.",
+    "several": "`{}` counts as one class. If it is several classes of an item, evaluate each class "
+    "as a problem of its own: docs/scope.md. If it is a class, declare it in `labels`.",
     "score": "Most classes are fractions such as `{}`. If these are scores, send them as `y_score` "
     "or as columns `score:<label>`. If they are classes, declare them in `labels`.",
 }
@@ -53,6 +56,13 @@ DOUBTS = {
 _TABLES = {"confusion_matrix": read_matrix, "cells": read_cells}
 _BY_CHANCE = 20
 """With fewer items, all predictions may be of other classes."""
+_ASSUMED = (
+    "Without `labels`, the classes are in the order of their characters: {}. Weighted kappa and "
+    "matrices of weights depend on the order: send `labels`, from the lowest to the highest class."
+)
+_PAIR, _SHOWN = 2, 20
+"""Classes that have no order; classes that a warning lists."""
+_ORDERED = {"linear_weighted_kappa", "quadratic_weighted_kappa"}
 _PIECE = 1 << 16
 """Rows of scores that are looked at together."""
 
@@ -140,10 +150,44 @@ def read(document: Document, limits: Limits) -> Evidence:
             Warning(f"label_is_{why}", "/labels", DOUBTS[why].format(label), LABELS)
             for why, label in doubtful(evidence.labels).items()
         )
+    notes += tuple(_misleading(document, evidence))
     matrices = {}
     if not document.arrays.keys().isdisjoint(MATRICES):
         matrices = read_matrices(document, len(evidence.labels))
     return replace(evidence, matrices=matrices, warnings=notes) if matrices or notes else evidence
+
+
+def _misleading(document: Document, evidence: Evidence) -> Iterator[Warning]:
+    """Yield what makes an index say something else than it seems to say."""
+    labels, most, k = evidence.labels, document.rest.get("top_k"), len(evidence.labels)
+    if document.arrays.get("labels") is None and k > _PAIR and _depends_on_order(document):
+        order = listed([f"`{label}`" for label in labels[:_SHOWN]])
+        if not all(map(integer_text, labels)):
+            yield Warning("order_assumed", "/labels", _ASSUMED.format(order), LABELS)
+    if isinstance(most, int) and most >= k:
+        detail = f"With `top_k` {most} of {k} classes every prediction is right: choose fewer."
+        yield Warning("top_k_of_all", "/top_k", detail, LABELS)
+    silent, support = evidence.table.unclassified, evidence.table.support
+    if silent is not None and silent.sum() == evidence.table.total:
+        detail = "No item has a prediction, so every item counts as wrong."
+        yield Warning("nothing_classified", "/y_pred", detail, LABELS)
+    items = evidence.items
+    if items is not None and items.true.size == k > _BY_CHANCE and support.max() == 1:
+        detail = "Each item has a class of its own, so `y_true` may be the ids of the items."
+        yield Warning("label_is_id", "/y_true", detail, LABELS)
+
+
+def _depends_on_order(document: Document) -> bool:
+    """Whether a request names an index, or a matrix of weights, that depends on the order."""
+    gates = document.rest.get("gates")
+    rules = gates.get("rules") if isinstance(gates, dict) else None
+    # What is malformed is refused with the options.
+    rules, indices = (
+        each if isinstance(each, list) else [] for each in (rules, document.rest.get("indices"))
+    )
+    keys = [*indices, *(rule.get("index") for rule in rules if isinstance(rule, dict))]
+    named = {canonical(key) for key in keys if isinstance(key, str)}
+    return not named.isdisjoint(_ORDERED) or not document.arrays.keys().isdisjoint(MATRICES)
 
 
 def read_baseline(

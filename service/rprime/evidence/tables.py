@@ -47,6 +47,7 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
         raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
     if k >= _ROWS_OF_TOTALS and np.add.reduce(counts[-1]) == 2 * counts[-1, -1]:
         _refuse_totals(counts, pointer)
+    _note_background(document, labels, counts)
     turned = document.rest.get("axis") == "rows_are_predicted"
     omissions = _OMISSIONS & arrays.keys()
     table = ConfusionTable.dense(
@@ -55,6 +56,17 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
         weighted=document.rest.get("weighted") is True,
     )
     return labels, table
+
+
+def _note_background(document: Document, labels: tuple[str, ...], counts: Array) -> None:
+    """Say of a class `background` that detectors write their omissions so."""
+    for place, label in enumerate(labels):
+        if label.casefold() == "background" and counts[place, place] == 0:
+            detail = (
+                f"`{label}` counts as a class. If its row and column are detections without an "
+                "object and objects without one, send these as `spurious` and `unclassified`."
+            )
+            document.warnings.append(Warning("label_is_background", "/labels", detail, LABELS))
 
 
 def _leave_out_totals(document: Document) -> None:
