@@ -884,3 +884,14 @@ def test_an_index_that_cannot_be_shown_is_refused(
     done = rprime("evaluate", str(path), "--index", key, "--request", str(request))
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
+
+
+def test_changed_predictions_add_up(rprime: Run, tmp_path: Path) -> None:
+    rows = {"old": "aabbc", "new": "abbac"}
+    for name, predicted in rows.items():
+        lines = [f"{true},{label}" for true, label in zip("aaccc", predicted, strict=True)]
+        text = "\n".join(["y_true,y_pred", *lines])
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    done = rprime("evaluate", str(tmp_path / "new.csv"), "--baseline", str(tmp_path / "old.csv"))
+    said = "2 items changed: 1 from right to wrong, 0 from wrong to right, 1 from wrong to wrong."
+    assert said in done.stdout

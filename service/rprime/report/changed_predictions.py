@@ -104,7 +104,9 @@ def _missing(missing: MissingItems) -> NameTable:
 def _moves(flips: Flips, moves: list[Move]) -> NameTable:
     lost, won = count(flips.right_to_wrong), count(flips.wrong_to_right)
     changed = plural(flips.moved, "item")
-    note = f"{changed} changed: {lost} from right to wrong, {won} from wrong to right."
+    other = flips.moved - flips.right_to_wrong - flips.wrong_to_right
+    still = f", {count(other)} from wrong to wrong" if other > 0 else ""
+    note = f"{changed} changed: {lost} from right to wrong, {won} from wrong to right{still}."
     rows = [
         ((shown(move.true), shown_if_any(move.from_), shown_if_any(move.to)), (count(move.items),))
         for move in moves
