@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from typing import Any
 
 from anyio import CapacityLimiter
@@ -113,10 +114,22 @@ class RprimeApp(FastAPI):
                 route.operation_id = first + "".join(map(str.capitalize, others))
         document = super().openapi()
         document["components"]["schemas"].update(published.components() | components())
+        document["components"]["securitySchemes"] = access.SCHEME
+        if self.state.services.keyring is None:
+            self._describe_keys(document)
         samples.add_examples(document)
-        if self.state.services.keyring is not None:
-            document["components"]["securitySchemes"] = access.SCHEME
         return document
+
+    def _describe_keys(self, document: dict[str, Any]) -> None:
+        """Say which scopes an operation needs where there are keys, which are optional."""
+        refused = {str(status): answer for status, answer in access.REFUSED.items()}
+        for route in self.routes:
+            scopes = access.required_scopes(route)
+            if isinstance(route, APIRoute) and route.include_in_schema and scopes:
+                for method in route.methods or ():
+                    operation = document["paths"][route.path_format][method.lower()]
+                    operation["security"] = [{}, *access.security_of(scopes)]
+                    operation["responses"] |= deepcopy(refused)
 
 
 def create_app(settings: Settings) -> FastAPI:

@@ -213,3 +213,16 @@ def test_every_route_refuses_unknown_parameters_and_names_the_nearest(
         assert (error["pointer"], error["code"]) == (f"/query/{name}", "unknown_parameter")
         right = f"{name[:-2]}{name[-1]}"
         assert right not in named or f"Did you mean `{right}`?" in error["detail"]
+
+
+def test_every_parameter_of_a_path_says_what_it_may_be() -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    rules = {"pattern", "enum", "minimum", "$ref"}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                if parameter["in"] == "path":
+                    assert rules & parameter["schema"].keys(), parameter
+                    Draft202012Validator(
+                        parameter["schema"] | {"components": document["components"]}
+                    ).validate(parameter["example"])

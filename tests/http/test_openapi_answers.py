@@ -80,8 +80,9 @@ STATES = {
     *("body_too_large", "evaluation_deleted", "idempotency_key_reused", "idempotency_key_running"),
     *("internal_error", "no_store", "not_installed", "overloaded", "project_quota_exceeded"),
     *("stopping", "store_full", "store_unavailable"),
+    *("forbidden", "too_many_requests", "unauthorized"),
 }
-"""Problems that come from the state of the service or its limits, whatever one request says."""
+"""Problems that come from the state of the service, its limits or its keys, not from a request."""
 
 
 @pytest.fixture(scope="module")

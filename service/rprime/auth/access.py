@@ -105,6 +105,15 @@ def check_scopes(request: Request, *scopes: keys.Scope) -> None:
         raise _forbidden(request, access, scopes)
 
 
+REFUSED = responses("unauthorized", "forbidden", "too_many_requests")
+"""How the OpenAPI document describes the answers to a request without a key that may."""
+
+
+def security_of(needed: Sequence[keys.Scope]) -> list[dict[str, list[keys.Scope]]]:
+    """Return the security of an operation, as OpenAPI has it: any of the scopes will do."""
+    return [{name: [scope]} for name in SCHEME for scope in needed]
+
+
 def with_authentication(
     routes: Iterable[BaseRoute], keyring: Keyring | None, *, pages: bool = False
 ) -> list[BaseRoute]:
@@ -126,10 +135,9 @@ def with_authentication(
         guarded_route = copy(route)
         unless = getattr(route.endpoint, _UNLESS, None)
         guarded_route.app = _Guard(route.app, needed, keyring, unless, of_page=pages)
-        refused = responses("unauthorized", "forbidden", "too_many_requests")
-        guarded_route.responses = route.responses | refused
-        security = [{name: [scope]} for name in SCHEME for scope in needed]
-        guarded_route.openapi_extra = (route.openapi_extra or {}) | {"security": security}
+        guarded_route.responses = route.responses | REFUSED
+        security = {"security": security_of(needed)}
+        guarded_route.openapi_extra = (route.openapi_extra or {}) | security
         guarded.append(guarded_route)
     return guarded
 

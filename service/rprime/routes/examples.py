@@ -3,13 +3,17 @@
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import orjson
+from pydantic import TypeAdapter
 
 from rprime import __version__
 from rprime.application.reproduction import printed_request
 from rprime.problems.problem import MEDIA_TYPE
+from rprime.report.figures.sheet import EvaluationFigure
+from rprime.report.formats import BY_SUFFIX
+from rprime.schemas.provenance import PathName
 
 Json = dict[str, Any]
 
@@ -100,6 +104,20 @@ _PARAMETERS: dict[str, tuple[str, object]] = {
     "If-Match": ("", "*"),
 }
 """The description of each parameter of a path, and an example."""
+_PATH_NAME = TypeAdapter(PathName).json_schema()
+_RULES: dict[str, Json] = {
+    "project": _PATH_NAME,
+    "alias": _PATH_NAME,
+    "evaluation": {"pattern": "^[0-9a-z]{26}$", "minLength": 26, "maxLength": 26},
+    "suffix": {"enum": list(BY_SUFFIX)},
+    "form": {"enum": ["svg", "png"]},
+    "number": {"minimum": 1, "maximum": 5},
+}
+"""What a parameter of a path may be; what it is not is answered by 404."""
+_NAMES: dict[str, Json] = {
+    "getEvaluationFigure": {"enum": list(get_args(EvaluationFigure))},
+    "getProjectFigure": {"enum": ["trend", "lines", "boxes"]},
+}
 _FIGURES = {"getEvaluationFigure": "confusion", "getProjectFigure": "trend"}
 
 
@@ -139,6 +157,8 @@ def add_examples(document: Json) -> None:
                 parameter.get("schema", {}).pop("description", None)
                 if parameter["in"] == "path":
                     parameter.setdefault("description", _PARAMETERS[name][0])
+                    rule = _NAMES.get(operation["operationId"], {}) if name == "name" else None
+                    parameter["schema"] |= rule or _RULES.get(name, {})
                 if name == "name":
                     parameter["example"] = _FIGURES[operation["operationId"]]
                 elif parameter.get("required") or name == "If-Match":
