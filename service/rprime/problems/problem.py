@@ -27,7 +27,7 @@ NO_PROJECT = "There is no such project, or you may not see it."
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that the request breaks, and where; ``detail`` never repeats the input."""
+    """A rule that the request breaks, and where; ``detail`` repeats no value of it."""
 
     pointer: Annotated[
         str,

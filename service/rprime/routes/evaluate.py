@@ -118,6 +118,8 @@ async def evaluate(request: Request) -> Response:
     media = media_type(request, _ACCEPTED)
     columns = MEDIA_TYPES.get(media)
     services: Services = request.app.state.services
+    if "idempotency-key" in request.headers:  # a wrong one is refused, needed or not
+        idempotency_key_of(request, b"")
     has_query = bool(request.scope["query_string"])
     form = wanted_format(request)
     with_table = has_query and _wants_table(request, columnar=columns is not None)
