@@ -5,10 +5,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts
-from rprime.core.fixed_point import fixed_point
 from rprime.core.index import (
     AT_MOST_ONE,
     SIGNED,
@@ -316,18 +316,67 @@ def gt_index(c: Counts) -> Array:
     return np.where((error_free & identifiable)[..., None], recall, index)
 
 
+HALVINGS = 100
+LEAST_ELSEWHERE = 1e-6
+
+
 def chance_shares(row_errors: Array, column_errors: Array) -> Array:
-    """Fit alpha_i beta_j to the off-diagonal cells by iterative proportional fitting.
+    """Fit alpha_i beta_j, with the sums of the errors of each class, to the off-diagonal cells.
 
     Of errors (..., k) of each true and each predicted class, return b = beta / sum(beta), of the
-    same shape; NaN where it was not found.
+    same shape; NaN where fewer than `LEAST_ELSEWHERE` of the errors do without some class, as
+    nothing else tells the shares of two classes that are confused with each other.
+
+    Notes
+    -----
+    With A = sum(alpha), b_i is a root of A b^2 - (A - r_i + c_i) b + c_i, of errors r_i and c_i,
+    and A is found by bisection: b sums to 1. All b_i are the smaller roots but for at most one,
+    that of the class that needs the largest A for its root to exist. Unlike iterative proportional
+    fitting, this depends neither on the order of the classes nor on the number of items.
     """
+    needs = np.square(np.sqrt(row_errors) + np.sqrt(column_errors))
+    least = np.maximum.reduce(needs, axis=-1)
+    low, high = np.zeros(least.shape), np.ones(least.shape)  # of least / A
+    largest = np.zeros(needs.shape, dtype=bool)
+    excess = _share_excess(row_errors, column_errors, least, largest)
+    turned = excess < 0
+    if turned.any():
+        largest = np.arange(needs.shape[-1]) == np.argmax(needs, axis=-1)[..., None]
+        largest &= turned[..., None]
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        excess = _share_excess(row_errors, column_errors, least / middle, largest)
+        further = (excess < 0) ^ turned
+        low, high = np.where(further, middle, low), np.where(further, high, middle)
+    total = least / high
+    small, rest = (
+        _smaller_root(total, a, b)
+        for a, b in ((row_errors, column_errors), (column_errors, row_errors))
+    )
+    errors = np.add.reduce(row_errors, axis=-1, keepdims=True)
+    elsewhere = errors - row_errors - column_errors
+    fitted = (elsewhere >= LEAST_ELSEWHERE * errors).all(-1, keepdims=True)
+    return np.where(fitted, np.where(largest, 1 - rest, small), np.nan)
 
-    def advance(share: Array) -> Array:
-        # The scale of beta is free: with sum 1, beta is the share itself.
-        alpha = row_errors / (1 - share)
-        beta = column_errors / (np.add.reduce(alpha, axis=-1, keepdims=True) - alpha)
-        return beta / np.add.reduce(beta, axis=-1, keepdims=True)
 
-    shares = column_errors / np.add.reduce(column_errors, axis=-1, keepdims=True)
-    return fixed_point(advance, shares)
+def _share_excess(
+    row_errors: Array, column_errors: Array, total: Array, largest: NDArray[np.bool_]
+) -> Array:
+    """Return by how much the shares sum to more than 1 at a sum of alpha, shape (...)."""
+    shares = _smaller_root(total, row_errors, column_errors)
+    if not largest.any():
+        return np.add.reduce(shares, axis=-1) - 1
+    # 1 minus the larger root is the smaller root of the mirrored equation.
+    rest = _smaller_root(total, column_errors, row_errors)
+    taken = np.where(largest, -rest, shares)
+    return np.add.reduce(taken, axis=-1) - np.where(largest.any(-1), 0, 1)
+
+
+def _smaller_root(total: Array, row_errors: Array, column_errors: Array) -> Array:
+    """Return the smaller root b of A b^2 - (A - r + c) b + c, shape (..., k)."""
+    linear = total[..., None] - row_errors + column_errors
+    # As a product, the discriminant is exactly 0 where both roots are one.
+    rows, columns = np.sqrt(row_errors), np.sqrt(column_errors)
+    above = total[..., None] - np.square(rows + columns)
+    discriminant = above * (total[..., None] - np.square(rows - columns))
+    return 2 * column_errors / (linear + np.sqrt(np.maximum(discriminant, 0)))

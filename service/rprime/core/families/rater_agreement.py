@@ -1,8 +1,10 @@
 """Family `agreement`: further measures of agreement of truth and prediction."""
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rprime.core import special
 from rprime.core.arrays import ROUNDING, Array
@@ -12,7 +14,6 @@ from rprime.core.families.agreement import (
     corrected,
     weighted_kappa_gradient,
 )
-from rprime.core.fixed_point import fixed_point
 from rprime.core.index import AT_MOST_ONE, NON_NEGATIVE, SIGNED, Declaration, overall
 from rprime.core.table import ConfusionTable
 
@@ -152,80 +153,131 @@ def _aickin(t: ConfusionTable) -> tuple[Array, Array, Array]:
     true, predicted = t.support / total, t.predicted / total
     observed = np.add.reduce(t.correct, axis=-1) / t.total
     beyond = observed - np.add.reduce(true * predicted, axis=-1)
-    alpha, p, q = _aickin_above_chance(true, predicted, observed)
-    if (beyond < ROUNDING).any():  # a few tables: models better than chance are the usual ones
-        below = _aickin_below_chance(true, predicted, observed)
-        worse = beyond <= -ROUNDING
-        alpha = np.where(worse, below[0], alpha)
-        p, q = (np.where(worse[..., None], b, a) for a, b in ((p, below[1]), (q, below[2])))
-        equal = np.abs(beyond) < ROUNDING
+    alpha, p, q = ChanceFit(true, predicted, observed).solution(above=beyond > 0)
+    equal = np.abs(beyond) < ROUNDING
+    if equal.any():
         alpha = np.where(equal, 0.0, alpha)
         p, q = (np.where(equal[..., None], x, y) for x, y in ((true, p), (predicted, q)))
     return alpha, p, q
 
 
 HALVINGS = 100
+LEAST_DISTANCE = 1e-6
+SUM_TOLERANCE = 1e-7
 
 
-def _aickin_above_chance(
-    true: Array, predicted: Array, observed: Array
-) -> tuple[Array, Array, Array]:
-    """Fit alpha > 0, p and q by bisection of the chance between 0 and the observed agreement.
+@dataclass(frozen=True)
+class ChanceFit:
+    """The equations of Aickin's alpha, solved by bisection of the chance.
 
-    For any chance, alpha follows, and with it p from a quadratic equation: the equations of p_i and
-    q_i differ by (1 - alpha) (p_i - q_i) = m_i / w - s_i / w. At the right one, p sums to 1.
+    Of the shares `true` and `predicted` (..., k) of the classes, and the observed agreement (...).
+
+    Notes
+    -----
+    For any chance P_e, alpha follows, and with it p from a quadratic equation: the equations of p_i
+    and q_i differ by (1 - alpha) (p_i - q_i) = m_i / w - s_i / w. At the right chance the sum of
+    p_i q_i is P_e times that of p_i. Unlike an iteration to a fixed point, bisection depends
+    neither on the order of the classes nor on the number of items.
     """
-    wrong, surplus = 1 - observed, true - predicted
 
-    def fitted(chance: Array) -> tuple[Array, Array, Array]:
-        alpha = corrected(observed, chance)
-        rest, rate = (wrong / (1 - chance))[..., None], (alpha / chance)[..., None]
-        distance = rate * np.divide(surplus, rest, out=np.zeros(surplus.shape), where=rest > 0)
+    true: Array
+    predicted: Array
+    observed: Array
+
+    def solution(self, *, above: NDArray[np.bool_]) -> tuple[Array, Array, Array]:
+        """Return alpha (...), NaN without a solution, and p and q (..., k).
+
+        `above` says where the observed agreement exceeds that of the margins: then the chance is
+        below the observed agreement, elsewhere above it.
+        """
+        far = np.zeros(self.true.shape, dtype=bool)
+        low, high = np.where(above, 0.0, self.observed), np.where(above, self.observed, 1.0)
+        low, high = self._halved(low, high, far)
+        solved = self._solves(high, far)
+        if not above.all():
+            turning, unique = self._turning()
+            far = ~(above | solved)[..., None] & turning
+            high = self._halved(low, np.where(far.any(-1), 1.0, high), far)[1]
+            solved = self._solves(high, far) & (above | unique)
+        p, q = self._shares(high, far)
+        return np.where(solved, corrected(self.observed, high), np.nan), p, q
+
+    def _turning(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the class whose equation has no root at some chances: its larger root leads on.
+
+        And whether there is one solution alone: where the class takes part in every error, and no
+        other has a right item, its larger root solves the equations at any chance.
+        """
+        needs = np.sqrt(self.true) + np.sqrt(self.predicted)
+        turning = np.arange(needs.shape[-1]) == np.argmax(needs, axis=-1)[..., None]
+        most = np.maximum.reduce(self.true + self.predicted, axis=-1)
+        return turning, most < 1 + self.observed - ROUNDING
+
+    def _halved(self, low: Array, high: Array, far: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Halve the range of the chance, a hundred times; `far` marks the larger of two roots."""
+        sign = np.where(far.any(-1), -1, 1)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            # NaN, where an equation has no root, asks for more.
+            larger = ~(sign * self._excess(middle, far) >= 0)
+            low, high = np.where(larger, middle, low), np.where(larger, high, middle)
+        return low, high
+
+    def _solves(self, chance: Array, far: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        # Where alpha goes to 1 or to minus infinity without end, there is no solution.
+        ended = np.where(chance < self.observed, chance, 1 - chance) < LEAST_DISTANCE
+        balanced = np.abs(self._excess(chance, far)) < SUM_TOLERANCE * chance
+        least = np.minimum.reduce(np.minimum(*self._shares(chance, far)), axis=-1)
+        return np.asarray(balanced & ~ended & (least >= 0))
+
+    def _excess(self, chance: Array, far: NDArray[np.bool_]) -> Array:
+        """Return the sum of P_e p_i - p_i q_i, from 1 - p and 1 - q of a larger root."""
+        p, q = self._shares(chance, np.zeros_like(far))
+        excess = np.add.reduce(chance[..., None] * p - p * q, axis=-1)
+        if not far.any():
+            return excess
+        lacks_p, lacks_q = (np.add.reduce(x * far, axis=-1) for x in self._lacking(chance))
+        p, q = np.where(far, 0, p), np.where(far, 0, q)
+        others = np.add.reduce(chance[..., None] * p - p * q, axis=-1)
+        rest = (1 - chance) * (lacks_p - 1) + lacks_q * (1 - lacks_p)
+        return np.where(far.any(-1), others + rest, excess)
+
+    def _shares(self, chance: Array, far: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Return p and q at a chance."""
+        rate, rest, distance = self._terms(chance)
+        p = _root(rate, (rest - distance) / 2, self.true)
+        q = _root(rate, (rest + distance) / 2, self.predicted)
+        if not far.any():
+            return p, q
+        lacks_p, lacks_q = self._lacking(chance)
+        return np.where(far, 1 - lacks_p, p), np.where(far, 1 - lacks_q, q)
+
+    def _lacking(self, chance: Array) -> tuple[Array, Array]:
+        """Return 1 - p and 1 - q of the larger roots, which may be near 1."""
+        rate, _, distance = self._terms(chance)
+        shared = (self.observed / chance)[..., None]  # rate + rest
         return (
-            alpha,
-            _positive_root(rate, rest - distance, true),
-            _positive_root(rate, rest + distance, predicted),
+            _root(rate, (distance - shared - rate) / 2, self.true + distance - shared),
+            _root(rate, -(distance + shared + rate) / 2, self.predicted - distance - shared),
         )
 
-    low, high = np.zeros(observed.shape), observed
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        larger = np.add.reduce(fitted(middle)[1], axis=-1) < 1
-        low, high = np.where(larger, middle, low), np.where(larger, high, middle)
-    alpha, p, q = fitted(high)
-    # Where the chance falls to 0, or rises to the observed agreement, there is no solution.
-    solved = (np.abs(np.add.reduce(p, axis=-1) - 1) < SUM_TOLERANCE) & (high > LEAST_CHANCE)
-    return np.where(solved, alpha, np.nan), p, q
+    def _terms(self, chance: Array) -> tuple[Array, Array, Array]:
+        """Return the terms of rate p^2 + (rest - distance) p = m / w and its like for q."""
+        rate = (corrected(self.observed, chance) / chance)[..., None]
+        rest = ((1 - self.observed) / (1 - chance))[..., None]
+        surplus = self.true - self.predicted
+        distance = rate * np.divide(surplus, rest, out=np.zeros(surplus.shape), where=rest > 0)
+        return rate, rest, distance
 
 
-LEAST_CHANCE = 1e-6
-SUM_TOLERANCE = 1e-9
+def _root(square: Array, half: Array, constant: Array) -> Array:
+    """Return a root x of square x^2 + 2 half x = constant, NaN without one.
 
-
-def _positive_root(square: Array, linear: Array, constant: Array) -> Array:
-    """Return the positive root x of square x^2 + linear x = constant."""
-    half = linear / 2
+    That is the positive one for square > 0, and the one nearer to 0 for square < 0.
+    """
     length = np.sqrt(half * half + square * constant)
-    return np.where(half > 0, constant / (half + length), (length - half) / square)
-
-
-def _aickin_below_chance(
-    true: Array, predicted: Array, observed: Array
-) -> tuple[Array, Array, Array]:
-    """Fit alpha < 0, p and q by iteration, which need not find them."""
-    k = true.shape[-1]
-
-    def advance(fitted: Array) -> Array:
-        p, q = fitted[..., :k], fitted[..., k:]
-        chance = np.add.reduce(p * q, axis=-1)
-        alpha = corrected(observed, chance)
-        share, rate = (1 - alpha)[..., None], (alpha / chance)[..., None]
-        p = true / (share + rate * q)
-        return np.concatenate([p, predicted / (share + rate * p)], axis=-1)
-
-    fitted = fixed_point(advance, np.concatenate([true, predicted], axis=-1))
-    p, q = fitted[..., :k], fitted[..., k:]
-    return corrected(observed, np.add.reduce(p * q, axis=-1)), p, q
+    nearest = constant / (half + np.copysign(length, half))
+    return np.where((half > 0) | (square < 0), nearest, (length - half) / square)
 
 
 BOWKER = {

@@ -16,6 +16,7 @@ from rprime.core.intervals.plan import ScopeMethods
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts
 from rprime.core.scores.scores import Scores
+from rprime.core.thresholds import falls_short
 from rprime.core.values import Values
 
 FEW_ITEMS = 10
@@ -56,8 +57,8 @@ class Reliability:
             overall |= _few_groups(effects.of_all)
         overall |= _few_errors(rows[..., -1], overall.shape, prepared.pooled, plan.overall)
         of_classes, of_all = prepared.contributing
-        errors |= of_classes < FEW_ERRORS
-        overall |= of_all < FEW_ERRORS
+        errors |= falls_short(of_classes, FEW_ERRORS)
+        overall |= falls_short(of_all, FEW_ERRORS)
         overall |= _few_right(values) | _many_small(values, plan.weighted)
         overall[plan.open_below] |= values.overall[plan.open_below] < 0
         return cls(items, errors, overall)
@@ -151,7 +152,7 @@ def _few_contributing(values: Values, entry: Index) -> bool:
     if entry.of_items is None or entry.interval is None:
         return False
     mean = ItemMean.of(values, entry)
-    return mean is not None and mean.contributing < FEW_ERRORS
+    return mean is not None and bool(falls_short(mean.contributing, FEW_ERRORS))
 
 
 def _few_errors(

@@ -1,4 +1,4 @@
-"""Indices that are found by iteration: their values, and how long a table can take."""
+"""Indices of fitted models: their values, and how long a table can take."""
 
 import time
 
@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 from rprime.core.arrays import Array
 from rprime.core.families.agreement import chance_shares
+from rprime.core.families.rater_agreement import _aickin as fitted_alpha
 from tests.core.index_values import dense, overall, values_of
 
 
@@ -53,6 +54,7 @@ def test_aickins_alpha_is_that_of_maximum_likelihood(matrix: list[list[int]]) ->
         [[40, 0, 0], [0, 20, 0], [5, 0, 0]],  # chance falls to 0
         [[62, 0], [1, 65]],
         [[3, 4], [1, 0]],  # agreement below chance: p would be negative
+        [[0, 3], [3, 0]],  # any p = q gives this table, with alphas from -1 to 0
     ],
 )
 def test_aickins_alpha_is_undefined_where_the_model_has_no_solution(
@@ -61,13 +63,46 @@ def test_aickins_alpha_is_undefined_where_the_model_has_no_solution(
     assert np.isnan(alpha_of(matrix))
 
 
-def test_chance_shares_fit_the_errors_where_the_iteration_alone_takes_thousands_of_rounds() -> None:
+def test_chance_shares_fit_the_errors_where_an_iteration_takes_thousands_of_rounds() -> None:
     errors = np.array([[0, 1e5, 1], [1e5, 0, 1], [1, 0, 0]])
     rows, columns = errors.sum(axis=1), errors.sum(axis=0)
-    with np.errstate(all="ignore"):
-        shares = chance_shares(rows, columns)
+    shares = chance_shares(rows, columns)
     rates = rows / (1 - shares)
-    assert (rates.sum() - rates) * shares == pytest.approx(columns, rel=1e-5)
+    assert (rates.sum() - rates) * shares == pytest.approx(columns, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0, 5, 3], [5, 0, 1], [9, 4, 0]],
+        [[0, 790, 317], [966, 0, 500], [249, 734, 0]],
+        # The first class takes the larger root of its equation.
+        [[0, 10, 9], [2, 0, 2], [3, 0, 0]],
+        [[0, 3, 0], [0, 0, 997], [997, 0, 0]],
+        [[7, 0, 0, 0], [0, 0, 0, 0], [0, 23, 0, 0], [0, 0, 47, 0]],
+    ],
+)
+def test_a_negative_alpha_of_aickin_solves_its_equations(matrix: list[list[int]]) -> None:
+    table = dense(matrix)
+    with np.errstate(all="ignore"):
+        alpha, p, q = fitted_alpha(table)
+    cells = np.array(matrix, dtype=float)
+    true, predicted = cells.sum(1) / cells.sum(), cells.sum(0) / cells.sum()
+    chance = float(p @ q)
+    assert alpha < 0
+    assert p.sum() == pytest.approx(1, abs=1e-9)
+    assert (np.trace(cells) / cells.sum() - chance) / (1 - chance) == pytest.approx(alpha, rel=1e-9)
+    assert p * (1 - alpha + alpha * q / chance) == pytest.approx(true, abs=1e-9)
+    assert q * (1 - alpha + alpha * p / chance) == pytest.approx(predicted, abs=1e-9)
+
+
+def test_chance_shares_fit_where_one_class_attracts_nearly_all_errors() -> None:
+    errors = np.array([[0, 3, 900], [1, 0, 800], [4, 2, 0]])
+    rows, columns = errors.sum(axis=1), errors.sum(axis=0)
+    shares = chance_shares(rows, columns)
+    rates = rows / (1 - shares)
+    assert shares.sum() == pytest.approx(1, abs=1e-12)
+    assert (rates.sum() - rates) * shares == pytest.approx(columns, rel=1e-9)
 
 
 def test_a_table_without_a_solution_takes_little_time() -> None:
