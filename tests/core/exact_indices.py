@@ -358,7 +358,44 @@ class ExactTable:
             ]
             loss = ratio(w * sum(v * n for v, n, _ in seen), sum(v * e for v, _, e in seen))
             agreement[key] = None if loss is None else 1 - loss
-        return agreement
+        pairs = [
+            (self.counts[i][j], self.counts[j][i])
+            for i in range(k)
+            for j in range(i)
+            if self.counts[i][j] + self.counts[j][i]
+        ]
+        bowker = sum((Fraction((x - y) ** 2, x + y) for x, y in pairs), Fraction(0))
+        return agreement | {"bowker_chi2": bowker if w else None}
+
+    def weighted_kappa(self, weights: Sequence[Sequence[int]]) -> Number:
+        """Agreement corrected for chance, with any weights of the confusions."""
+        m, s, w = self.support(), self.predicted(), sum(self.support())
+        cells = [(i, j) for i in range(self.k) for j in range(self.k)]
+        seen = sum(weights[i][j] * Fraction(self.counts[i][j]) for i, j in cells)
+        loss = ratio(w * seen, sum(weights[i][j] * m[i] * s[j] for i, j in cells))
+        return None if loss is None else 1 - loss
+
+    def costs(self, cost: Sequence[Sequence[int]]) -> dict[str, Number]:
+        """The mean cost, and that as a share of the cheapest constant prediction.
+
+        A last column, if there is one more than classes, is the cost of unclassified items.
+        """
+        priced = self if len(cost[0]) > self.k else self.classified
+        rows = [[*row, u] for row, u in zip(priced.counts, priced.unclassified, strict=True)]
+        spent = sum(
+            c * Fraction(n)
+            for prices, row in zip(cost, rows, strict=True)
+            for c, n in zip(prices, row, strict=False)
+        )
+        m = priced.support()
+        cheapest = min(
+            sum(prices[j] * items for prices, items in zip(cost, m, strict=True))
+            for j in range(self.k)
+        )
+        return {
+            "expected_cost": ratio(spent, sum(m)),
+            "normalized_expected_cost": ratio(spent, cheapest),
+        }
 
     def association(self) -> dict[str, Any]:
         """Measures of association and of pairs of items."""

@@ -12,17 +12,24 @@ from tests.core.degenerate_tables import omissions, stacks
 from tests.core.exact_indices import ExactTable
 from tests.core.index_values import dense, overall, per_class, values_of
 
+WITH_OPTIONS = {"weighted_kappa", "expected_cost", "normalized_expected_cost"}
+"""Rational indices that need an option, and have tests of their own."""
 IRRATIONAL = {
-    *("gt_index", "class_confusion_entropy", "class_modified_confusion_entropy"),
-    *("discriminant_power", "geometric_mean_recall", "aickin_alpha", "chi2_p_value"),
-    *("bowker_p_value", "bowker_chi2", "weighted_kappa", "expected_cost"),
-    *("normalized_expected_cost", "confusion_entropy", "modified_confusion_entropy"),
+    # Roots of equations of a fitted model, whose tests put them into these.
+    *("gt_index", "aickin_alpha"),
+    # Tails of a distribution.
+    *("chi2_p_value", "bowker_p_value"),
+    # A root of as many numbers as classes, which has a test of its own.
+    "geometric_mean_recall",
+    # Logarithms.
+    *("class_confusion_entropy", "class_modified_confusion_entropy", "discriminant_power"),
+    *("confusion_entropy", "modified_confusion_entropy"),
     *("cross_entropy_of_margins", "kullback_leibler_divergence", "joint_entropy"),
     *("conditional_entropy_predicted", "conditional_entropy_true", "entropy_true"),
     *("entropy_predicted", "mutual_information", "uncertainty_true", "uncertainty_predicted"),
     "normalized_mutual_information",
 }
-"""Keys without an exact value here: logarithms, tails, iterations, and what needs an option."""
+"""Keys of indices that are not rational in the cells, nor square roots of what is."""
 ROOTS = {"fowlkes_mallows", "class_mcc", "g_mean", "quadratic_mean"}
 """Roots, whose averages are not roots."""
 
@@ -48,7 +55,7 @@ def test_every_index_has_an_exact_value_or_a_reason_for_none() -> None:
         (entry.scope, entry.key)
         for entry in INDICES
         if not entry.scored
-        and entry.key not in IRRATIONAL
+        and entry.key not in IRRATIONAL | WITH_OPTIONS
         and not IRRATIONAL.union(ROOTS) & set(entry.of if entry.reads in AVERAGES else ())
     }
     assert without <= keys
@@ -72,6 +79,37 @@ def test_values_are_those_of_exact_fractions(omitted: bool) -> None:
             ]
             pairs += [(key, whole[key][t], expected) for key, expected in table.overall().items()]
             assert [pair for pair in pairs if far(*pair[1:])] == [], cells.tolist()
+
+
+def whole_numbers(rows: Any) -> list[list[int]]:
+    return [[int(number) for number in row] for row in rows]
+
+
+@pytest.mark.parametrize("omitted", [False, True])
+@pytest.mark.parametrize("priced", [0, 1])
+def test_costs_and_weighted_kappas_are_those_of_exact_fractions(omitted: bool, priced: int) -> None:
+    rng = np.random.default_rng(8)
+    for counts in stacks(8, 90, (2, 3, 4)):
+        k = counts.shape[-1]
+        away = omissions(8, counts) if omitted else None
+        cost = rng.integers(0, 6, (k, k + priced)) * (1 - np.eye(k, k + priced))
+        weights = rng.integers(1, 9, (k, k)) * (1 - np.eye(k))
+        values = overall(values_of(dense(counts, *(away or ())), cost=cost, kappa_weights=weights))
+        for t, cells in enumerate(counts):
+            table = exact(cells, away and tuple(part[t] for part in away))
+            expected = table.costs(whole_numbers(cost))
+            expected["weighted_kappa"] = table.classified.weighted_kappa(whole_numbers(weights))
+            wrong = {key: number for key, number in expected.items() if far(values[key][t], number)}
+            assert wrong == {}, cells.tolist()
+
+
+def test_the_power_of_the_geometric_mean_of_recalls_is_their_product() -> None:
+    for counts in stacks(9, 90, (2, 3, 4)):
+        values = overall(values_of(dense(counts)))["geometric_mean_recall"]
+        for t, cells in enumerate(counts):
+            recalls = [recall for recall in exact(cells).classes()["recall"] if recall is not None]
+            expected = np.prod(recalls) if recalls else None
+            assert not far(values[t] ** max(len(recalls), 1), expected), cells.tolist()
 
 
 @pytest.mark.parametrize("beta", [Fraction(0), Fraction(1, 2), Fraction(3)])
