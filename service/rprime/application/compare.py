@@ -26,7 +26,7 @@ from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
 from rprime.report.comparison import comparison_excerpt, gate_excerpt
 from rprime.report.document import REPORT_VERSION, WARNINGS
-from rprime.schemas.document import Document, parse
+from rprime.schemas.document import Body, Document, parse
 from rprime.schemas.provenance import ResolvedSide
 from rprime.schemas.request import ComparisonRest
 from rprime.schemas.violations import validated
@@ -47,7 +47,7 @@ SLICES_APART = Warning(
 )
 
 
-def compare_request(body: bytes, limits: Limits) -> bytes:
+def compare_request(body: Body, limits: Limits) -> bytes:
     """Compare the evidence of a request; the answer as JSON."""
     return render_assessment(assess(body, limits, None))
 
@@ -124,7 +124,7 @@ class CandidateSide:
 
 
 def assess(
-    body: bytes, limits: Limits, history: "VisibleHistory | None", *, or_items: bool = False
+    body: Body, limits: Limits, history: "VisibleHistory | None", *, or_items: bool = False
 ) -> Assessment:
     """Read a request as `compare_request` does, and find its sides.
 

@@ -19,7 +19,7 @@ from rprime.core.populations.population import Population
 from rprime.evidence import Evidence
 from rprime.evidence.reader import EVIDENCE_ARRAYS
 from rprime.problems.problem import pointer, refuse
-from rprime.schemas.document import parse
+from rprime.schemas.document import Body, parse
 from rprime.schemas.simulation import LintRest, PlanRest
 from rprime.settings import Limits
 
@@ -27,18 +27,18 @@ Rest = LintRest | PlanRest
 Simulate = Callable[..., GateLint | ItemPlan]
 
 
-def lint_request(body: bytes, limits: Limits, *, most_seconds: float = inf) -> bytes:
+def lint_request(body: Body, limits: Limits, *, most_seconds: float = inf) -> bytes:
     """Lint the gate of a request by simulation; 422 if it would take too much processor time."""
     return _simulated(body, limits, LintRest, lint, most_seconds)
 
 
-def plan_request(body: bytes, limits: Limits, *, most_seconds: float = inf) -> bytes:
+def plan_request(body: Body, limits: Limits, *, most_seconds: float = inf) -> bytes:
     """Plan the items that the gate of a request needs; 422 as for `lint_request`."""
     return _simulated(body, limits, PlanRest, plan_items, most_seconds)
 
 
 def _simulated(
-    body: bytes, limits: Limits, kind: type[Rest], simulate: Simulate, most_seconds: float
+    body: Body, limits: Limits, kind: type[Rest], simulate: Simulate, most_seconds: float
 ) -> bytes:
     """Read the evidence, the options and the gate of a request, and render the result as JSON."""
     document = parse(body, limits.json_depth)

@@ -19,7 +19,7 @@ from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
 from rprime.report.document import render
 from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
-from rprime.schemas.document import Document, parse
+from rprime.schemas.document import Body, Document, parse
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import WAYS, Provenance, Reference, origin_of
 from rprime.schemas.request import RequestOptions, SideRest
@@ -127,7 +127,7 @@ class EvaluationRequest:
         return bool(gate and gate.judged)
 
 
-def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest:
+def read_request(content: Body | Document, limits: Limits) -> EvaluationRequest:
     """Read a request from JSON, or from what was parsed from it or put together from columns.
 
     Raises

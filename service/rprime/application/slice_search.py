@@ -19,7 +19,7 @@ from rprime.evidence import Evidence
 from rprime.evidence.slices import slice_columns
 from rprime.problems.problem import pointer, refuse
 from rprime.report.document import NUMPY
-from rprime.schemas.document import Document, parse
+from rprime.schemas.document import Body, Document, parse
 from rprime.schemas.slice_search import SearchRest
 from rprime.settings import Limits
 
@@ -32,7 +32,7 @@ _NO_MEAN = (
 )
 
 
-def search_request(body: bytes, limits: Limits) -> bytes:
+def search_request(body: Body, limits: Limits) -> bytes:
     """Search for the weak slices of a JSON request; see `search_document`."""
     return search_document(parse(body, limits.json_depth), limits)
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, Report, SliceSearch
+from rprime.client.request import Json, encode
 from rprime.schemas.history import AliasEntry
 
 Result = TypeVar("Result")
@@ -46,12 +47,18 @@ class Call(Generic[Result]):
     method: str
     path: str
     read: Read[Result]
-    content: bytes | None = None
+    content: bytes | Json | None = None
+    """The body, or the JSON object in it."""
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def body(self) -> bytes | None:
+        """The body as it is sent."""
+        return encode(self.content) if isinstance(self.content, dict) else self.content
 
 
 def evaluation(
-    body: bytes,
+    body: bytes | Json,
     *,
     table: bool = False,
     idempotency_key: str | None = None,
@@ -63,13 +70,13 @@ def evaluation(
     return post(path, body, Report.of, idempotency_key, media_type)
 
 
-def comparison(body: bytes) -> Call[Comparison]:
+def comparison(body: bytes | Json) -> Call[Comparison]:
     """Compare a candidate with a baseline."""
     return post("/v1/compare", body, Comparison.of)
 
 
 def slice_search(
-    body: bytes, media_type: str = JSON, request: bytes | None = None
+    body: bytes | Json, media_type: str = JSON, request: bytes | None = None
 ) -> Call[SliceSearch]:
     """Search for weak slices; `media_type` and `request` are those of `evaluation`."""
     path = path_of("studies", "slices", query={"request": request})
@@ -99,7 +106,11 @@ def document(
 
 
 def post(
-    path: str, body: bytes, read: Read[Result], key: str | None = None, media_type: str = JSON
+    path: str,
+    body: bytes | Json,
+    read: Read[Result],
+    key: str | None = None,
+    media_type: str = JSON,
 ) -> Call[Result]:
     """Send a body; `key` names the call in all its attempts, by default a random one."""
     headers = {"Content-Type": media_type, "Idempotency-Key": key or uuid4().hex}

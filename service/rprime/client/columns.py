@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rprime.core.arrays import Array
 from rprime.core.axis_names import Axis, axis_of
 from rprime.core.label_texts import ordered_categories
 
@@ -20,6 +21,9 @@ _ARROW = ("__arrow_c_array__", "__arrow_c_stream__")
 _MISSING = {"NAType", "NaTType"}
 _BOOLEANS = {"bool", "bool_"}
 _NEARLY_ZERO = 1e-3
+LARGE = 1 << 12
+"""From so many numbers on, a column stays an array."""
+_MOST, _BYTE = 2**53 - 1, 255
 
 
 def labels(values: object, name: str) -> list[Label]:
@@ -44,6 +48,46 @@ def labels(values: object, name: str) -> list[Label]:
     return items
 
 
+def items(values: object, name: str) -> list[Label] | Array:
+    """Return the values of all items as `labels` does; many integers stay an array."""
+    array = integers(values)
+    return labels(values, name) if array is None else array
+
+
+def integers(values: object) -> Array | None:
+    """Return a copy of a large column of integers from 0, none missing, as an array; else None."""
+    array = _large(values, "iu")
+    if array is None or array.min() < 0 or array.max() > _MOST:
+        return None
+    return np.array(array, np.uint8 if array.max() <= _BYTE else np.int64)
+
+
+def numbers(values: object, name: str) -> list[float] | Array:
+    """Return finite numbers as `weights` does; many of them stay an array, which is a copy."""
+    array = _large(values, "iuf")
+    if array is None or not np.isfinite(array).all():
+        return weights(values, name)
+    return np.array(array, np.float64)
+
+
+def _large(values: object, kinds: str) -> Array | None:
+    """Return a flat array of numpy with many numbers of some kinds, of any library; else None."""
+    type_name = str(getattr(values, "dtype", getattr(values, "type", ""))).lower()
+    if not type_name.startswith(("int", "uint", "float", "double")) or _is_frame(values):
+        return None
+    convert = getattr(values, "to_numpy", None)
+    if convert is not None and len(values) >= LARGE:  # type: ignore[arg-type] # a column
+        values = convert()
+    if type(values) is not np.ndarray or values.ndim != 1 or values.size < LARGE:
+        return None
+    return values if values.dtype.kind in kinds else None
+
+
+def distinct(values: list[Label] | Array) -> set[Label]:
+    """Return the labels that occur."""
+    return set(np.unique(values).tolist() if isinstance(values, np.ndarray) else values)
+
+
 def weights(values: object, name: str) -> list[float]:
     """Return finite numbers."""
     items = column(values, name)
@@ -63,7 +107,7 @@ def scores(values: object, name: str) -> object:
     """Return the finite scores of items, a row or a number for each: lists, or an array."""
     data = _array_of(values)
     if getattr(getattr(data, "dtype", None), "kind", "") == "f" and hasattr(data, "astype"):
-        array = np.ascontiguousarray(data, dtype=np.float64)
+        array = np.array(data, dtype=np.float64, order="C")
         if np.isfinite(array).all():
             return array
     items = _listed(data, name)
@@ -71,7 +115,7 @@ def scores(values: object, name: str) -> object:
     return weights(items, name) if flat else rows(items, name)
 
 
-def score_labels(values: object, name: str, true: list[Label] | None) -> list[Label] | None:
+def score_labels(values: object, name: str, true: list[Label] | Array | None) -> list[Label] | None:
     """Return the class names in the columns of a data frame of scores; else None.
 
     Numbered columns name classes only if the labels are integers.
@@ -79,12 +123,13 @@ def score_labels(values: object, name: str, true: list[Label] | None) -> list[La
     if (columns := _frame_columns(values, name)) is None:
         return None
     numbered = columns == list(range(len(columns)))
-    return None if numbered and any(isinstance(label, str) for label in true or ()) else columns
+    texts = isinstance(true, list) and any(isinstance(label, str) for label in true)
+    return None if numbered and texts else columns
 
 
-def refuse_others(values: object, names: list[Label], true: list[Label]) -> None:
+def refuse_others(values: object, names: list[Label], true: list[Label] | Array) -> None:
     """Refuse columns of scores without which all rows are probabilities, such as ids of items."""
-    table, classes = np.asarray(values, dtype=np.float64), set(true)
+    table, classes = np.asarray(values, dtype=np.float64), distinct(true)
     is_class = np.array([name in classes for name in names])
     if table.shape[1:] != is_class.shape or not is_class.any():
         return

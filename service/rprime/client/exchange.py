@@ -60,7 +60,7 @@ class Address(NamedTuple):
 
     def arguments(self, call: Call[Any]) -> dict[str, Any]:
         """Return the arguments of httpx for every attempt at a call."""
-        headers, content = {**self.headers, **call.headers}, call.content
+        headers, content = {**self.headers, **call.headers}, call.body
         if content and len(content) >= _LARGE and headers["Content-Type"] == JSON:
             headers["Content-Encoding"] = "gzip"
             content = gzip.compress(content, 1)

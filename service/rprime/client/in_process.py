@@ -1,16 +1,21 @@
 """Evaluate in this process, without a service: reports equal byte for byte."""
 
+import secrets
 from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
+
+import numpy as np
 
 from rprime.application.request import EvaluationRequest, read_request
 from rprime.client.calls import Call
 from rprime.client.errors import ProblemError
 from rprime.client.methods import Methods
 from rprime.client.report import Report
-from rprime.client.request import RequestFields, SideFields
+from rprime.client.request import Json, RequestFields, SideFields, encode
+from rprime.evidence.coding import Integers
 from rprime.problems.problem import Problem
+from rprime.schemas.document import ArraysBody, Body
 from rprime.settings import Limits
 from rprime.tally.counting import tally
 
@@ -25,7 +30,7 @@ class InProcess(Methods):
 
     def ask(self, call: Call[Result]) -> Result:
         """Answer a call here, or raise the problem that the service would answer."""
-        body, (path, _, query) = call.content or b"", call.path.partition("?")
+        body, (path, _, query) = _body(call.content or b""), call.path.partition("?")
         evaluation_request = None
         try:
             if path == "/v1/evaluate":
@@ -43,7 +48,36 @@ class InProcess(Methods):
         return answer
 
 
-def _read(body: bytes, limits: Limits) -> EvaluationRequest:
+_MARK = secrets.token_hex()
+"""Begins the text in place of an array."""
+
+
+def _body(content: bytes | Json) -> Body:
+    """Return a request with its arrays beside the JSON."""
+    if isinstance(content, bytes):
+        return content
+    arrays: dict[str, Any] = {}
+    return ArraysBody(encode(_marked(content, arrays)), arrays)
+
+
+def _marked(members: Json, arrays: dict[str, Any]) -> Json:
+    """Return members with marks in place of the arrays of numpy, which are added to `arrays`."""
+    marked = dict(members)
+    for name, value in members.items():
+        if isinstance(value, np.ndarray) and value.ndim == _DIMENSIONS.get(name, 1):
+            marked[name] = f"{_MARK}{len(arrays)}"
+            arrays[marked[name]] = value if name in _NUMBERS else Integers(value)
+        elif isinstance(value, dict) and name in _WITH_ARRAYS:
+            marked[name] = _marked(value, arrays)
+    return marked
+
+
+_NUMBERS = {"sample_weight", "inclusion_probability", "y_score"}
+_DIMENSIONS = {"y_score": 2}
+_WITH_ARRAYS = {"baseline", "candidate", "slices"}
+
+
+def _read(body: Body, limits: Limits) -> EvaluationRequest:
     evaluation_request = read_request(body, limits)
     if evaluation_request.store_request is not None:
         raise Problem(

@@ -135,7 +135,7 @@ class Methods:
         >>> rprime.evaluate(["cat", "dog"], ["cat", "cat"]).overall["accuracy"].value
         0.5
         """
-        content = body(y_true=y_true, y_pred=y_pred, **request)
+        content = document({"y_true": y_true, "y_pred": y_pred, **request})
         return calls.evaluation(content, table=table, idempotency_key=idempotency_key)
 
     @method
@@ -186,7 +186,8 @@ class Methods:
             `slice`, the value of each column of a slice that both sides have.
         """
         sides: Any = {"candidate": candidate, "baseline": baseline}
-        content = body(**sides, options=options, gates=gates, changed_items=changed_items, **of)
+        members = {"options": options, "gates": gates, "changed_items": changed_items, **of}
+        content = document(sides | members)
         return calls.comparison(content)
 
     @method
@@ -214,7 +215,7 @@ class Methods:
             Evidence about the unchanged model, such as `confusion_matrix`.
         """
         simulation = {"discordance": discordance, "replicates": replicates, "seed": seed}
-        content = body(gates=gates, pairing=pairing, **simulation, **model)
+        content = document({"gates": gates, "pairing": pairing, **simulation, **model})
         return calls.post("/v1/gates/lint", content, GateLintReport.of)
 
     @method
@@ -238,7 +239,7 @@ class Methods:
             The drop to find; default: twice the limit of each rule.
         """
         simulation = {"discordance": discordance, "drop": drop, "seed": seed}
-        content = body(gates=gates, pairing=pairing, **simulation, **model)
+        content = document({"gates": gates, "pairing": pairing, **simulation, **model})
         return calls.post("/v1/gates/plan", content, GatePlanReport.of)
 
     @method
@@ -264,7 +265,7 @@ class Methods:
             Scores and options, as `rprime.client.request.SearchFields` lists them.
         """
         members = {"y_true": y_true, "y_pred": y_pred, "index": index, "class": class_}
-        return calls.slice_search(body(slices=slices, **members, **more))
+        return calls.slice_search(document({"slices": slices, **members, **more}))
 
     @method
     def evaluations(

@@ -252,7 +252,9 @@ def _order(content: Json, arguments: Mapping[str, Any]) -> None:
     if order is None:
         return
     sides = (content, content.get("baseline", {}))
-    occurring = {label for side in sides for name in items for label in side.get(name, ())}
+    occurring = set().union(
+        *(columns.distinct(side.get(name, [])) for side in sides for name in items)
+    )
     if occurring <= {*order, None}:
         content["labels"] = order
 
@@ -351,6 +353,8 @@ def _slices(value: object, name: str) -> object:
 def _slice_values(values: object, name: str) -> object:
     if isinstance(values, Mapping):
         return {value: _evidence(table, name) for value, table in values.items()}
+    if (integers := columns.integers(values)) is not None:
+        return integers
     items = columns.column(values, name)
     # Numbers are cut, or refused by the reader.
     numbers = set(map(type, items)) <= {int, float, type(None)}
@@ -358,8 +362,9 @@ def _slice_values(values: object, name: str) -> object:
 
 
 _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
-    **dict.fromkeys(("y_true", "y_pred", "labels", "groups", "item_id", "tags"), columns.labels),
-    **dict.fromkeys(("sample_weight", "inclusion_probability"), columns.weights),
+    **dict.fromkeys(("y_true", "y_pred", "groups", "item_id"), columns.items),
+    **dict.fromkeys(("labels", "tags"), columns.labels),
+    **dict.fromkeys(("sample_weight", "inclusion_probability"), columns.numbers),
     **dict.fromkeys(("unclassified", "spurious"), columns.weights),
     **dict.fromkeys(("confusion_matrix", "cells", "cost", "cell_weights"), columns.rows),
     **dict.fromkeys(("candidate", "options", "population"), _evidence),

@@ -65,20 +65,21 @@ def matrix(document: Document, name: str, quantity: Quantity, shape: tuple[int, 
 
 def optional_vector(document: Document, name: str, quantity: Quantity, size: int) -> Array | None:
     """Convert an array as `vector` does; None if the request has none."""
-    values = document.arrays.get(name)
-    if values is None or isinstance(values, np.ndarray):
-        return values
-    return vector(document, name, quantity, size)
+    return None if document.arrays.get(name) is None else vector(document, name, quantity, size)
 
 
 def vector(document: Document, name: str, quantity: Quantity, size: int) -> Array:
     """Convert an array of numbers to float64 of shape (size,)."""
     numbers, pointer = document.arrays[name], f"{document.pointer}/{name}"
-    if not isinstance(numbers, list):
+    if not isinstance(numbers, list | np.ndarray):
         raise refuse(pointer, "not_an_array", f"An array is needed, not {kind_of(numbers)}.")
     if len(numbers) != size:
         detail = f"There are {len(numbers)} numbers; {size} are needed."
         raise refuse(pointer, "wrong_length", detail)
+    if isinstance(numbers, np.ndarray):
+        if _in_range(numbers, quantity):
+            return numbers
+        raise invalid(_faults(numbers.tolist(), pointer, quantity))
     values = flat([numbers], quantity, without_booleans=document.without_booleans)
     if values is None:
         raise invalid(_faults(numbers, pointer, quantity))
@@ -126,10 +127,12 @@ def flat(parts: Sequence[list[Any]], quantity: Quantity, *, without_booleans: bo
         except (TypeError, OverflowError):
             continue
         numbers = np.array(values, dtype=np.float64)
-        if numbers.size and not (quantity.low <= numbers.min() and numbers.max() <= MOST):
-            return None
-        return numbers
+        return numbers if _in_range(numbers, quantity) else None
     return None
+
+
+def _in_range(numbers: Array, quantity: Quantity) -> bool:
+    return not numbers.size or bool(quantity.low <= numbers.min() and numbers.max() <= MOST)
 
 
 def _faults(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[Violation]:

@@ -55,8 +55,28 @@ class Document:
     """What was not read, for the report."""
 
 
+@dataclass(frozen=True, eq=False)
+class ArraysBody:
+    """A JSON body in which marks stand for large arrays, so that these are not written as text."""
+
+    body: bytes
+    arrays: dict[str, Any]
+    """By their marks, as the readers of evidence take them."""
+
+    def put_back(self, members: dict[str, Any]) -> None:
+        """Replace the marks among members, and among their slices, by the arrays."""
+        for name, value in members.items():
+            if isinstance(value, str) and value in self.arrays:
+                members[name] = self.arrays[value]
+        if isinstance(slices := members.get("slices"), dict):
+            self.put_back(slices)
+
+
+Body = bytes | ArraysBody
+
+
 def parse(
-    body: bytes,
+    body: Body,
     depth: int = 8,
     inner: tuple[str, ...] = ("baseline",),
     arrays: tuple[str, ...] = ARRAYS,
@@ -78,9 +98,13 @@ def parse(
         400 if it is not JSON, or nested too deeply; 422 if it is not an object, or an object in it
         has a name twice.
     """
-    content = loads(body)
+    text = body.body if isinstance(body, ArraysBody) else body
+    content = loads(text)
     document = _lift(content, inner, arrays)
-    _check(body, content, depth, [document])
+    _check(text, content, depth, [document])
+    if isinstance(body, ArraysBody):
+        for part in (document, *document.inner.values()):
+            body.put_back(part.arrays)
     return document
 
 
