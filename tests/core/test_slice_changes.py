@@ -20,7 +20,7 @@ from rprime.core.slices.changes import (
     SliceChanges,
     slice_changes,
 )
-from rprime.core.slices.sides import compare_slice
+from rprime.core.slices.sides import compare_slices
 from rprime.core.slices.slices import SliceColumn, Slices
 from tests.core.comparison_sides import side_of
 
@@ -67,9 +67,33 @@ def changes_of(candidate: Side, baseline: Side, keys: Sequence[str] = KEYS) -> S
 
 
 def alone(whole: Comparison, name: dict[str, str], keys: Sequence[str] = KEYS) -> Comparison:
-    comparison = compare_slice(whole, tuple(sorted(name.items())), Options(indices=tuple(keys)))
+    part, options = tuple(sorted(name.items())), Options(indices=tuple(keys))
+    (comparison,) = compare_slices(whole, [part], options)
     assert comparison is not None
     return comparison
+
+
+@pytest.mark.parametrize("kept", ["items", "tables"])
+@pytest.mark.parametrize("answers", [4, 5])
+def test_slices_are_compared_together_as_each_alone(kept: str, answers: int) -> None:
+    sides = drawn(3, answers=answers)
+    candidate, baseline = sides if kept == "items" else map(tables, sides)
+    whole = compare(candidate, baseline, Options())
+    assert candidate.slices is not None
+    parts = [tuple(sorted(name.items())) for name in candidate.slices.names]
+    options = Options(indices=(*KEYS, "precision", "mcc"))
+    together = compare_slices(whole, parts, options)
+    assert len(parts) > len(whole.sides)
+    for part, comparison in zip(parts, together, strict=True):
+        (single,) = compare_slices(whole, [part], options)
+        assert comparison is not None
+        assert single is not None
+        for difference, other in (
+            (comparison.overall, single.overall),
+            (comparison.per_class, single.per_class),
+        ):
+            np.testing.assert_array_equal(difference.numbers, other.numbers)
+            np.testing.assert_array_equal(difference.limits(0.025), other.limits(0.025))
 
 
 @pytest.mark.parametrize("kept", ["items", "tables"])

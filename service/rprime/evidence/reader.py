@@ -228,6 +228,10 @@ def read_baseline(
         return baseline
     # The identical array tells the comparison that these are the same items.
     same = replace(baseline, items=replace(baseline.items, true=candidate.items.true))
+    if candidate.slices and same.slices and set(OF_SLICES).isdisjoint(document.names):
+        # As do the identical columns that no item has another slice.
+        slices = replace(same.slices, columns=candidate.slices.columns)
+        same = replace(same, slices=slices)
     vars(same)["fingerprint"] = candidate.fingerprint
     return same
 

@@ -151,7 +151,7 @@ class AlignedValues:
         candidate, baseline = self.candidate.values, self.baseline.values
         if self.stack is None:
             return SideGradients(baseline), SideGradients(candidate)
-        both = SideGradients(self.stack.values)
+        both = SideGradients.of_stack(self.stack)
         of_sides = self.baseline.estimates, self.candidate.estimates
         old, new = (side.position for side in of_sides)
         return both.part(old, baseline), both.part(new, candidate)
@@ -298,7 +298,8 @@ class AlignedValues:
         """The limits of the candidate and of the baseline."""
         scopes = bool(self.places.size), True
         is_first = self.candidate.estimates.position == 0
-        if self.stack is not None and is_first and self.candidate.common is None:
+        are_all = self.stack is not None and self.stack.values.table.stack_shape == (2,)
+        if self.stack is not None and are_all and is_first and self.candidate.common is None:
             return LimitSource((ComparedSide(self.stack),), True, scopes)  # noqa: FBT003 (both sides)
         return LimitSource((self.candidate, self.baseline), scopes=scopes)
 

@@ -1,5 +1,6 @@
 """Align two sides of a comparison on one list of classes, and decide their comparability."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -102,18 +103,20 @@ class Side:
         return (self.labels, table.weighted, *omitted)
 
 
-def estimate_together(sides: tuple[Side, Side], options: Options) -> None:
-    """Compute the values of two sides as one stack if none is known yet, for half of the cost.
+def estimate_together(sides: Sequence[Side], options: Options) -> None:
+    """Compute the values of sides as one stack if none is known yet, for half of the cost of two.
 
     The sides then return them for these options.
     """
-    first, other = sides
-    if first.kind is None or first.kind != other.kind or first.known or other.known:
+    first, *others = sides
+    if first.kind is None or any(side.kind != first.kind for side in others):
+        return
+    if any(side.known for side in sides):
         return
     # Paired items need no intervals of the baseline.
-    paired = first.items is not None and other.items is not None
-    both = Estimates.of_stack([side.table for side in sides], options, apart=paired)
-    for side, estimates in zip(sides, both, strict=True):
+    paired = all(side.items is not None for side in sides)
+    together = Estimates.of_stack([side.table for side in sides], options, apart=paired)
+    for side, estimates in zip(sides, together, strict=True):
         side.known[options] = estimates
 
 

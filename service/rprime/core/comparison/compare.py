@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -65,8 +66,6 @@ class Comparison:
         out of the compared averages.
     candidate_only, baseline_only
         Classes that only one side declares: rules about them are `not_comparable`.
-    flips, shift
-        Changes of single items; None without common items.
     attributions
         The contributions of cells to the change of each requested index.
     warnings
@@ -87,9 +86,6 @@ class Comparison:
     candidate_only: tuple[str, ...]
     baseline_only: tuple[str, ...]
     confidence: float
-    flips: Flips | None
-    shift: Shift | None
-    changes: CellChanges | None
     attributions: tuple[Attribution, ...]
     warnings: tuple[Warning, ...]
     aligned: AlignedValues
@@ -111,6 +107,32 @@ class Comparison:
     def classes(self) -> tuple[str, ...]:
         """Classes that have items on both sides, in the candidate's order."""
         return self.aligned.classes
+
+    @cached_property
+    def flips(self) -> Flips | None:
+        """The predictions that changed; None without common items."""
+        pairs = self._paired_items
+        return None if pairs is None else _flips(self.aligned, pairs)
+
+    @cached_property
+    def shift(self) -> Shift | None:
+        """The tests of a shift of predictions; None without common items."""
+        pairs = self._paired_items
+        return None if pairs is None else shift(pairs.joint, grouped=pairs.grouped)
+
+    @cached_property
+    def changes(self) -> CellChanges | None:
+        """The cells that changed most; None where no class is on both sides."""
+        values, alone = self.aligned, (*self.candidate_only, *self.baseline_only)
+        if not values.comparable or len(alone) == len(values.labels):
+            return None
+        most = values.candidate.values.options.top_confusions
+        return values.path.largest_changes(values.labels, most)
+
+    @property
+    def _paired_items(self) -> PairedItems | None:
+        pairs = self.aligned.pairs
+        return pairs if isinstance(pairs, PairedItems) else None
 
     @property
     def changed_items(self) -> ChangedItems | None:
@@ -208,10 +230,6 @@ def compare(
     values = _align_values(aligned, ours, theirs, options, relation)
     if relation == "different":
         explanation = sets_differ(ours, theirs, common)
-    items = values.pairs if isinstance(values.pairs, PairedItems) else None
-    changed = None
-    if aligned.common.size and values.comparable:
-        changed = values.path.largest_changes(values.labels, options.top_confusions)
     return Comparison(
         sides=(ours, theirs),
         comparability=relation,
@@ -220,9 +238,6 @@ def compare(
         candidate_only=aligned.only(candidate, baseline),
         baseline_only=aligned.only(baseline, candidate),
         confidence=options.confidence,
-        flips=None if items is None else _flips(values, items),
-        shift=None if items is None else shift(items.joint, grouped=items.grouped),
-        changes=changed,
         attributions=_attributions(values, attributed if aligned.common.size else attributed or ()),
         warnings=tuple(_warnings(relation, values, aligned, (ours, theirs), explanation)),
         aligned=values,

@@ -12,6 +12,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
+from rprime.core.estimates import Estimates
 from rprime.core.intervals.delta import class_gradient, classified_entries, overall_gradient
 from rprime.core.intervals.gradient import CellGradient, ClassGradient, Gradient
 from rprime.core.table import ConfusionTable
@@ -32,6 +33,12 @@ class SideGradients:
     """
 
     values: Values
+
+    @classmethod
+    def of_stack(cls, stack: Estimates) -> "SideGradients":
+        """Return those of a stack, computed once for all comparisons of its tables."""
+        kept: SideGradients = vars(stack).setdefault("side_gradients", cls(stack.values))
+        return kept
 
     def part(self, position: int, values: Values) -> "SideGradients":
         """Return those of one table of a stack of shape (n,), which has these values."""

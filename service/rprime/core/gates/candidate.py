@@ -33,7 +33,7 @@ from rprime.core.gates.targets import Estimate
 from rprime.core.index import Index
 from rprime.core.options import Options
 from rprime.core.slices.evaluation import vague
-from rprime.core.slices.sides import compare_slice, side_of_slice
+from rprime.core.slices.sides import compare_slices, side_of_slice
 from rprime.core.slices.slices import Slice
 from rprime.core.suggestions import nearest_classes
 
@@ -99,12 +99,20 @@ class GateCandidate:
         return {}
 
     def sliced(self, against: Against, part: Slice) -> Comparison | None:
-        """Compare a slice, once for all rules; None if a side lacks it or there is no baseline."""
-        whole, key = self.comparisons[against], (against, part)
-        if whole is not None and key not in self._sliced:
+        """Return the comparison of a slice; None if a side lacks it or there is no baseline."""
+        self.slice_all(against, (part,))
+        return self._sliced.get((against, part))
+
+    def slice_all(self, against: Against, parts: Sequence[Slice]) -> None:
+        """Compare slices, each once for all rules."""
+        whole = self.comparisons[against]
+        missing = [part for part in parts if (against, part) not in self._sliced]
+        if whole is not None and missing:
             options = replace(self.options, indices=self.indices)
-            self._sliced[key] = compare_slice(whole, part, options)
-        return self._sliced.get(key)
+            for part, comparison in zip(
+                missing, compare_slices(whole, missing, options), strict=True
+            ):
+                self._sliced[against, part] = comparison
 
     @cached_property
     def _sliced(self) -> dict[tuple[Against, Slice], Comparison | None]:
@@ -146,8 +154,16 @@ class GateCandidate:
         comparison = self.comparisons[against or "baseline"]
         missing = None if comparison is None else comparison.missing
         if missing is not None and part is not None:
-            missing = missing.of_slice(part)
+            place = against, part
+            if place not in self._missing:
+                self._missing[place] = missing.of_slice(part)
+            missing = self._missing[place]
         return missing if missing is not None and missing.counts.missing else None
+
+    @cached_property
+    def _missing(self) -> dict[tuple[Against | None, Slice], MissingItems | None]:
+        """The missing items of slices so far."""
+        return {}
 
     def _without(self, rule: Rule, comparison: Comparison, few: tuple[int, ...]) -> Comparison:
         """Return the comparison with classes left out of averages."""
@@ -273,6 +289,8 @@ def _of_slices(
     if rule.traits.between_slices and slices:
         yield _of_gap(rule, candidate, slices)
         return
+    if against is not None:
+        candidate.slice_all(against, slices)
     for part in slices:
         yield replace(_of_slice(rule, candidate, part, against), slice=part)
     for name in missing_columns(rule, slices):

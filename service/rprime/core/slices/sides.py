@@ -1,20 +1,40 @@
 """The slices of a test set as sides of their own, to be evaluated and compared alone."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.alignment import Side, with_items
+from rprime.core.comparison.alignment import Side, estimate_together, with_items
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.options import Options
 from rprime.core.slices.slices import Slice
 
 
-def compare_slice(whole: Comparison, part: Slice, options: Options) -> Comparison | None:
-    """Compare the items of a slice alone; None if a side lacks it."""
+def compare_slices(
+    whole: Comparison, parts: Sequence[Slice], options: Options
+) -> list[Comparison | None]:
+    """Compare the items of each slice alone; None if a side lacks it."""
     same = whole.comparability in ("same_items", "common_items")
-    ours, theirs = sides_of_slice(*whole.sides, part, same_items=same)
+    pairs = [sides_of_slice(*whole.sides, part, same_items=same) for part in parts]
+    if options.undefined != "null":
+        options = replace(options, undefined="null")
+    there = [side for pair in pairs if None not in pair for side in pair if side is not None]
+    if same:
+        for _, alike in groupby(sorted(there, key=_kind), key=_kind):
+            estimate_together(list(alike), options)
+    return [_compared(whole, *pair, options) for pair in pairs]
+
+
+def _kind(side: Side) -> str:
+    return repr(side.kind)
+
+
+def _compared(
+    whole: Comparison, ours: Side | None, theirs: Side | None, options: Options
+) -> Comparison | None:
     if ours is None or theirs is None:
         return None
     if whole.comparability == "different":
