@@ -72,7 +72,7 @@ def test_the_four_questions(rprime: Run, where: tuple[dict[str, str], dict[str, 
     worse = ask("trend --index recall --class 7 --model logreg")
     values = [line.split()[4] for line in worse.splitlines()[1:5]]
     assert values == ["0.5500", "0.6400", "0.7300", "0.2200"]
-    assert "It got worse most from v11 to v12: \N{MINUS SIGN}0.5100" in worse
+    assert "It got worse most from logreg v11 to logreg v12: \N{MINUS SIGN}0.5100" in worse
     explained = worse[worse.index("It got worse") :].splitlines()[1:]
     assert explained[0].split() == ["TRUE", "CLASS", "PREDICTED", "AS", "WAS", "IS"]
     assert ["7", "9", "3", "62"] in [line.split() for line in explained]

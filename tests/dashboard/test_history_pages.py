@@ -225,10 +225,39 @@ def test_a_project_and_a_model_lead_on(history: httpx.Client, visit: Visitor) ->
     seen.get_by_label("Candidate: v6").check()
     seen.get_by_role("button", name="Compare the chosen two").click()
     assert seen.get_by_role("heading", level=1).inner_text() == "Candidate against baseline"
-    assert seen.locator(".sides .which").all_inner_texts() == ["v6", "v9"]
+    assert seen.locator(".sides .which").all_inner_texts() == ["org/mlp v6", "org/mlp v9"]
     assert HOSTILE in seen.locator(".changes").inner_text()
     seen.get_by_role("button", name="Swap").click()
-    assert seen.locator(".sides .which").all_inner_texts() == ["v9", "v6"]
+    assert seen.locator(".sides .which").all_inner_texts() == ["org/mlp v9", "org/mlp v6"]
+
+
+@pytest.mark.parametrize("by", ["evaluation", "version", "alias", "branch"])
+def test_a_baseline_has_its_name_and_a_link(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor, by: str
+) -> None:
+    """However it was named: neither an id nor a version alone says what it is."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    with keeping(serve_app, tmp_path) as client:
+        one = {"project": "digits", "model": "svc", "branch": "main", "indices": None}
+        identifier = keep(client, matrix(3, **one, version="8"))["id"]
+        where = "/v1/projects/digits/aliases/champion"
+        client.put(where, json={"evaluation": identifier}, headers={"If-None-Match": "*"})
+        names = {"evaluation": identifier, "version": "8", "alias": "champion", "branch": "main"}
+        baseline = {by: names[by]}
+        newer = matrix(9, **one, version="9", commit=commit, baseline=baseline)
+        newest = keep(client, newer)["id"]
+        page = visit(f"{client.base_url}/ui/evaluations/{newest}", width=390).page
+        opening = page.locator(".verdict")
+        link = opening.get_by_role("link", name="svc 8, champion")
+        assert link.get_attribute("href").endswith(f"/ui/evaluations/{identifier}")
+        assert identifier not in opening.inner_text()
+        assert "svc 8, champion" in client.get(f"/v1/evaluations/{newest}/report.md").text
+        written = client.post("/v1/evaluate", json=newer, headers={"Accept": "text/markdown"})
+        assert "svc 8" in written.text
+        # Of the commit its beginning, as version control shows it, so that no page is too wide.
+        assert opening.get_by_text(commit[:10], exact=True).get_attribute("title") == commit
+        link.click()
+        assert page.url.endswith(identifier)
 
 
 def test_a_long_list_is_soon_there(serve_app: ServeApp, tmp_path: Path, visit: Visitor) -> None:

@@ -120,7 +120,7 @@ def test_is_a_version_better_than_the_one_before_for_a_class(reader: Reader) -> 
     heads = page.locator(".steps thead th").all_inner_texts()
     row = page.locator(".steps tbody tr").filter(has=page.locator("th", has_text="7"))
     reader.click(row.locator("td a").nth(heads.index("v12") - 1))
-    assert page.locator(".sides .which").all_inner_texts() == ["v12", "v11"]
+    assert page.locator(".sides .which").all_inner_texts() == ["svc v12", "svc v11"]
     answer = page.locator("tr:target")
     assert answer.locator("th").inner_text() == "7"
     reader.sees(answer)

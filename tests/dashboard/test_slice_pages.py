@@ -282,7 +282,7 @@ def test_a_version_got_worse_on_a_region_for_a_class(history: httpx.Client, visi
     page = reader.page
     reader.click(page.get_by_role("link", name="svc v14"))
     reader.click(page.locator(".worst").get_by_role("link", name="region=EU", exact=True))
-    assert page.locator(".sides .which").all_inner_texts() == ["v14", "v13"]
+    assert page.locator(".sides .which").all_inner_texts() == ["svc v14", "svc v13"]
     assert "region=EU" in page.locator("h1").inner_text()
     answer = page.locator(".changes tbody tr").first
     reader.sees(answer.locator("th"))

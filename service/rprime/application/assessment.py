@@ -51,6 +51,8 @@ class BaselineSide:
         Of the request; None for a stored evaluation.
     has_population
         Whether a stored evaluation is about a prevalence.
+    name
+        What a stored evaluation is called; None for evidence in the request.
     """
 
     side: Side
@@ -59,6 +61,7 @@ class BaselineSide:
     why: str
     evidence: Evidence | None = None
     has_population: bool = False
+    name: str | None = None
 
     @property
     def identity(self) -> str | None:

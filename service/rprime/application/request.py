@@ -97,12 +97,13 @@ class EvaluationRequest:
         warnings = evaluation.warnings + (assessment or self.evidence).warnings
         members = assessment.members if assessment else {}
         comparison = read_comparison(members.get("comparison"))
+        side = assessment.baseline_side if assessment else None
         return ReportSubject(
             evaluation=replace(evaluation, warnings=warnings),
             engine_version=__version__,
             comparison=comparison,
             gate=read_gate(members.get("gate")),
-            baseline=baseline_name(comparison),
+            baseline=baseline_name(comparison, side.name if side else None),
             input_digest=self.evidence.input_digest,
             origin=origin_of(request),
             source=request.source,

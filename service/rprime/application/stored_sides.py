@@ -15,6 +15,7 @@ from rprime.core.slices.slices import Slice
 from rprime.core.suggestions import nearest_names
 from rprime.core.table import ConfusionTable
 from rprime.problems.problem import Problem, Violation, pointer, refuse
+from rprime.report.subject import evaluation_name
 from rprime.store import EvaluationMissingError, Store, StoredEvaluation, is_id
 from rprime.store.baselines import BaselineNotFoundError, BaselineQuery, Candidate
 from rprime.store.errors import decoding
@@ -124,6 +125,7 @@ def with_side(
         resolved=stored.id,
         why=baseline.why,
         has_population=stored_prevalence_of(stored.options) is not None,
+        name=evaluation_name(stored.model, stored.version, stored.created_at),
     )
     if anchor:
         return replace(assessment, anchor_side=side)

@@ -221,7 +221,7 @@ def leaderboard(
     if test_set is None:
         _say("Only evaluations on the newest test set are ranked; --test-set chooses another one.")
     for left in ranking.unranked:
-        _say(f"Not ranked: {shown(left.version or left.evaluation)}, {left.reason}")
+        _say(f"Not ranked: {_name(left)}, {left.reason}")
 
 
 @app.command(epilog=options.example("rprime history purge --project digits --keep-last 20"))
@@ -347,8 +347,7 @@ def _explain(client: "Client", series: "Trend", of: Any) -> None:  # noqa: ANN40
     if not falls:
         return
     _, change, before, after = max(falls, key=itemgetter(0))
-    names = [item.version or item.evaluation for item in (before, after)]
-    _say(shown(f"It got worse most from {names[0]} to {names[1]}: {signed(change)}"))
+    _say(f"It got worse most from {_name(before)} to {_name(after)}: {signed(change)}")
     sides: Any = ({"evaluation": after.evaluation}, {"evaluation": before.evaluation})
     compared = client.compare(*sides, **of).comparison
     for changed in changed_predictions(None if compared is None else compared.model):
@@ -385,6 +384,13 @@ def slice_member(names: Sequence[str] | None) -> dict[str, dict[str, str]]:
 
 def _moment(item: Any) -> str:  # noqa: ANN401 (a summary or a step)
     return f"{item.created_at:%Y-%m-%d %H:%M}Z"
+
+
+def _name(item: Any) -> str:  # noqa: ANN401 (a step or a version that is not ranked)
+    from rprime.report.subject import evaluation_name
+    from rprime.store.ids import created_at
+
+    return shown(evaluation_name(item.model, item.version, created_at(item.evaluation)))
 
 
 def _value(item: Any) -> str:  # noqa: ANN401 (any item with a value)

@@ -30,7 +30,7 @@ from rprime.report.measures import Change, class_changes
 from rprime.report.names import shown
 from rprime.report.reasons import explained
 from rprime.report.slices import named
-from rprime.report.subject import ReportSubject, read_comparison, read_gate
+from rprime.report.subject import ReportSubject, evaluation_name, read_comparison, read_gate
 from rprime.report.view import term, view_of
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate
@@ -130,7 +130,7 @@ def _compared(
         evaluation=replace(subject.evaluation, warnings=assessment.warnings, slices=None),
         comparison=read_comparison(assessment.members["comparison"]),
         gate=read_gate(assessment.members.get("gate")),
-        baseline=baseline.version or baseline.id,
+        baseline=evaluation_name(baseline.model, baseline.version, baseline.created_at),
     )
 
 

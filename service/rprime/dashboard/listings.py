@@ -15,6 +15,7 @@ from rprime.report.measures import Measure
 from rprime.report.names import shown
 from rprime.report.reasons import explained
 from rprime.report.remarks import Remark
+from rprime.report.subject import evaluation_name
 from rprime.report.verdicts import HEADLINES as VERDICTS
 from rprime.report.view import term
 from rprime.store import (
@@ -100,6 +101,7 @@ def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
     return {
         **{name: shown(getattr(summary, name) or "") for name in named},
         "id": summary.id,
+        "name": shown(evaluation_name(summary.model, summary.version, summary.created_at)),
         "moment": summary.created_at,
         "time": f"{summary.created_at:%Y-%m-%d %H:%M}",
         "tags": [shown(tag) for tag in summary.tags],

@@ -146,7 +146,7 @@ async def compare(request: Request) -> Response:
     work = partial(comparison_in_worker, query=query, limits=limits, may_use=may_use)
     content = await in_worker_with_store(request, work, wait_seconds=PAGE_SECONDS)
     sides = (content["candidate_entry"], content["baseline_entry"])
-    title = " against ".join(side["version"] or side["id"] for side in sides)
+    title = " against ".join(side["name"] for side in sides)
     title = f"{title} · {fit(content['project'])}"
     return show(request, "compare.html", title, **content)
 

@@ -22,8 +22,10 @@ from rprime.core.slices.sides import side_of_slice
 from rprime.core.slices.slices import Slice
 from rprime.history.series import Measured, Point
 from rprime.problems.problem import refuse
+from rprime.report.subject import evaluation_name
 from rprime.schemas.history import LeaderboardQuery
 from rprime.store import Filters, Store
+from rprime.store.ids import created_at
 
 LEVEL = 0.05
 """One-sided, Holm-adjusted over all ordered pairs of versions, since their order is observed."""
@@ -254,7 +256,7 @@ def _why(
     """Explain a tier by its tests."""
     if not held:
         return "There is no other version to compare it with."
-    name = f"version {best.version}" if best.version else best.evaluation
+    name = evaluation_name(best.model, best.version, created_at(best.evaluation))
     how = " and ".join(sorted({comparison.pairing or "untested" for comparison in held}))
     over = f"all ordered pairs of {plural(versions, 'version')}"
     tests = f"{how} tests, one-sided at {LEVEL:g}, Holm-adjusted over {over}"

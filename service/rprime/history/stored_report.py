@@ -28,9 +28,16 @@ from rprime.problems.problem import Problem, refuse
 from rprime.report.document import render
 from rprime.report.scores import stored_curves
 from rprime.report.slices import named
-from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
+from rprime.report.subject import (
+    ReportSubject,
+    baseline_name,
+    evaluation_name,
+    read_comparison,
+    read_gate,
+)
+from rprime.schemas.comparison import Comparison
 from rprime.schemas.provenance import origin_of
-from rprime.store import Store, StoredEvaluation
+from rprime.store import Filters, Store, StoredEvaluation
 
 NOTHING = b"null"
 _UNJUDGED: dict[str, Any] = {"comparison": None, "gate": None, "verdict": None, "waived": False}
@@ -55,6 +62,7 @@ class StoredReport:
     Indices and families are what is computed, None: what it was asked for. With a slice it is all
     about that slice, without comparison and verdict. `already` says that it answers a request which
     stored nothing new, and `listed` are the members that this request asks for and no store keeps.
+    The store names the baseline.
     """
 
     stored: StoredEvaluation
@@ -67,6 +75,7 @@ class StoredReport:
     slice: SliceName = field(default_factory=dict)
     already: Warning | None = None
     listed: Mapping[str, bytes] = field(default_factory=dict)
+    store: Store | None = None
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -166,13 +175,26 @@ class StoredReport:
             engine_version=__version__,
             comparison=comparison,
             gate=read_gate(stored.gate),
-            baseline=baseline_name(comparison),
+            baseline=self._baseline_name(comparison),
             source=None if stored.source is None else orjson.loads(stored.source),
             kept_scores=self.scores,
             slice=named(self.slice),
             origin=origin_of(stored),
             **{name: getattr(stored, name) for name in _SHOWN},
         )
+
+    def _baseline_name(self, comparison: Comparison | None) -> str | None:
+        """Name the baseline as the store knows it, if it is in the project of the evaluation."""
+        resolved = None if comparison is None else comparison.baseline.resolved
+        if resolved is None or self.store is None:
+            return baseline_name(comparison)
+        project = self.stored.project
+        page = self.store.page(project, Filters(ids=(resolved,)), limit=1)
+        name = None
+        for summary in page.items:
+            name = evaluation_name(summary.model, summary.version, summary.created_at)
+        aliases = [a.name for a in self.store.aliases(project) if a.evaluation == resolved]
+        return baseline_name(comparison, name, aliases)
 
     @property
     def _lacks_items(self) -> bool:
@@ -209,4 +231,5 @@ def stored_report(
         top_confusions,
         scores=store.scores(stored.id) if "curves" in extras else None,
         slices=store.slices(stored) if extras.get("sliced") else None,
+        store=store,
     )

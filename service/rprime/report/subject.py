@@ -1,5 +1,6 @@
 """Subject: what a rendering is of, the evaluation with all that is known around it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -95,9 +96,27 @@ def read_gate(document: bytes | None) -> Gate | None:
     return None if document is None else Gate.model_validate_json(document)
 
 
-def baseline_name(comparison: Comparison | None) -> str | None:
-    """Return the name of a stored baseline; None for evidence in the request."""
+def evaluation_name(model: str | None, version: str | None, created_at: datetime) -> str:
+    """Name an evaluation by its model and version; by its time where it has no version."""
+    moment = f"{created_at.astimezone(UTC):%Y-%m-%d %H:%M}"
+    return f"{model} {version or moment}" if model else version or moment
+
+
+def baseline_name(
+    comparison: Comparison | None, name: str | None = None, aliases: Sequence[str] = ()
+) -> str | None:
+    """Return the name of a stored baseline as "svc 8, champion"; None for evidence in the request.
+
+    `name` is that of the evaluation; None: it is not known, so that the request names it. Aliases
+    are those that point at it today; the one that the request named comes before them.
+    """
     if comparison is None or comparison.baseline.resolved is None:
         return None
-    way, name = next(iter(comparison.baseline.requested.items()))
-    return way if name is True else str(name)
+    requested = comparison.baseline.requested
+    if name is None:
+        way, text = next(iter(requested.items()))
+        return way if text is True else str(text)
+    alias, branch = requested.get("alias"), requested.get("branch")
+    titles = dict.fromkeys([alias] if alias else aliases)
+    newest = [f"newest of {branch}"] if branch else []
+    return ", ".join([name, *map(str, titles), *newest])
