@@ -18,6 +18,7 @@ from rprime.store import open_store
 from tests.dashboard.browser import HEIGHT, PAPER, WIDTHS, Visitor
 from tests.history_service import ServeApp, keep, keeping, labels, matrix, stored
 
+OPEN = "(all) => all.forEach((one) => { one.open = true; })"
 HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;"
 PASSING = [{"index": "accuracy", "min_value": 0.5}]
 FAILING = [{"index": "recall", "classes": "all", "max_drop": 0.001}]
@@ -110,6 +111,8 @@ def test_everybody_can_use_a_page(history: httpx.Client, visit: Visitor, name: s
     seen.shoot(name)
     for width in WIDTHS:
         seen.page.set_viewport_size({"width": width, "height": 900})
+        assert seen.overflow() == 0
+        seen.page.locator("details").evaluate_all(OPEN)
         assert seen.overflow() == 0
 
 
@@ -249,7 +252,7 @@ def test_a_baseline_has_its_name_and_a_link(
         page = visit(f"{client.base_url}/ui/evaluations/{newest}", width=390).page
         opening = page.locator(".verdict")
         link = opening.get_by_role("link", name="svc 8, champion")
-        assert link.get_attribute("href").endswith(f"/ui/evaluations/{identifier}")
+        assert str(link.get_attribute("href")).endswith(f"/ui/evaluations/{identifier}")
         assert identifier not in opening.inner_text()
         assert "svc 8, champion" in client.get(f"/v1/evaluations/{newest}/report.md").text
         written = client.post("/v1/evaluate", json=newer, headers={"Accept": "text/markdown"})

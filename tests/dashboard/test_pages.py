@@ -39,6 +39,7 @@ PAGES = {
     "document": "/docs/gates.md",
     "problems": "/docs/problems",
 }
+OPEN = "(all) => all.forEach((one) => { one.open = true; one.hidden = false; })"
 MISSING = "Failed to load resource: the server responded with a status of 404"
 EXPECTED = {"problem": MISSING, "unknown": MISSING}
 
@@ -71,6 +72,9 @@ def test_everybody_can_use_a_page(server: str, visit: Visitor, kept: str, name: 
     seen = visit(server + PAGES[name].format(kept=kept))
     for width in WIDTHS:
         seen.page.set_viewport_size({"width": width, "height": 900})
+        assert seen.overflow() == 0
+        # In every state: also with all that can be opened.
+        seen.page.locator("details").evaluate_all(OPEN)
         assert seen.overflow() == 0
     seen.page.set_viewport_size({"width": WIDTHS[0], "height": 900})
     seen.shoot(name)

@@ -151,6 +151,19 @@ def test_which_of_300_classes_are_weakest(reader: Reader) -> None:
     assert set(rows.locator("th").all_inner_texts()[:2]) == {"product-003", "product-250"}
 
 
+def test_since_when_is_any_of_300_classes_bad(reader: Reader) -> None:
+    """One that no list of the page names by itself."""
+    page = reader.page
+    reader.click(page.locator(".lately tr", has_text="vit").locator(".spark a"))
+    assert page.locator(".steps tbody th", has_text="product-117").count() == 0
+    page.get_by_label("Class", exact=True).fill("PRODUCT-117")
+    reader.click(page.get_by_role("button", name="Apply"))
+    row = page.locator(".steps tbody tr")
+    assert row.count() == 1
+    assert row.locator("th").inner_text() == "product-117"
+    assert row.locator("td").count() == 2
+
+
 def test_how_is_a_report_shared(reader: Reader) -> None:
     page = reader.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -101,7 +101,7 @@ def test_the_confusion_matrix_has_a_cell_for_every_pair_and_its_items(
 def test_the_radar_has_the_baseline_that_was_compared_with(stored: httpx.Client) -> None:
     place = newest_of(stored, "birds")
     content = image(stored, f"{place}/radar.svg")
-    assert {"net 2.0", "1.1", "R' by class", *BIRDS} <= set(texts(content))
+    assert {"net 2.0", "net 1.1", "R' by class", *BIRDS} <= set(texts(content))
     assert [marks(content, f"outline-{i}") for i in (1, 2)] == [5, 5]
     several = image(stored, f"{place}/radar.svg", index=["recall", "precision"])
     assert {"Recall", "Precision"} <= set(texts(several))
@@ -112,7 +112,7 @@ def test_three_classes_have_bars_since_each_radar_of_them_is_a_triangle(
     stored: httpx.Client, newest: str
 ) -> None:
     content = image(stored, f"{newest}/radar.svg")
-    assert {"net 2.0", "1.1", "R' by class", *LABELS} <= set(texts(content))
+    assert {"net 2.0", "net 1.1", "R' by class", *LABELS} <= set(texts(content))
     groups = [e.get("id") for e in drawing(content).iter(f"{SVG}g")]
     assert [groups.count(f"outline-{i}") for i in (1, 2, 3)] == [3, 3, 0]
     # Lengths are compared, so they begin at 0.
@@ -153,7 +153,7 @@ def test_overall_indices_are_regular_polygons_beside_those_of_classes(stored: ht
     assert kappa[0][1] < centre[1]
     assert kappa[1][0] > centre[0]
     compared = image(stored, f"{place}/radar.svg", index=["r_prime", "accuracy"])
-    assert {"net 2.0", "1.1", "Accuracy"} <= set(texts(compared))
+    assert {"net 2.0", "net 1.1", "Accuracy"} <= set(texts(compared))
 
 
 def _corners(content: bytes, number: int) -> Any:

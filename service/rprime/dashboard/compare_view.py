@@ -156,7 +156,7 @@ def _request(query: CompareQuery, candidate: StoredEvaluation) -> bytes:
 
 
 def changes_of(comparison: Comparison, gate: Gate | None, query: CompareQuery) -> dict[str, Any]:
-    """Put the changes of the classes into words and marks, those that lost most first.
+    """Put the changes of the classes into words and marks, the surest losses first.
 
     `columns`, the indices, that of the order first, each with the ends of its axis; `rows`, a
     name and a change for each index; the `selection` and the `selected` page of classes; how many
@@ -198,13 +198,16 @@ def changes_of(comparison: Comparison, gate: Gate | None, query: CompareQuery) -
 def _ordered(
     comparison: Comparison, by_index: dict[str, dict[str, Change]], selection: ClassSelection
 ) -> list[str]:
-    """Sort the classes by the change of the first index, the worst first."""
+    """Sort the classes by the change of the first index, the surest loss first."""
     labels = list(comparison.per_class)
     if selection.by == "labels" or not by_index:
         return labels[:: -1 if selection.reversed else 1]
     key, changes = next(iter(by_index.items()))
     falling = CLASS_INDICES[key].higher_is_better is not False
-    return selection.sorted(labels, lambda label: changes[label].value, lowest_first=falling)
+    lowest = falling != selection.reversed
+    return selection.sorted(
+        labels, lambda label: changes[label].surest(lowest=lowest), lowest_first=falling
+    )
 
 
 def _limits(gate: Gate) -> dict[tuple[str | None, str | None], float]:

@@ -53,6 +53,8 @@ CHANGED_MEANWHILE = "Somebody else moved this alias meanwhile. Look where it poi
 NOT_A_NAME = "An alias starts with a letter or digit, then also . _ + and -, 128 in all."
 MOST_STEPS = 200
 """What a list of the store has at most."""
+MOST_LISTED = 50
+"""Of the classes whose names match."""
 ITEMS = "about the items"
 
 
@@ -65,6 +67,8 @@ class ModelQuery(Narrowed):
     spacing: Literal["versions", "dates"] = "versions"
     """Whether the versions of a chart have equal distances, or lie at their dates."""
     prevalence: Prevalence = None
+    name: Annotated[str, Field(max_length=255)] = ""
+    """A part of the names of the classes whose values are listed; empty: those that stand out."""
     promoted: Annotated[str | None, Field(max_length=128)] = None
 
 
@@ -263,12 +267,20 @@ def _lines(
         return CompareQuery.model_validate(sides | of).row(label)
 
     lines = []
-    for series in history.series:
-        cells = [
-            (decimal(v), change(series.name, at)) for at, v in enumerate(series.values.tolist())
-        ]
-        lines.append((shown(series.name), cells[::-1]))
+    for number in _listed(history, query.name):
+        label, values = history.labels[number], history.values[:, number].tolist()
+        cells = [(decimal(value), change(label, at)) for at, value in enumerate(values)]
+        lines.append((shown(label), cells[::-1]))
     return lines
+
+
+def _listed(history: ClassHistory, name: str) -> Sequence[int]:
+    """Return the numbers of the classes that are listed: those with this part of a name."""
+    if not name:
+        return history.drawn
+    part = name.casefold()
+    labels = enumerate(history.labels)
+    return [i for i, label in labels if part in shown(label).casefold()][:MOST_LISTED]
 
 
 def _fallen(history: ClassHistory) -> list[tuple[str, str]]:

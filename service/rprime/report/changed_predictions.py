@@ -13,6 +13,9 @@ from rprime.report.slices import MOST_SLICES, named
 from rprime.schemas.comparison import CellChange, Comparison, Flips, Move, SliceChange, SliceDelta
 from rprime.schemas.missing_items import MissingItems
 
+MOST_BESIDE_MOVES = 5
+"""Cells of the table, which are net of moves there and back, where the moves are shown, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class NameTable:
@@ -31,16 +34,17 @@ class NameTable:
 
 
 def changed_predictions(comparison: Comparison | None) -> list[NameTable]:
-    """Tell what changed: item by item where items are known, else cell by cell."""
+    """Tell what changed: cell by cell, then item by item where items are known."""
     if comparison is None:
         return []
     tables = []
     if comparison.missing is not None and comparison.missing.classes:
         tables.append(_missing(comparison.missing))
+    if comparison.cells:
+        most = None if comparison.flips is None else MOST_BESIDE_MOVES
+        tables.append(_cells(comparison.cells[:most]))
     if comparison.flips is not None and comparison.moves:
         tables.append(_moves(comparison.flips, comparison.moves))
-    elif comparison.flips is None and comparison.cells:
-        tables.append(_cells(comparison.cells))
     return [*tables, _slices(comparison)] if comparison.slices else tables
 
 

@@ -103,8 +103,9 @@ def ordered_classes(measures: Measures, selection: ClassSelection) -> tuple[list
 
 
 def _worst_first(measures: Measures) -> tuple[list[ClassLine], str]:
-    """Put failing classes first, then those that lost most or, without a baseline, are lowest.
+    """Put failing classes first, then the surest losses or, without a baseline, the lowest.
 
+    A loss is as sure as the end of its interval next to zero: a few items lose much by chance.
     Worse is what has the worse F1, which sees both kinds of error, else a worse headline.
     """
     lines, indices = list(measures.classes), measures.class_indices
@@ -113,16 +114,16 @@ def _worst_first(measures: Measures) -> tuple[list[ClassLine], str]:
         return sorted(lines, key=lambda line: not line.failing), measures.own_order
     at, name = indices.index(by[0]), by[0].name
 
-    def value(line: ClassLine) -> float | None:
+    def value(line: ClassLine) -> tuple[float, float] | None:
         measure = line.measures[at]
         if not measures.compared:
-            return measure.value
-        return None if measure.change is None else measure.change.value
+            return None if measure.value is None else (measure.value, 0.0)
+        return None if measure.change is None else measure.change.surest(lowest=True)
 
     lines = Order().sorted(lines, value)
     lines.sort(key=lambda line: not line.failing)
     first = "those that fail a rule first, then " if measures.failing - {None} else ""
-    lost = any((value(line) or 0.0) < 0 for line in lines)
-    first_changes = f"largest loss of {name}" if lost else f"smallest gain of {name}"
-    words = first_changes if measures.compared else f"lowest {name}"
+    lost = any(change is not None and change[1] < 0 for change in map(value, lines))
+    surest = f"surest loss of {name}" if lost else f"smallest gain of {name}"
+    words = surest if measures.compared else f"lowest {name}"
     return lines, f"{first}{words} first"

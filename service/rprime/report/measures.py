@@ -7,6 +7,7 @@ from math import isnan
 from typing import Any, Literal, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, find
@@ -18,8 +19,19 @@ from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Delta
 
 Judged = Literal[
-    "better", "worse", "higher", "lower", "no clear difference", "no interval", "not compared"
+    "better",
+    "worse",
+    "higher",
+    "lower",
+    "perhaps better",
+    "perhaps worse",
+    "perhaps higher",
+    "perhaps lower",
+    "no clear difference",
+    "no interval",
+    "not compared",
 ]
+SHOWN = ("better", "worse", "higher", "lower")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,7 @@ class Change:
         Why there is no difference, or no interval of it; else empty.
     judged
         What the interval says, in words; `higher` and `lower` where no direction is better.
+        `perhaps` says that it would not say so if it were as wide as the number of classes asks.
     """
 
     baseline: float | None
@@ -44,7 +57,7 @@ class Change:
     @property
     def demonstrated(self) -> bool:
         """Whether the interval leaves no room for no change."""
-        return self.judged in ("better", "worse", "higher", "lower")
+        return self.judged in SHOWN
 
     @property
     def tone(self) -> str:
@@ -52,11 +65,27 @@ class Change:
         return self.judged if self.demonstrated else "open"
 
     @classmethod
-    def of(cls, index: Index | None, delta: Delta) -> Self:
-        """Read the difference of an index."""
+    def of(cls, index: Index | None, delta: Delta, stretch: float = 1.0) -> Self:
+        """Read the difference of an index, one of several whose intervals `stretch` makes joint."""
         low, high = delta.interval or (None, None)
-        judged = "not compared" if delta.value is None else _judged(index, low, high)
+        if delta.value is None:
+            judged: Judged = "not compared"
+        else:
+            judged = _judged(index, low, high, joint=_stretched(delta.value, low, high, stretch))
         return cls(delta.baseline, delta.value, low, high, delta.reason or "", judged)
+
+    def surest(self, *, lowest: bool) -> tuple[float, float] | None:
+        """Return what orders a list by its surest losses, or gains: the end next to zero.
+
+        `lowest` asks for that of a fall. Without an interval no fall and no rise is sure; then the
+        difference decides. None where there is no difference.
+        """
+        if self.value is None:
+            return None
+        end = self.high if lowest else self.low
+        if end is None:
+            end = max(self.value, 0.0) if lowest else min(self.value, 0.0)
+        return end, self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,13 +253,34 @@ class Measures:
 
 
 def class_changes(comparison: Comparison | None, key: str) -> dict[str, Change]:
-    """Read the changes of a per-class index, by label; none without a comparison."""
-    per_class = {} if comparison is None else comparison.per_class
+    """Read the changes of a per-class index, by label; none without a comparison.
+
+    One is called worse or better only if its interval, stretched as Bonferroni's for all classes,
+    still leaves out no change.
+    """
+    if comparison is None:
+        return {}
+    classes = len(comparison.per_class) + (comparison.classes.left_out or 0)
+    stretch = _stretch(comparison.confidence, max(classes, 1))
     return {
-        label: Change.of(find("class", key), deltas[key])
-        for label, deltas in per_class.items()
+        label: Change.of(find("class", key), deltas[key], stretch)
+        for label, deltas in comparison.per_class.items()
         if key in deltas
     }
+
+
+def _stretch(confidence: float, number: int) -> float:
+    """Return how much wider so many intervals are that hold together with this confidence."""
+    level = (1 - confidence) / 2
+    return float(ndtri(level / number) / ndtri(level))
+
+
+def _stretched(
+    value: float, low: float | None, high: float | None, stretch: float
+) -> tuple[float, float] | None:
+    if low is None or high is None:
+        return None
+    return value + stretch * (low - value), value + stretch * (high - value)
 
 
 def measured(
@@ -269,12 +319,23 @@ def _measure(
     return Measure(entry, value, low, high, "", change, remarks)
 
 
-def _judged(entry: Index | None, low: float | None, high: float | None) -> Judged:
-    if low is None or high is None:
+_PERHAPS: dict[Judged, Judged] = {
+    "better": "perhaps better",
+    "worse": "perhaps worse",
+    "higher": "perhaps higher",
+    "lower": "perhaps lower",
+}
+
+
+def _judged(
+    entry: Index | None, low: float | None, high: float | None, *, joint: tuple[float, float] | None
+) -> Judged:
+    if low is None or high is None or joint is None:
         return "no interval"
     if low <= 0 <= high:
         return "no clear difference"
     upward = entry and entry.higher_is_better
-    if upward is None:
-        return "higher" if low > 0 else "lower"
-    return "better" if (low > 0) == upward else "worse"
+    judged: Judged = "higher" if low > 0 else "lower"
+    if upward is not None:
+        judged = "better" if (low > 0) == upward else "worse"
+    return _PERHAPS[judged] if joint[0] <= 0 <= joint[1] else judged

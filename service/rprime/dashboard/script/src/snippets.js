@@ -32,7 +32,7 @@ export function showSnippets(place, blocks) {
   const list = place.querySelector("[data-snippet-list]");
   list.replaceChildren(
     ...blocks.flatMap(([title, text]) => {
-      const heading = Object.assign(document.createElement("h3"), { textContent: title });
+      const heading = Object.assign(document.createElement("h2"), { textContent: title });
       const code = Object.assign(document.createElement("pre"), { textContent: text, tabIndex: 0 });
       code.setAttribute("role", "group");
       code.setAttribute("aria-label", title);
