@@ -225,13 +225,23 @@ def test_a_project_and_a_model_lead_on(history: httpx.Client, visit: Visitor) ->
     seen.get_by_label("Model", exact=True).select_option("org/mlp")
     seen.get_by_role("button", name="Apply").click()
     assert seen.locator("tbody tr").count() == 3
-    seen.get_by_label("Candidate: v6").check()
+    seen.get_by_label("Candidate: org/mlp v6").check()
+    seen.get_by_label("Baseline: org/mlp v9").check()
     seen.get_by_role("button", name="Compare the chosen two").click()
     assert seen.get_by_role("heading", level=1).inner_text() == "Candidate against baseline"
     assert seen.locator(".sides .which").all_inner_texts() == ["org/mlp v6", "org/mlp v9"]
     assert HOSTILE in seen.locator(".changes").inner_text()
     seen.get_by_role("button", name="Swap").click()
     assert seen.locator(".sides .which").all_inner_texts() == ["org/mlp v9", "org/mlp v6"]
+
+
+def test_a_list_compares_the_newest_of_a_model_with_its_champion(
+    history: httpx.Client, visit: Visitor
+) -> None:
+    """Not its two newest rows, which may be of two models."""
+    page = visit(f"{history.base_url}/ui/projects/digits").page
+    page.get_by_role("button", name="Compare the chosen two").click()
+    assert page.locator(".sides .which").all_inner_texts() == ["lenet 2.0", "lenet 1.6"]
 
 
 @pytest.mark.parametrize("by", ["evaluation", "version", "alias", "branch"])

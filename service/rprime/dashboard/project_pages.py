@@ -1,5 +1,7 @@
 """The pages of the projects: which there are, and the evaluations of one."""
 
+from collections import Counter
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -21,7 +23,7 @@ from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import require_project
 from rprime.routes.services import get_store, in_render, in_store
 from rprime.schemas.history import Narrowed
-from rprime.store import Store
+from rprime.store import EvaluationSummary, Store
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
@@ -81,8 +83,10 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
     order = Order(query.order)
     rows, following = listing(store, project, filters, order, limit=PAGE_SIZE, cursor=query.cursor)
     models, aliases = store.models(project), store.aliases(project)
+    summaries = [summary for summary, _ in rows]
     return {
         "table": table_of(rows),
+        "preset": _preset(summaries, {alias.evaluation for alias in aliases}),
         "models": models,
         "branches": store.branches(project),
         "evaluations": sum(model.evaluations for model in models),
@@ -96,6 +100,20 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
         "address": partial(_address, query),
         "following": following,
     }
+
+
+def _preset(summaries: Sequence[EvaluationSummary], pointed: Collection[str]) -> tuple[str, str]:
+    """Return the candidate and the baseline that are chosen in a list, until a reader does.
+
+    The newest of the model that has most of the list, and what it is compared with first: the
+    newest of the model that an alias points at, else the one before.
+    """
+    if not summaries:
+        return "", ""
+    most = Counter(summary.model for summary in summaries).most_common(1)[0][0]
+    newest, *others = sorted((s.id for s in summaries if s.model == most), reverse=True)
+    champions = [identifier for identifier in others if identifier in pointed]
+    return newest, next(iter(champions or others), newest)
 
 
 def _given(query: ListingQuery) -> dict[str, str]:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import isnan
+from statistics import NormalDist
 from typing import Any, Literal, Self
 
 import numpy as np
-from scipy.special import ndtri
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, find
@@ -272,7 +272,8 @@ def class_changes(comparison: Comparison | None, key: str) -> dict[str, Change]:
 def _stretch(confidence: float, number: int) -> float:
     """Return how much wider so many intervals are that hold together with this confidence."""
     level = (1 - confidence) / 2
-    return float(ndtri(level / number) / ndtri(level))
+    quantile = NormalDist().inv_cdf
+    return quantile(level / number) / quantile(level)
 
 
 def _stretched(
