@@ -242,6 +242,7 @@ def test_a_list_compares_the_newest_of_a_model_with_its_champion(
     page = visit(f"{history.base_url}/ui/projects/digits").page
     page.get_by_role("button", name="Compare the chosen two").click()
     assert page.locator(".sides .which").all_inner_texts() == ["lenet 2.0", "lenet 1.6"]
+    assert "Compared with lenet 1.6, champion" in page.locator(".verdict").inner_text()
 
 
 @pytest.mark.parametrize("by", ["evaluation", "version", "alias", "branch"])

@@ -1,6 +1,6 @@
 """Two stored evaluations, compared for their page."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from rprime.application.stored_sides import VisibleHistory
 from rprime.application.work import RemoteStore
 from rprime.core.catalog import CLASS_INDICES
 from rprime.dashboard.class_query import ROWS, ClassQuery, slice_text
-from rprime.dashboard.listings import entry_of
+from rprime.dashboard.listings import entry_of, pointing
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
 from rprime.report.class_selection import ClassSelection
@@ -30,7 +30,7 @@ from rprime.report.measures import Change, class_changes
 from rprime.report.names import shown
 from rprime.report.reasons import explained
 from rprime.report.slices import named
-from rprime.report.subject import ReportSubject, evaluation_name, read_comparison, read_gate
+from rprime.report.subject import ReportSubject, read_comparison, read_gate
 from rprime.report.view import term, view_of
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate
@@ -97,7 +97,8 @@ def comparison_view(
     assert assessment.baseline_side is not None  # noqa: S101 (it was found)
     candidate = replace(candidate, table=assessment.candidate.table)
     baseline = replace(baseline, table=assessment.baseline_side.side.table)
-    subject = _compared(subject, assessment, baseline)
+    aliases = pointing(store.aliases(baseline.project)).get(baseline.id, ())
+    subject = _compared(subject, assessment, baseline, aliases)
     comparison = subject.comparison
     assert comparison is not None  # noqa: S101 (the baseline was found)
     view, comparable = view_of(subject), comparison.comparability != "different"
@@ -122,7 +123,10 @@ def comparison_view(
 
 
 def _compared(
-    subject: ReportSubject, assessment: Assessment, baseline: StoredEvaluation
+    subject: ReportSubject,
+    assessment: Assessment,
+    baseline: StoredEvaluation,
+    aliases: Sequence[str],
 ) -> ReportSubject:
     """Return the report of the candidate with the comparison of the page, not its own."""
     return replace(
@@ -130,7 +134,7 @@ def _compared(
         evaluation=replace(subject.evaluation, warnings=assessment.warnings, slices=None),
         comparison=read_comparison(assessment.members["comparison"]),
         gate=read_gate(assessment.members.get("gate")),
-        baseline=evaluation_name(baseline.model, baseline.version, baseline.created_at),
+        baseline=", ".join([entry_of(baseline)["name"], *aliases]),
     )
 
 
