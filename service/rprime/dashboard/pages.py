@@ -111,6 +111,7 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     stored = await in_store(request, find, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     stored_view = await in_store(request, stored_report, stored, store, most, query.slice)
+    stored_view = await in_store(request, stored_view.with_baseline_name, store)
     families = query.family_links(stored_view.options)
     stored_view = stored_view.of_indices((), query.families)
     stored_view = stored_view.at_equal_shares() if query.prevalence else stored_view

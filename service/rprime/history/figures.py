@@ -69,7 +69,7 @@ def figure_of_stored(
 ) -> bytes:
     """Draw the figure of a name and indices of a stored evaluation, or of a slice of it."""
     # Listing options do not matter here.
-    report = stored_report(stored, store.as_store, 0, slice_)
+    report = stored_report(stored, store.as_store, 0, slice_).with_baseline_name(store.as_store)
     return figure_of(figure[0], report, figure[1], canvas)
 
 

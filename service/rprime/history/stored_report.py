@@ -35,7 +35,6 @@ from rprime.report.subject import (
     read_comparison,
     read_gate,
 )
-from rprime.schemas.comparison import Comparison
 from rprime.schemas.provenance import origin_of
 from rprime.store import Filters, Store, StoredEvaluation
 
@@ -62,7 +61,7 @@ class StoredReport:
     Indices and families are what is computed, None: what it was asked for. With a slice it is all
     about that slice, without comparison and verdict. `already` says that it answers a request which
     stored nothing new, and `listed` are the members that this request asks for and no store keeps.
-    The store names the baseline.
+    `baseline` names the baseline; None: as its request did.
     """
 
     stored: StoredEvaluation
@@ -75,7 +74,7 @@ class StoredReport:
     slice: SliceName = field(default_factory=dict)
     already: Warning | None = None
     listed: Mapping[str, bytes] = field(default_factory=dict)
-    store: Store | None = None
+    baseline: str | None = None
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -175,7 +174,7 @@ class StoredReport:
             engine_version=__version__,
             comparison=comparison,
             gate=read_gate(stored.gate),
-            baseline=self._baseline_name(comparison),
+            baseline=self.baseline or baseline_name(comparison),
             source=None if stored.source is None else orjson.loads(stored.source),
             kept_scores=self.scores,
             slice=named(self.slice),
@@ -183,18 +182,21 @@ class StoredReport:
             **{name: getattr(stored, name) for name in _SHOWN},
         )
 
-    def _baseline_name(self, comparison: Comparison | None) -> str | None:
-        """Name the baseline as the store knows it, if it is in the project of the evaluation."""
+    def with_baseline_name(self, store: Store) -> "StoredReport":
+        """Name the baseline as the store knows it, if it is in the project of the evaluation.
+
+        What a worker renders takes no store with it. Blocks.
+        """
+        comparison, project = read_comparison(self.stored.comparison), self.stored.project
         resolved = None if comparison is None else comparison.baseline.resolved
-        if resolved is None or self.store is None:
-            return baseline_name(comparison)
-        project = self.stored.project
-        page = self.store.page(project, Filters(ids=(resolved,)), limit=1)
+        if resolved is None:
+            return self
+        page = store.page(project, Filters(ids=(resolved,)), limit=1)
         name = None
         for summary in page.items:
             name = evaluation_name(summary.model, summary.version, summary.created_at)
-        aliases = [a.name for a in self.store.aliases(project) if a.evaluation == resolved]
-        return baseline_name(comparison, name, aliases)
+        aliases = [a.name for a in store.aliases(project) if a.evaluation == resolved]
+        return replace(self, baseline=baseline_name(comparison, name, aliases))
 
     @property
     def _lacks_items(self) -> bool:
@@ -231,5 +233,4 @@ def stored_report(
         top_confusions,
         scores=store.scores(stored.id) if "curves" in extras else None,
         slices=store.slices(stored) if extras.get("sliced") else None,
-        store=store,
     )

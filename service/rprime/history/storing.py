@@ -144,6 +144,8 @@ class Storing:
         evaluation = self.store.get(stored.id)
         report = stored_report(evaluation, self.store, self.options.limits.top_confusions)
         report = replace(report, already=pending.already(evaluation), listed=pending.listed)
+        if self.options.form is not None:
+            report = report.with_baseline_name(self.store)
         return StoredResponse(HTTPStatus.OK, self._content(report), stored.id, evaluation.verdict)
 
     def replayed(self, replay: Replay) -> StoredResponse:

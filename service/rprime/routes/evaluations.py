@@ -147,6 +147,8 @@ async def _represented(
     if is_known(request, etag):
         return rendered(b"", form, HTTPStatus.NOT_MODIFIED, headers)
     report = await in_store(request, stored_report, stored, get_store(request), confusions, slice_)
+    if form:
+        report = await in_store(request, report.with_baseline_name, get_store(request))
     report = report.of_indices(query.index, query.family)
     if is_large(report):
         render = partial(_render, report=report, form=form, parts=parts)
