@@ -158,7 +158,7 @@ def test_the_radar_of_a_page_is_that_of_the_file(
     drawn = parts(page, "radar")
     file = figure(kept, f"/v1/evaluations/{identifier}/figures/radar.svg")
     last = "v3" if project == "ten" else "v1"
-    series = [f"net {last}", "v0"]
+    series = [f"net {last}", "net v0"]
     assert [p["text"] for p in sorted(named(drawn, series), key=lambda p: p["x"])] == series
     assert [text for text in texts(file) if text in series] == series
     names = NAMES if project == "ten" else NAMES[:3]

@@ -10,7 +10,7 @@ import pytest
 from tests.services import environment
 
 BENCH = Path(__file__).parents[1] / "bench"
-MOST_FUNCTIONS, MOST_FILES = 65, 23
+MOST_FUNCTIONS, MOST_FILES = 69, 23
 """Outside the core. Who needs more of them makes every request slower and harder to follow."""
 
 

@@ -1,2 +1,2 @@
-/* Built by `npm run build` in dashboard/script; licences: rprime/static/licenses; sources: 9e2219a7a42ef40a514593d0cacea118eca26dc745eafe01eeadf5dbea9baad8 */
+/* Built by `npm run build` in dashboard/script; licences: rprime/static/licenses; sources: e679b672af0b9f82b4cdd75d6ff258b8cecb64b3640ad2154f1afceb0c4dc264 */
 (()=>{try{let e=localStorage.getItem("rprime-theme");(e==="light"||e==="dark")&&(document.documentElement.dataset.theme=e)}catch{}})();
