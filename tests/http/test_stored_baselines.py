@@ -202,8 +202,7 @@ class TestModels:
     def test_a_report_names_the_newest_one(self, client: httpx.Client, suffix: str) -> None:
         keep(client, matrix(1, model="svc", version="older"))
         keep(client, matrix(2, model="svc", version="newest"))
-        latest = {"model": "svc", "baseline": {"latest": True}, "gates": DROP}
-        candidate = keep(client, matrix(3, **latest))
+        candidate = keep(client, matrix(3, model="svc", baseline={"latest": True}, gates=DROP))
         rendering = client.get(f"/v1/evaluations/{candidate['id']}/report.{suffix}")
         assert rendering.status_code == 200
         assert suffix not in {"md", "html"} or "svc newest" in rendering.text

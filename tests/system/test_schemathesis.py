@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.services import Serve
+from tests.services import Serve, environment
 
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
@@ -24,6 +24,10 @@ def test_schemathesis_finds_nothing(serve: Serve, tmp_path: Path) -> None:
         done = subprocess.run(
             [SCHEMATHESIS, "--config-file", CONFIG, "run", document, "--checks", "all", *options],
             cwd=tmp_path,
+            env=environment(
+                PYTHONPATH=str(CONFIG.parents[2]),
+                SCHEMATHESIS_HOOKS="tests.system.schemathesis_hooks",
+            ),
             capture_output=True,
             text=True,
             check=False,
