@@ -19,6 +19,7 @@ from rprime.auth import access
 from rprime.auth.browser_sessions import SessionMiddleware
 from rprime.auth.keys import Keyring
 from rprime.auth.sessions import Sessions
+from rprime.core import special
 from rprime.dashboard import documentation, model_page, pages, project_pages, sign_in, slices_page
 from rprime.dashboard.page import for_browsers
 from rprime.problems.handlers import HANDLERS
@@ -59,6 +60,9 @@ from rprime.server.services import LIFESPAN_KEY
 from rprime.server.telemetry import tracing
 from rprime.settings import Limits, Settings
 from rprime.store.revoked_sessions import SessionFile
+
+# The first gate of a service does not wait for it.
+special.load()
 
 DESCRIPTION = """\
 Post a confusion matrix, label arrays or scores of a multiclass classifier and get back every

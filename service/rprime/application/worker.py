@@ -11,14 +11,14 @@ from rprime.application.evaluate import Failure
 
 # Imported now, since it takes time, and a worker starts before it is needed.
 from rprime.application.work import Raised, is_of_store
-from rprime.core import special as _special
+from rprime.core import special
+from rprime.evidence import arrow_body as _arrow_body  # noqa: F401 (imported early, with pyarrow)
 from rprime.evidence import csv_body as _csv_body  # noqa: F401 (imported early, with pyarrow)
 from rprime.problems.problem import Problem
 from rprime.server.worker_channel import Channel, GoneError, serve
 from rprime.server.worker_limits import end_first
 
-# Imports SciPy before the first request, too.
-_special.ndtri(0.5)
+special.load()
 
 
 def main() -> None:

@@ -15,3 +15,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (a function of SciPy)
     function = getattr(special, name)
     globals()[name] = function
     return function
+
+
+def load() -> None:
+    """Import SciPy now, where the first use of a function must not wait for it."""
+    __getattr__("ndtr")
