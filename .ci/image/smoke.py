@@ -47,7 +47,7 @@ def ask(client: httpx.Client) -> None:
     """Ask a service for everything once."""
     items = {"y_true": TRUE.tolist(), "y_pred": PREDICTED.tolist()}
     expected = _good(client.post("/evaluate", json=items)).json()
-    assert expected["counts"]["total"] == TRUE.size
+    assert expected["counts"]["items"] == TRUE.size
     for media_type, body in bodies():
         found = _good(client.post("/evaluate", content=body, headers={"Content-Type": media_type}))
         assert found.json() == expected, media_type

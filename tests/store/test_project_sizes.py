@@ -1,5 +1,6 @@
 """The bytes of each project, counted in the transaction that changes them, and their quota."""
 
+import pickle
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -191,6 +192,14 @@ def test_an_import_counts_but_is_not_refused(url: str, other_store: Store) -> No
         assert sizes_agree(store)["animals"] > 10
         assert store.import_lines(other_store.export()).evaluations_present == 1
         sizes_agree(store)
+
+
+def test_a_refusal_for_the_quota_reaches_another_process() -> None:
+    """A worker tells it to the service, which answered 500 where it could not be read again."""
+    refusal = ProjectQuotaError(stored=10, needed=5, quota=12)
+    again = pickle.loads(pickle.dumps(refusal))  # noqa: S301 (made here)
+    assert str(again) == str(refusal)
+    assert str(refusal).startswith("The project has 10 of 12 bytes; the evaluation needs 5.")
 
 
 def refused_batch(client: httpx.Client) -> int:

@@ -47,8 +47,13 @@ class LookMovedError(Exception):
 class ProjectQuotaError(Exception):
     """With this evaluation a project would have more bytes than it may have."""
 
-    def __init__(self, *, stored: int, needed: int, quota: int) -> None:
-        super().__init__(
+    # Its arguments are those of the class, so that it can be pickled between processes.
+    def __init__(self, stored: int, needed: int, quota: int) -> None:
+        super().__init__(stored, needed, quota)
+
+    def __str__(self) -> str:
+        stored, needed, quota = self.args
+        return (
             f"The project has {stored} of {quota} bytes; the evaluation needs {needed}. Nothing "
             "was stored."
         )
