@@ -200,6 +200,18 @@ def test_the_jobs_are_valid_and_those_of_the_page(
         assert written == yaml.safe_load(shown)
 
 
+def test_a_project_called_like_a_word_of_yaml_stays_a_text(
+    tmp_path: Path, predictions: Write
+) -> None:
+    predictions(10, 10)
+    assert init(tmp_path, "--ci", "github", "--project", "on").returncode == 0
+    written: Any = yaml.safe_load((tmp_path / JOBS["github"][0]).read_bytes())
+    (job,) = written["jobs"].values()
+    assert [
+        step["with"]["project"] for step in job["steps"] if "project" in step.get("with", ())
+    ] == ["on"]
+
+
 def test_a_project_that_no_service_takes_is_refused(tmp_path: Path, predictions: Write) -> None:
     predictions(10, 10)
     done = init(tmp_path, "--project", "my pets")

@@ -49,7 +49,7 @@ def test_the_surest_loss_comes_before_the_largest_of_a_few_items() -> None:
     assert SIZES[int(lowest.split()[1])] == 9
     lines, words = ordered_classes(measures, ClassSelection(size=10))
     assert lines[0].label == f"class {PLANTED:02d}"
-    assert words == "surest loss of F1 first"
+    assert words == "clearest loss of F1 first"
 
 
 def test_only_what_holds_for_all_classes_together_is_called_worse() -> None:

@@ -101,7 +101,7 @@ def test_classes_that_lost_nothing_are_not_said_to_have_lost() -> None:
     old = side_of(np.array([0, 0, 1, 1]), np.array([0, 1, 1, 0]), 2, labels=labels)
     new = side_of(np.array([0, 0, 1, 1]), np.array([0, 0, 1, 1]), 2, labels=labels)
     assert "Classes, smallest gain of F1 first" in render_terminal(judged(new, old, Gate(rules=())))
-    assert "Classes, surest loss of F1 first" in render_terminal(judged(old, new, Gate(rules=())))
+    assert "Classes, clearest loss of F1 first" in render_terminal(judged(old, new, Gate(rules=())))
 
 
 def test_a_change_of_a_precision_that_counts_as_0_names_the_value() -> None:

@@ -163,6 +163,22 @@ def assess(
         named=candidate.resolved,
         changed_items=ChangedItemsPage.of(rest.changed_items, candidate.evidence, other_side),
     )
+    assessment = _with_stored_sides(assessment, rest, candidate, history)
+    if rest.slice:
+        assessment = _at_slice(assessment, rest.slice)
+    if rest.prevalence is not None:
+        return _at_equal_shares(assessment)
+    stored = candidate.stored
+    return assessment if stored is None else _at_prevalence(assessment, stored, or_items=or_items)
+
+
+def _with_stored_sides(
+    assessment: Assessment,
+    rest: ComparisonRest,
+    candidate: CandidateSide,
+    history: "VisibleHistory | None",
+) -> Assessment:
+    """Add the stored baseline and the stored anchor that a request names."""
     named = (request.reference_of(rest.baseline), request.anchor_of(rest.gates))
     for query, place in zip(named, ("/baseline", "/gates/anchor"), strict=True):
         if query is not None:
@@ -171,12 +187,7 @@ def assess(
             history, anchor = _opened(history), place != "/baseline"
             sought_for = history.sought_for(candidate.stored, query, place)
             assessment = with_side(assessment, history.open(), sought_for, query, anchor=anchor)
-    if rest.slice:
-        assessment = _at_slice(assessment, rest.slice)
-    if rest.prevalence is not None:
-        return _at_equal_shares(assessment)
-    stored = candidate.stored
-    return assessment if stored is None else _at_prevalence(assessment, stored, or_items=or_items)
+    return assessment
 
 
 def _at_prevalence(

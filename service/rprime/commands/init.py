@@ -30,7 +30,8 @@ _NAMES: Mapping[Ci, str] = {"github": "GitHub", "gitlab": "GitLab", "shell": "an
 _WRITTEN = "# Written by `rprime init`"
 _GITLAB = ".gitlab-ci.yml"
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
-"""A value that YAML needs no quotes for."""
+"""A value that YAML needs no quotes for, but for its words."""
+_YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}
 _WIDTH = 98
 
 
@@ -311,8 +312,9 @@ def _inputs(job: _Job) -> str:
 
 
 def _yaml(value: str) -> str:
-    is_plain = _PLAIN.fullmatch(value) or value.startswith("${{") or value == "alias=champion"
-    return value if is_plain else json.dumps(value, ensure_ascii=False)
+    is_plain = _PLAIN.fullmatch(value) and value.lower() not in _YAML_WORDS
+    is_ours = value.startswith("${{") or value == "alias=champion"
+    return value if is_plain or is_ours else json.dumps(value, ensure_ascii=False)
 
 
 def _promotion(ci: Ci, project: str | None) -> str:

@@ -27,7 +27,7 @@ NO_PROJECT = "There is no such project, or you may not see it."
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that the request breaks, and where; ``detail`` repeats no value of it."""
+    """A rule that the request breaks, and where; `detail` repeats no value of it."""
 
     pointer: Annotated[
         str,
@@ -207,7 +207,9 @@ class ProblemDocument(BaseModel):
     type: str = Field(description="Reference to the explanation of this kind of problem.")
     title: str = Field(description="The kind of problem in a few words.")
     status: int = Field(description="The status of the response.")
-    detail: str = Field(description="What is wrong this time. It repeats nothing of the body.")
+    detail: str = Field(
+        description="What is wrong this time. It names unknown members; it repeats no value."
+    )
     code: str = Field(description="The kind of problem, for programs.")
     request_id: str = Field(description="The X-Request-Id of the response.")
     errors: list[Violation] = Field(

@@ -124,6 +124,6 @@ def _worst_first(measures: Measures) -> tuple[list[ClassLine], str]:
     lines.sort(key=lambda line: not line.failing)
     first = "those that fail a rule first, then " if measures.failing - {None} else ""
     lost = any(change is not None and change[1] < 0 for change in map(value, lines))
-    surest = f"surest loss of {name}" if lost else f"smallest gain of {name}"
+    surest = f"clearest loss of {name}" if lost else f"smallest gain of {name}"
     words = surest if measures.compared else f"lowest {name}"
     return lines, f"{first}{words} first"
