@@ -192,10 +192,18 @@ OPERATIONS = [
     for path, operations in json.loads(DOCUMENT.read_text(encoding="utf-8"))["paths"].items()
     for method, operation in operations.items()
 ]
+OF_OPERATOR = [path for _, path, operation in OPERATIONS if operation["tags"] == ["Operation"]]
+
+
+@pytest.mark.parametrize("path", OF_OPERATOR)
+def test_a_probe_may_add_a_parameter_of_its_own(client: httpx.Client, path: str) -> None:
+    assert client.get(path, params={"from": "balancer"}).status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "operation"), OPERATIONS, ids=[f"{m} {p}" for m, p, _ in OPERATIONS]
+    ("method", "path", "operation"),
+    [operation for operation in OPERATIONS if operation[1] not in OF_OPERATOR],
+    ids=[f"{m} {p}" for m, p, _ in OPERATIONS if p not in OF_OPERATOR],
 )
 def test_every_route_refuses_unknown_parameters_and_names_the_nearest(
     client: httpx.Client, method: str, path: str, operation: dict[str, Any]

@@ -45,8 +45,9 @@ class RequestRoute(APIRoute):
 def guard_queries(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
     """Refuse repeated parameters, of which any might count, and unknown ones.
 
-    Pages read their queries themselves, and unknown parameters of these do no harm. A
-    `RequestRoute` calls `check_repeated` and `refuse_unknown`.
+    Pages read their queries themselves, and unknown parameters of these do no harm; nor do those of
+    routes for machines of the operator, some of which add their own to a probe. A `RequestRoute`
+    calls `check_repeated` and `refuse_unknown`.
     """
     return [_guarded(route) if isinstance(route, APIRoute) else route for route in routes]
 
@@ -59,7 +60,9 @@ def _guarded(route: APIRoute) -> APIRoute:
     lists = frozenset(
         name for name, field in fields.items() if get_origin(field.annotation) is tuple
     )
-    if route.include_in_schema:
+    if "Operation" in route.tags:
+        guarded.app = _Guard(route.app, lists)
+    elif route.include_in_schema:
         described = (route.openapi_extra or {}).get("parameters", ())
         others = [other["name"] for other in described if other["in"] == "query"]
         guarded.app = _Guard(route.app, lists, (*fields, *others))
