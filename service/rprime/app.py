@@ -16,15 +16,13 @@ from starlette.staticfiles import StaticFiles
 
 from rprime import __version__
 from rprime.auth import access
-from rprime.auth.browser_sessions import SessionMiddleware
 from rprime.auth.keys import Keyring
-from rprime.auth.sessions import Sessions
+from rprime.auth.sessions import SessionMiddleware, Sessions
 from rprime.core import special
 from rprime.dashboard import documentation, model_page, pages, project_pages, sign_in, slices_page
 from rprime.dashboard.page import for_browsers
 from rprime.problems.handlers import HANDLERS
-from rprime.problems.problem import components
-from rprime.problems.root_path import set_root_path
+from rprime.problems.problem import components, set_root_path
 from rprime.routes import (
     aliases,
     catalog,
@@ -39,7 +37,7 @@ from rprime.routes import (
     transfer,
     trend,
 )
-from rprime.routes import examples as samples
+from rprime.routes import descriptions as samples
 from rprime.routes import store_lifespan as history
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.request_route import guard_queries
@@ -48,10 +46,9 @@ from rprime.routes.store_lifespan import StoreHandle, database_options
 from rprime.routes.workers import worker_pool
 from rprime.schemas import published
 from rprime.server.addresses import TrustedHosts, TrustedProxies
-from rprime.server.admission import AdmissionControl
+from rprime.server.admission import AdmissionControl, return_freed_memory
 from rprime.server.cost import Cost, check_declared
 from rprime.server.draining import Draining
-from rprime.server.memory import return_freed_memory
 from rprime.server.metrics import Metrics
 from rprime.server.middleware import RequestMiddleware
 from rprime.server.pools import Slots, Threads

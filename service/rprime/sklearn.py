@@ -8,10 +8,9 @@ import numpy as np
 
 from rprime.client.in_process import evaluate
 from rprime.client.report import Report
-from rprime.core.aliases import canonical
 from rprime.core.catalog import find
+from rprime.core.index_names import canonical, nearest_keys
 from rprime.core.intervals.cross_validation import corrected_interval
-from rprime.core.suggestions import nearest_keys
 
 
 def scorer(index: str, *, class_name: object = None, **options: Any) -> "_Scorer":

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn import metrics
 
 from rprime.core.options import Options
-from rprime.core.scores.rankings import rank
+from rprime.core.scores.ranking import rank
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import rprime as package
-from rprime.application.claims import check_claims
-from rprime.application.reproduction import PrintedResult, reproduce
+from rprime.application.reproduction import PrintedResult, check_claims, reproduce
 from tests.command import Run
 
 ROOT = Path(__file__).parents[2]

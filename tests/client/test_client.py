@@ -17,7 +17,7 @@ import pytest
 
 import rprime
 from rprime import Client, ProblemError, Report, ServiceUnavailableError
-from rprime.client.exchange import Patience, retry_after
+from rprime.client.clients import Patience, retry_after
 from rprime.schemas.population import read_slice
 from tests.failing_service import BUSY, DROPPED, JSON, Step, flaky, stopped
 

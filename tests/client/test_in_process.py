@@ -22,7 +22,7 @@ from rich.console import Console
 
 import rprime
 from rprime import ProblemError
-from rprime.client.frames import LIBRARIES
+from rprime.client.values import LIBRARIES
 from rprime.schemas.gate import Gates
 from tests.command import run_here
 from tests.report.drawings import size, texts
@@ -367,7 +367,7 @@ class TestFrames:
         code = (
             "import sys, rprime; sys.modules.update(pandas=None, polars=None)\n"
             "import importlib.util as u; real = u.find_spec\n"
-            "import rprime.client.frames as f\n"
+            "import rprime.client.values as f\n"
             "f.find_spec = lambda name: None if name in f.LIBRARIES else real(name)\n"
             "for name in f.LIBRARIES: del sys.modules[name]\n"
             "try: rprime.evaluate(['a', 'b'], ['a', 'b']).to_frame()\n"

@@ -10,7 +10,7 @@ from scipy import special
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
-from rprime.core.comparison.paired_proportions import discordance_bounds, tango_z
+from rprime.core.comparison.difference_intervals import discordance_bounds, tango_z
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
 

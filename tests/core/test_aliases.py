@@ -9,9 +9,15 @@ import numpy as np
 import pytest
 
 import rprime
-from rprime.core.aliases import ALIASES, canonical, names_of
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
-from rprime.core.suggestions import RELATED, nearest_keys, unknown_index
+from rprime.core.index_names import (
+    ALIASES,
+    RELATED,
+    canonical,
+    names_of,
+    nearest_keys,
+    unknown_index,
+)
 
 RNG = np.random.default_rng(5)
 TRUE = RNG.choice(4, 300, p=[0.4, 0.3, 0.2, 0.1])

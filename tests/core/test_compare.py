@@ -15,8 +15,8 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, REASONS, TANGO, Difference
+from rprime.core.comparison.difference_intervals import probability_worse
 from rprime.core.comparison.flips import bowker, stuart_maxwell
-from rprime.core.comparison.paired_proportions import probability_worse
 from rprime.core.comparison.paired_variance import PairedItems
 from rprime.core.counts import CountRow
 from rprime.core.intervals.delta import class_gradient, overall_gradient

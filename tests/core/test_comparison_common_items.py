@@ -10,7 +10,7 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.items import Items
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.scores.scores import Scores
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import side_of, table_side

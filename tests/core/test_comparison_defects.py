@@ -12,7 +12,7 @@ from rprime.core.comparison.guard import smoothed_by_rows
 from rprime.core.intervals.smoothing import ROW_WISE, full, smoothed
 from rprime.core.items import Items
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import side_of, table_side
 from tests.core.gate_cases import drop, gate_of, judged, tabled

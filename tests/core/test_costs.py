@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rprime.core.comparison.costs import Costs, costs
+from rprime.core.comparison.attribution import Costs, costs
 from rprime.core.values import Values
 from tests.core.index_values import dense, values_of
 

@@ -16,10 +16,11 @@ from rprime.core.scores.curves import (
     errors,
     rejection_sweep,
     risk_coverage,
+    tables_at,
     thinned,
+    values_at,
 )
 from rprime.core.scores.scores import Scores
-from rprime.core.scores.threshold import tables_at, values_at
 from tests.core.score_values import drawn
 
 RNG = np.random.default_rng(2006)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import INFLUENCE, METHODS, REASONS, TANGO, Difference
-from rprime.core.comparison.paired_proportions import tango_interval
+from rprime.core.comparison.difference_intervals import tango_interval
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import JOINT, PAIRED, bracket, p_fail, p_pass, sides_of, table_side

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rprime
-from rprime.application.stored_options import read_options, write_options
+from rprime.application.stored_sides import read_options, write_options
 from rprime.core.catalog import FAMILY_OF, INDICES
 from rprime.core.families.averages import AVERAGES
 from rprime.core.index import Family

@@ -9,7 +9,7 @@ from rprime.core.gates.lint import lint
 from rprime.core.gates.plan import ItemPlan, plan_items
 from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.simulation import LintError
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names
 from tests.core.gate_cases import drop, floor, gate_of, tabled

@@ -18,7 +18,7 @@ from rprime.core.families.averages import AVERAGES
 from rprime.core.index import CODE, REASONS, Index
 from rprime.core.options import Options
 from rprime.core.selection import select
-from rprime.core.studies.properties import properties_of
+from rprime.core.studies import properties_of
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values
 from rprime.core.warnings import WarningInputs, check_all

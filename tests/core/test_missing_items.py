@@ -14,7 +14,7 @@ from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.missing_items import MissingCounts, MissingItems
-from rprime.core.comparison.worst_case import of_one_class, worst_class_differences
+from rprime.core.gates.candidate import of_one_class, worst_class_differences
 from rprime.core.items import Items, table_of
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from rprime.core.arrays import Array, FloatArray
-from rprime.core.comparison.joint_counts import OF_CLASS, JointCounts
-from rprime.core.comparison.paired_proportions import (
+from rprime.core.comparison.difference_intervals import (
     discordance_bounds,
     mcnemar_mid_p,
     probability_worse,
@@ -21,6 +20,7 @@ from rprime.core.comparison.paired_proportions import (
     tango_interval,
     tango_z,
 )
+from rprime.core.comparison.joint_counts import OF_CLASS, JointCounts
 from rprime.core.counts import CountRow
 from rprime.core.intervals.proportions import binomial_tail_p, distance_found, normal_quantile
 from rprime.core.items import Items

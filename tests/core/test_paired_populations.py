@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
-from rprime.core.comparison.paired_strata import PairedStrata
+from rprime.core.comparison.paired_variance import PairedStrata
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
 from rprime.core.gates.lint import lint
@@ -15,7 +15,7 @@ from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.unchanged_model import UnchangedModel
 from rprime.core.items import Items
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names

@@ -8,8 +8,7 @@ from scipy import optimize, stats
 
 from rprime.core.evaluate import Evaluation
 from rprime.core.intervals.limits import newcombe
-from rprime.core.scores.ranking import ClassRanking
-from rprime.core.scores.rankings import rank
+from rprime.core.scores.ranking import ClassRanking, rank
 from rprime.core.scores.scores import Scores
 from tests.core.score_values import drawn, evaluated, softmax
 

@@ -10,9 +10,8 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
 from rprime.core.arrays import Array
-from rprime.core.scores.curves import Detections
+from rprime.core.scores.curves import MOST_CLASSES, POINTS, Detections, ScoreSummary
 from rprime.core.scores.scores import Scores
-from rprime.core.scores.summary import MOST_CLASSES, POINTS, ScoreSummary
 from rprime.store import packing
 from tests.core.score_values import drawn
 

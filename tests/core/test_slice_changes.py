@@ -11,16 +11,16 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, REASONS, TANGO
 from rprime.core.options import Options
-from rprime.core.slices.changes import (
+from rprime.core.slices.comparison import (
     LOWER,
     METHOD,
     REASON,
     UPPER,
     VALUE,
     SliceChanges,
+    compare_slices,
     slice_changes,
 )
-from rprime.core.slices.sides import compare_slices
 from rprime.core.slices.slices import SliceColumn, Slices
 from tests.core.comparison_sides import side_of
 

@@ -10,8 +10,14 @@ import pytest
 from scipy import stats
 
 from rprime.core.multiplicity import holm
-from rprime.core.slices.finding import NEAR, Finder, TooManyCellsError
-from rprime.core.slices.search import SearchOptions, hypergeometric_tail_p, search_slices
+from rprime.core.slices.search import (
+    NEAR,
+    Finder,
+    SearchOptions,
+    TooManyCellsError,
+    hypergeometric_tail_p,
+    search_slices,
+)
 from rprime.core.slices.slices import SliceColumn
 
 Columns = dict[str, SliceColumn]

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from rprime.core.catalog import find
-from rprime.core.studies.correlation import agreements, box, direction, disagreements
+from rprime.core.studies import agreements, box, direction, disagreements
 
 MODELS = json.loads((Path(__file__).parents[1] / "reference/beyond_ap_tables.json").read_text())[
     "ten_models"

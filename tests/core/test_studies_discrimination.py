@@ -8,13 +8,7 @@ import pytest
 from rprime.core.catalog import INDICES, find
 from rprime.core.options import Options
 from rprime.core.selection import select
-from rprime.core.studies.discrimination import (
-    Line,
-    TracedIndex,
-    discriminate,
-    proportions,
-    series_tables,
-)
+from rprime.core.studies import Line, TracedIndex, discriminate, proportions, series_tables
 from rprime.core.values import compute
 
 MULTICLASS = ("accuracy", "kappa", "scott_pi_true_margin", "maxwell_re")

@@ -11,7 +11,7 @@ from hypothesis.extra.numpy import arrays
 from rprime.core import catalog
 from rprime.core.catalog import find
 from rprime.core.index import Index
-from rprime.core.studies.properties import Properties, Relation, all_properties, properties_of
+from rprime.core.studies import Properties, Relation, all_properties, properties_of
 from tests.core.index_values import dense, overall, per_class, values_of
 
 INDICES = tuple(entry for entry in catalog.INDICES if not entry.scored)

@@ -8,7 +8,7 @@ import pytest
 from rprime.core.evaluate import evaluate, evaluate_stack
 from rprime.core.items import Items, table_of
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import CHECKS, MOST_NAMED, Warning  # noqa: A004 (its name)
 from tests.core.index_values import dense

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from rprime.dashboard import project_pages
-from rprime.report.decimals import decimal, signed
+from rprime.report.text import decimal, signed
 from rprime.store import open_store
 from tests.dashboard.browser import HEIGHT, PAPER, WIDTHS, Visitor
 from tests.history_service import ServeApp, keep, keeping, labels, matrix, stored

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 from fastapi import FastAPI, Response
 
-from rprime.routes.compressed_route import CompressedRoute
+from rprime.routes.negotiation import CompressedRoute
 from tests.history_service import ServeApp, keep, keeping, matrix
 
 DECODERS: dict[str, Callable[[bytes], bytes]] = {

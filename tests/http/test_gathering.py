@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rprime.application import EvaluationRequest, read_request
-from rprime.application.stacking import MOST_CLASSES, stack_key
+from rprime.application.evaluate import MOST_CLASSES, stack_key
 from rprime.routes.batching import MOST_TOGETHER, RequestBatcher
 from rprime.settings import Limits
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from rprime.routes.examples import ANSWERS, EVALUATION, SHORTENED
+from rprime.routes.descriptions import ANSWERS, EVALUATION, SHORTENED
 from tests.history_service import ServeApp, keeping
 from tests.http.test_openapi_examples import DOCUMENT, asked_untouched, bodies
 

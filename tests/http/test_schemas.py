@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from rprime.application import read_request
 from rprime.client.request import OriginFields
-from rprime.core.aliases import ALIASES
 from rprime.core.catalog import CLASS_INDICES, INDICES, KEYS, OVERALL_INDICES
 from rprime.core.gates.rules import mistakes
 from rprime.core.index import REASONS
+from rprime.core.index_names import ALIASES
 from rprime.evidence import names
 from rprime.problems.problem import Problem
 from rprime.schemas.document import ARRAYS

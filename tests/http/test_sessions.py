@@ -14,8 +14,7 @@ from fastapi import FastAPI
 
 from rprime.app import create_app
 from rprime.auth import keys
-from rprime.auth.browser_sessions import destination
-from rprime.auth.sessions import Sessions
+from rprime.auth.sessions import Sessions, destination
 from rprime.settings import Settings
 from rprime.store import revoked_sessions
 from rprime.store.revoked_sessions import LASTS_SECONDS, SessionFile

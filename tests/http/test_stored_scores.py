@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rprime.core.catalog import OVERALL_INDICES
-from rprime.core.kept_scores import KEPT
+from rprime.core.evaluate import KEPT
 from rprime.core.selection import SUMMARY
 from tests.history_service import LABELS, Json, ServeApp, keep, keeping, matrix
 

@@ -9,13 +9,13 @@ from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import MOST_NAMED
-from rprime.report.decimals import decimal, fixed, signed
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.html import render_html
 from rprime.report.markdown import render_markdown
 from rprime.report.marks import Axis
 from rprime.report.subject import ReportSubject
 from rprime.report.terminal import render_terminal
+from rprime.report.text import decimal, fixed, signed
 from tests.report.report_subjects import HOSTILE, SURROGATE
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from rprime.core.gates.rules import Gate, Rule
 from rprime.report.class_selection import MOST_CLASSES
-from rprime.report.gate_results import MOST_OPEN, gate_groups
 from rprime.report.html import render_html
+from rprime.report.verdicts import MOST_OPEN, gate_groups
 from tests.report.report_subjects import (
     HOSTILE,
     SUBJECTS,

@@ -15,8 +15,8 @@ from rprime.report.csv import render_csv
 from rprime.report.html import render_html
 from rprime.report.junit import render_junit
 from rprime.report.markdown import render_markdown
+from rprime.report.measures import Remark
 from rprime.report.openmetrics import render_openmetrics
-from rprime.report.remarks import Remark
 from rprime.report.subject import ReportSubject
 from rprime.report.terminal import render_terminal
 from tests.report.report_subjects import of_paper, partial

@@ -8,8 +8,8 @@ import pytest
 from rich.cells import cell_len
 
 from rprime.core.gates.results import Result
-from rprime.report.gate_results import threshold
-from rprime.report.text_chart import MOST_LINES, NAMES, WIDTH, text_chart
+from rprime.report.markdown import MOST_LINES, NAMES, WIDTH, text_chart
+from rprime.report.verdicts import threshold
 from rprime.schemas.gate import Gate
 from tests.report.report_subjects import SUBJECTS, cifar, many, of_paper
 

@@ -9,7 +9,7 @@ from rprime.core.arrays import Array
 from rprime.core.estimates import Estimates
 from rprime.core.gates.unchanged_model import SimulatedPredictions
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 

@@ -8,7 +8,7 @@ import pytest
 from rprime.core.arrays import Array
 from rprime.core.estimates import Estimates
 from rprime.core.options import Options
-from rprime.core.populations.population import Population, Strata
+from rprime.core.population import Population, Strata
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 

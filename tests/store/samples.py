@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rprime.core.items import Items, table_of
+from rprime.core.scores.curves import ScoreSummary
 from rprime.core.scores.scores import Scores
-from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.core.table import ConfusionTable
 from rprime.store import Idempotency, NewEvaluation, Outcome, Store, Stored

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from rprime.store import StoreError, open_store
-from rprime.store.schema_version import SCHEMA_VERSION
+from rprime.store.schema import SCHEMA_VERSION
 from tests.command import Run
 from tests.examples.recipes import EXAMPLES, run
 from tests.history_service import labels, matrix

@@ -14,7 +14,7 @@ import pytest
 
 import rprime
 from rprime.store.packing import PACKED_VERSION
-from rprime.store.schema_version import SCHEMA_VERSION
+from rprime.store.schema import SCHEMA_VERSION
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "tests/store/schemas"
@@ -112,7 +112,7 @@ def add_names(code: Path) -> None:
 
 def test_a_new_column_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
     version = rf"^SCHEMA_VERSION = {SCHEMA_VERSION}$"
-    change(code / "store/schema_version.py", version, f"SCHEMA_VERSION = {SCHEMA_VERSION + 1}")
+    change(code / "store/schema.py", version, f"SCHEMA_VERSION = {SCHEMA_VERSION + 1}")
     add_names(code)
     number = SCHEMA_VERSION + 1
     (code / f"store/migrations/versions/v{number}_runner.py").write_text(MIGRATION, "utf-8")
@@ -208,7 +208,7 @@ print(json.dumps({"margin": report.gate.results[0].margin, "described": describe
 
 
 def test_a_new_array_of_scores_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
-    summary = code / "core/scores/summary.py"
+    summary = code / "core/scores/curves.py"
     change(summary, r"^    risk: Array$", r"\g<0>\n    spread: Array")
     change(summary, r"fits = actual\[:-2\] == shapes", "fits = actual[:-3] == shapes")
     change(summary, r"^    return ScoreSummary\($", r"\g<0>\n        spread=np.ones(3),")

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from rprime.application.stored_options import read_options
+from rprime.application.stored_sides import read_options
 from rprime.core.selection import requested_keys
 from rprime.schemas.gate import Gates
 from rprime.store.documents import upgraded

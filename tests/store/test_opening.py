@@ -32,7 +32,7 @@ from rprime.store.errors import (
     refusal_state,
     translated,
 )
-from rprime.store.schema_version import SCHEMA_VERSION, check_version, keep_out_writers
+from rprime.store.schema import SCHEMA_VERSION, check_version, keep_out_writers
 from tests.history_service import ServeApp, keeping, matrix
 from tests.store import samples
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 
 from rprime.core.table import ConfusionTable
-from rprime.store import Filters, Store, stacks
+from rprime.store import Filters, Store, evaluations
 from tests.store import samples
 
 
@@ -79,7 +79,7 @@ def test_a_history_beyond_the_memory_comes_in_several_stacks(store: Store) -> No
         samples.put(store, new).result()
     parts = list(store.tables("animals"))
     assert [len(stack.ids) for stack in parts] == [9, 1]
-    assert all(len(s.ids) * k * k <= stacks.MOST_CELLS * 1.1 for s in parts)
+    assert all(len(s.ids) * k * k <= evaluations.MOST_CELLS * 1.1 for s in parts)
     assert float(parts[1].table.cells.counts[0, 5, 5]) == 10
 
 

@@ -9,18 +9,17 @@ import orjson
 
 from rprime import __version__, evidence
 from rprime.application import request
-from rprime.application.assessment import Assessment, side_of
-from rprime.application.changed_items import ChangedItemsPage
+from rprime.application.assessment import Assessment, ChangedItemsPage, side_of
 from rprime.application.population import refuse_evidence
-from rprime.application.stored_options import comparison_options, stored_prevalence_of
+from rprime.application.stored_sides import comparison_options, stored_prevalence_of
 from rprime.application.work import RemoteStore
 from rprime.core.comparison.alignment import Side, comparability
-from rprime.core.page import DEFAULT_PAGE_VALUES
-from rprime.core.populations.population import Population
+from rprime.core.index_names import nearest_slices
+from rprime.core.options import DEFAULT_PAGE_VALUES
+from rprime.core.population import Population
 from rprime.core.selection import select
-from rprime.core.slices.sides import side_of_slice, sides_of_slice
+from rprime.core.slices.comparison import side_of_slice, sides_of_slice
 from rprime.core.slices.slices import Slice
-from rprime.core.suggestions import nearest_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from rprime.core.catalog import find
 from rprime.core.index import Index
-from rprime.core.studies.discrimination import Line, TracedIndex, discriminate
+from rprime.core.studies import Line, TracedIndex, discriminate
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
 from rprime.report.figures.discrimination import Panels
 from rprime.schemas.document import Document, parse

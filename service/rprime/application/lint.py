@@ -15,7 +15,7 @@ from rprime.core.gates.plan import ItemPlan, plan_items
 from rprime.core.gates.rules import Gate
 from rprime.core.gates.simulation import FEWEST, MOST_SLICED, LintError
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.evidence import Evidence
 from rprime.evidence.reader import EVIDENCE_ARRAYS
 from rprime.problems.problem import pointer, refuse

@@ -7,8 +7,8 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
-from rprime.core.populations.population import MOST_CLASSES, Population
-from rprime.core.suggestions import listed
+from rprime.core.index_names import listed
+from rprime.core.population import MOST_CLASSES, Population
 from rprime.core.table import ConfusionTable
 from rprime.evidence import Evidence
 from rprime.evidence.coding import group_codes

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from rprime import __version__, evidence
-from rprime.application.changed_items import ChangedItemsPage
+from rprime.application.assessment import ChangedItemsPage
 from rprime.application.population import population_of, refuse_unknown_classes
 from rprime.core.evaluate import Evaluation, evaluate, evaluation_of
 from rprime.core.gates.rules import Gate, mistakes
-from rprime.core.options import Options
-from rprime.core.page import LARGEST_PAGE_VALUES, Paging
+from rprime.core.options import LARGEST_PAGE_VALUES, Options, Paging
 from rprime.core.selection import select
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
@@ -28,7 +27,7 @@ from rprime.settings import Limits
 
 if TYPE_CHECKING:
     from rprime.application.assessment import Assessment, BaselineSide
-    from rprime.application.stored_options import StoreRequest
+    from rprime.application.stored_sides import StoreRequest
     from rprime.report.formats import Format
     from rprime.store import BaselineQuery
 
@@ -218,7 +217,7 @@ def _store_request(request: RequestOptions, options: Options) -> "StoreRequest |
             Violation(place, "needs_project", detail) for place, query in places.items() if query
         )
         return None
-    from rprime.application.stored_options import StoreRequest, write_options  # noqa: PLC0415 (as below)
+    from rprime.application.stored_sides import StoreRequest, write_options  # noqa: PLC0415 (as below)
 
     return StoreRequest(
         project=request.project,

@@ -12,8 +12,7 @@ from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.core.items import Items
 from rprime.core.scores.scores import Scores
-from rprime.core.slices.finding import TooManyCellsError
-from rprime.core.slices.search import SearchOptions, search_slices
+from rprime.core.slices.search import SearchOptions, TooManyCellsError, search_slices
 from rprime.core.slices.slices import SliceColumn, of_places
 from rprime.evidence import Evidence
 from rprime.evidence.slices import slice_columns

@@ -14,9 +14,15 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rprime.auth import keys
-from rprime.auth.browser_sessions import CSRF_HEADER, SAFE_METHODS, prove, session_of, to_sign_in
 from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError
-from rprime.auth.sessions import auth_services
+from rprime.auth.sessions import (
+    CSRF_HEADER,
+    SAFE_METHODS,
+    auth_services,
+    prove,
+    session_of,
+    to_sign_in,
+)
 from rprime.problems.problem import NO_PROJECT, Problem, responses
 from rprime.server.cost import Cost, cost_of, costs
 from rprime.server.request_record import KEY, PROJECTS

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.axis_names import Axis, axis_of
-from rprime.core.label_texts import ordered_categories
+from rprime.core.labels import Axis, axis_of, ordered_categories
 
 Label = str | int | bool | None
 

@@ -206,7 +206,7 @@ class Report(Judged[schema.Report]):
         ImportError
             If neither pandas nor polars is installed.
         """
-        from rprime.client.frames import frame  # noqa: PLC0415 - few reports become frames
+        from rprime.client.values import frame  # noqa: PLC0415 - few reports become frames
 
         return frame(self.overall, self.per_class, library, of)
 

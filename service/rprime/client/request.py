@@ -7,8 +7,7 @@ import orjson
 from pydantic import BaseModel
 
 from rprime.client import columns
-from rprime.core.axis_names import contradiction
-from rprime.core.label_texts import common_order
+from rprime.core.labels import common_order, contradiction
 
 Json = dict[str, Any]
 

@@ -19,8 +19,7 @@ from rprime.commands.history_source import (
     page,
     with_history,
 )
-from rprime.report.decimals import count, decimal, signed, span
-from rprime.report.names import isolated, shown
+from rprime.report.text import count, decimal, isolated, shown, signed, span
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -85,9 +85,8 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
     """Connect to a service; what it refuses, and no answer, end the command."""
     import httpx
 
-    from rprime.client.clients import Client
+    from rprime.client.clients import Client, certificates, timeouts
     from rprime.client.errors import ProblemError, ServiceUnavailableError
-    from rprime.client.exchange import certificates, timeouts
 
     with refusing(ValueError):
         http = httpx.Client(

@@ -165,7 +165,7 @@ def _write_gates(file: str, evaluation_request: "EvaluationRequest", path: Path)
 
 
 def _members(limits: tuple[float, float]) -> Json:
-    from rprime.commands.first_gate import rules_of
+    from rprime.commands.evaluate import rules_of
 
     return {"rules": rules_of(*limits), "effects": {"suspect": "fail"}}
 
@@ -192,7 +192,7 @@ def _lines(
     file: str, limits: tuple[float, float], evaluation_request: "EvaluationRequest"
 ) -> Iterator[str]:
     """Yield the lines of the file: each rule below what the test set can show of it."""
-    from rprime.report.decimals import percent
+    from rprime.report.text import percent
 
     report, evidence = _lint(file, limits, evaluation_request), evaluation_request.evidence
     items, k = plural(float(evidence.table.number), "item"), plural(len(evidence.labels), "class")
@@ -255,8 +255,7 @@ def _lint(
 
 def _shown(row: "RuleLint") -> str:
     """Say which drop a rule can show."""
-    from rprime.report.decimals import decimal
-    from rprime.report.names import clipped, shown
+    from rprime.report.text import clipped, decimal, shown
 
     if row.average_of is not None:
         about = "on average over the classes"

@@ -108,7 +108,7 @@ def _described(file: Path, key: "ApiKey") -> dict[str, Any]:
 def _valid(option: str, kind: Any, value: str | None) -> Any:  # noqa: ANN401 - of any kind
     from pydantic import TypeAdapter, ValidationError
 
-    from rprime.problems.sentences import sentence
+    from rprime.problems.problem import sentence
 
     try:
         return TypeAdapter(kind).validate_python(value)

@@ -13,8 +13,7 @@ from typer import Argument, Option
 from rprime.commands import options
 from rprime.commands.exit_status import put, refuse
 from rprime.commands.options import ServiceOptions
-from rprime.report.decimals import decimal, percent
-from rprime.report.names import clipped, isolated, shown
+from rprime.report.text import clipped, decimal, isolated, percent, shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -139,7 +138,7 @@ def simulated_evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any
 def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     """Return the table; the items where a simulation must refuse them."""
     from rprime.application.assessment import side_of
-    from rprime.commands.payload import spelled_side
+    from rprime.commands.evaluation import spelled_side
     from rprime.core.cells import DenseCells
     from rprime.tally.table import slice_tables
 
@@ -166,7 +165,7 @@ def _discordance(evaluation_request: "EvaluationRequest") -> float | None:
 
     None, too, if there is no such item, which says nothing of another candidate.
     """
-    from rprime.commands.payload import baseline_of, same_items
+    from rprime.commands.evaluation import baseline_of, same_items
 
     baseline, ours = baseline_of(evaluation_request), evaluation_request.evidence.items
     if ours is None or baseline is None or not same_items(evaluation_request.evidence, baseline):

@@ -216,7 +216,7 @@ def settings(**overrides: Any) -> "Settings":  # noqa: ANN401 (Pydantic types th
     """Return the settings of the environment, or end and say which are wrong."""
     from pydantic import ValidationError
 
-    from rprime.problems.sentences import sentence
+    from rprime.problems.problem import sentence
     from rprime.settings import Settings
 
     try:

@@ -9,8 +9,7 @@ from rprime.commands.exit_status import put, refuse_here
 from rprime.commands.lint import overview, show
 from rprime.commands.options import ServiceOptions, settings
 from rprime.core.quantities import plural
-from rprime.report.decimals import count, decimal, percent, signed, span
-from rprime.report.names import shown
+from rprime.report.text import count, decimal, percent, shown, signed, span
 
 if TYPE_CHECKING:
     from rprime.client.report import SliceSearch

@@ -71,7 +71,7 @@ def agreement(
     ],
 ) -> None:
     """Say how far indices agree over many models."""
-    from rprime.history.agreement import agreement_document
+    from rprime.history.studies import agreement_document
 
     with attempting(f"read {file}"):
         body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()

@@ -5,10 +5,10 @@ from functools import cached_property
 
 from rprime.core.intervals.intervals import Intervals, intervals, prepare
 from rprime.core.intervals.methods import ranks
+from rprime.core.intervals.population import PopulationIntervals
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.items import Items
 from rprime.core.options import Options
-from rprime.core.populations.intervals import PopulationIntervals
 from rprime.core.scores.kept import KeptScores
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import Selection, select

@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 import orjson
 
-from rprime.core.aliases import canonical
 from rprime.core.arrays import Array
 from rprime.core.catalog import INDICES
 from rprime.core.evaluate import evaluate
 from rprime.core.index import Index
+from rprime.core.index_names import canonical
 from rprime.core.intervals.methods import INTERVALS
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
-from rprime.report.decimals import decimal
 from rprime.report.heat_map import heat_map
 from rprime.report.marks import Axis
-from rprime.report.reasons import explained
+from rprime.report.text import decimal, explained
 from rprime.report.view import term
 from rprime.schemas.report import IndexEntry, entry_of
 

@@ -22,15 +22,13 @@ from rprime.dashboard.listings import entry_of, pointing
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
 from rprime.report.class_selection import ClassSelection
-from rprime.report.decimals import MINUS, PLACES, bound, count, decimal, signed
-from rprime.report.gate_results import compares, threshold
 from rprime.report.heat_map import LEVELS, Cell, shaded_table
 from rprime.report.marks import Axis, Mark
 from rprime.report.measures import Change, class_changes
-from rprime.report.names import shown
-from rprime.report.reasons import explained
 from rprime.report.slices import named
 from rprime.report.subject import ReportSubject, read_comparison, read_gate
+from rprime.report.text import MINUS, PLACES, bound, count, decimal, explained, shown, signed
+from rprime.report.verdicts import compares, threshold
 from rprime.report.view import term, view_of
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate

@@ -15,9 +15,8 @@ from starlette.staticfiles import StaticFiles
 
 from rprime.dashboard.page import POLICY, show
 from rprime.problems.kinds import KINDS, PAGE
-from rprime.problems.problem import Problem
-from rprime.problems.root_path import rooted
-from rprime.routes.compressed_route import CompressedRoute
+from rprime.problems.problem import Problem, rooted
+from rprime.routes.negotiation import CompressedRoute
 from rprime.routes.services import get_services
 from rprime.server.cost import costs
 

@@ -9,13 +9,10 @@ from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.history.series import Measured, Point
 from rprime.report.class_selection import Order
-from rprime.report.decimals import decimal, span
 from rprime.report.marks import Axis, axis_of, mark_of
-from rprime.report.measures import Measure
-from rprime.report.names import shown
-from rprime.report.reasons import explained
-from rprime.report.remarks import Remark
+from rprime.report.measures import Measure, Remark
 from rprime.report.subject import evaluation_name
+from rprime.report.text import decimal, explained, shown, span
 from rprime.report.verdicts import HEADLINES as VERDICTS
 from rprime.report.view import term
 from rprime.store import (

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from starlette.responses import RedirectResponse
 
 from rprime.auth.access import access_of, requires
-from rprime.auth.browser_sessions import form_session, read_form, remember, session_of
+from rprime.auth.sessions import form_session, read_form, remember, session_of
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.dashboard.class_query import given_of, slice_text
@@ -22,7 +22,6 @@ from rprime.dashboard.page import show
 from rprime.history.series import Measured, Point, filters_of
 from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import Problem, validated
-from rprime.report.decimals import decimal, signed
 from rprime.report.history_charts import (
     MOST_FALLEN,
     ClassHistory,
@@ -32,10 +31,10 @@ from rprime.report.history_charts import (
 )
 from rprime.report.marks import axis_of
 from rprime.report.measures import Measure
-from rprime.report.names import isolated, shown
+from rprime.report.text import decimal, isolated, shown, signed
 from rprime.report.view import term
 from rprime.routes.aliases import point
-from rprime.routes.compressed_route import CompressedRoute
+from rprime.routes.negotiation import CompressedRoute
 from rprime.routes.services import get_services, get_store, in_render
 from rprime.schemas.fields import IndexKey
 from rprime.schemas.history import Narrowed

@@ -7,8 +7,8 @@ from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.quantities import plural
 from rprime.dashboard.listings import cell_of, entry_of, legend_of, measure_of
 from rprime.history.series import Measured, Point
-from rprime.report.decimals import decimal
 from rprime.report.marks import Axis
+from rprime.report.text import decimal
 from rprime.report.view import term
 from rprime.store import EvaluationSummary, Filters, Store
 from rprime.store.records import Project

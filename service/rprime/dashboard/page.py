@@ -9,7 +9,7 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rprime.auth.browser_sessions import session_of, visitor_of
+from rprime.auth.sessions import session_of, visitor_of
 from rprime.dashboard.templates_environment import render
 from rprime.problems.kinds import KINDS
 from rprime.routes.services import get_services

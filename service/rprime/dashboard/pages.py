@@ -11,9 +11,9 @@ from starlette.responses import RedirectResponse
 from rprime.application.evaluate import RenderedReport, ResponseOptions, evaluate_stream
 from rprime.application.reproduction import reproduce
 from rprime.auth.access import access_of, requires
-from rprime.auth.browser_sessions import visitor_of
+from rprime.auth.sessions import visitor_of
 from rprime.core.catalog import INDICES
-from rprime.core.suggestions import unknown_index
+from rprime.core.index_names import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
 from rprime.dashboard.class_query import FAMILY_NAMES, ClassQuery, class_query, given_of
 from rprime.dashboard.compare_view import CompareQuery, comparison_in_worker
@@ -24,11 +24,11 @@ from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem, validated
 from rprime.report.formats import FORMATS
-from rprime.report.names import shown as fit
 from rprime.report.subject import read_comparison
+from rprime.report.text import shown as fit
 from rprime.report.verdicts import NOT_JUDGED, headline
-from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import find
+from rprime.routes.negotiation import CompressedRoute
 from rprime.routes.services import get_services, get_store, in_render, in_store
 from rprime.routes.workers import PAGE_SECONDS, answer_columns, in_worker, in_worker_with_store
 from rprime.server.body import media_type, read_chunks

@@ -18,9 +18,9 @@ from rprime.dashboard.page import show
 from rprime.history.series import filters_of
 from rprime.problems.problem import validated
 from rprime.report.class_selection import Order
-from rprime.report.names import shown as fit
-from rprime.routes.compressed_route import CompressedRoute
+from rprime.report.text import shown as fit
 from rprime.routes.evaluations import require_project
+from rprime.routes.negotiation import CompressedRoute
 from rprime.routes.services import get_store, in_render, in_store
 from rprime.schemas.history import Narrowed
 from rprime.store import EvaluationSummary, Store

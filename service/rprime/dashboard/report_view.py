@@ -12,8 +12,7 @@ from rprime import __version__
 from rprime.application.reproduction import printed_table
 from rprime.application.request import read_request
 from rprime.core.arrays import Array
-from rprime.core.comparison.attribution import HEADLINES
-from rprime.core.comparison.costs import costs
+from rprime.core.comparison.attribution import HEADLINES, costs
 from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.options import Options
 from rprime.dashboard.class_query import ClassQuery, slice_text
@@ -24,9 +23,9 @@ from rprime.report.class_charts import ClassChart, RadarChart, default_indices
 from rprime.report.formats import Format
 from rprime.report.heat_map import POWERS, TINTS, ConfusionChart
 from rprime.report.measures import Measures
-from rprime.report.names import isolated, shown
 from rprime.report.styles import rounded
 from rprime.report.subject import ReportSubject
+from rprime.report.text import isolated, shown
 from rprime.report.view import view_of
 from rprime.settings import Limits
 

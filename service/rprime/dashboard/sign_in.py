@@ -6,12 +6,12 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
-from rprime.auth import browser_sessions as browser
+from rprime.auth import sessions as browser
 from rprime.auth.access import log_refused
 from rprime.auth.keys import RefusedKeyError
 from rprime.dashboard.page import show
 from rprime.problems.problem import Problem
-from rprime.routes.compressed_route import CompressedRoute
+from rprime.routes.negotiation import CompressedRoute
 from rprime.routes.services import get_services
 from rprime.server.cost import costs
 

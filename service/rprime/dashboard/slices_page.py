@@ -14,11 +14,11 @@ from rprime.dashboard.model_page import measurable
 from rprime.dashboard.page import show
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import Problem, validated
-from rprime.report.names import shown as fit
 from rprime.report.slices import slice_table
+from rprime.report.text import shown as fit
 from rprime.report.view import slice_plot
-from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import find
+from rprime.routes.negotiation import CompressedRoute
 from rprime.routes.services import get_services, get_store, in_render, in_store
 from rprime.schemas.history import ClassWanted
 

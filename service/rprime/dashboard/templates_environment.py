@@ -11,8 +11,8 @@ import orjson
 from jinja2 import Environment, PackageLoader, PrefixLoader
 from markupsafe import Markup
 
-from rprime.report.decimals import decimal
 from rprime.report.html import environment_of
+from rprime.report.text import decimal
 
 # What stands in a script element must not end it, nor start a comment in it.
 _UNSAFE = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
-from rprime.core.naming import LONGEST_NAME
+from rprime.core.labels import LONGEST_NAME
 from rprime.evidence.columns import COUNT, LABELS, Columns, Hold, too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.names import TOO_LONG

@@ -8,8 +8,7 @@ from io import RawIOBase
 from tempfile import TemporaryFile
 from typing import IO, Any, Literal
 
-from rprime.evidence.baseline_columns import BaselineColumns, in_baseline
-from rprime.evidence.columns import Columns, Hold
+from rprime.evidence.columns import BaselineColumns, Columns, Hold, in_baseline
 from rprime.evidence.npz_body import read_npz
 from rprime.problems.problem import Problem, Violation, invalid
 from rprime.schemas.document import Document, parse, unreadable

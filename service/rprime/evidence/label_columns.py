@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.label_texts import read_texts
+from rprime.core.labels import read_texts
 from rprime.evidence.coding import DENSE_RANGE, Raw, counted, recoded
 from rprime.evidence.names import INTEGER_RULE, NO_LABEL
 from rprime.evidence.numbers import MOST, raise_places

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from rprime.core.naming import HIDDEN, JOINERS, LONGEST_NAME
+from rprime.core.labels import HIDDEN, JOINERS, LONGEST_NAME
 from rprime.evidence.numbers import MOST
 from rprime.problems.problem import Problem, Violation, invalid, refuse
 from rprime.schemas.document import kind_of

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from rprime.core.axis_names import axis_of, contradiction, is_count, is_total
+from rprime.core.labels import axis_of, contradiction, is_count, is_total
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import loads
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
-from rprime.core.label_texts import integer_text
+from rprime.core.labels import integer_text
 from rprime.core.quantities import plural
 from rprime.core.slices import slices
 from rprime.core.slices.slices import SliceColumn, Slices, TooManySlicesError
@@ -19,7 +19,7 @@ from rprime.evidence.coding import CodedTexts, Codes, Integers
 from rprime.evidence.label_columns import CodedColumn, Piece, Vocabulary
 from rprime.problems.problem import pointer, refuse
 from rprime.schemas.document import Document, kind_of
-from rprime.schemas.evidence import Cuts
+from rprime.schemas.request import Cuts
 
 PREFIX = "slice:"
 """Prefix of a column of slices, before its name."""

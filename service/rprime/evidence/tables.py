@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.axis_names import is_total
+from rprime.core.labels import is_total
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names, numbers

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import orjson
 
-from rprime.application.stored_options import read_options, shaping_options
-from rprime.application.stored_sides import side_of_stored
+from rprime.application.stored_sides import read_options, shaping_options, side_of_stored
 from rprime.application.work import RemoteStore
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.multiplicity import holm
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.quantities import plural
-from rprime.core.slices.sides import side_of_slice
+from rprime.core.slices.comparison import side_of_slice
 from rprime.core.slices.slices import Slice
 from rprime.history.series import Measured, Point
 from rprime.problems.problem import refuse

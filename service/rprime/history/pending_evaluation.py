@@ -13,23 +13,24 @@ from rprime import __version__
 from rprime.application.assessment import Assessment
 from rprime.application.population import stored_prevalence
 from rprime.application.request import EvaluationRequest
-from rprime.application.stored_options import StoreRequest, stored_prevalence_of, with_options
-from rprime.application.stored_sides import with_side
-from rprime.core.evaluate import Evaluation
-from rprime.core.kept_scores import kept_scores
-from rprime.core.scores.summary import ScoreSummary
+from rprime.application.stored_sides import (
+    StoreRequest,
+    stored_prevalence_of,
+    with_options,
+    with_side,
+)
+from rprime.core.evaluate import Evaluation, kept_scores
+from rprime.core.scores.curves import ScoreSummary
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.stored_values import kept_with
-from rprime.problems.problem import Problem, Violation
-from rprime.problems.root_path import rooted
+from rprime.problems.problem import Problem, Violation, rooted
 from rprime.report.formats import FORMATS
 from rprime.report.subject import ReportSubject
 from rprime.schemas.document import from_json
 from rprime.schemas.provenance import ORIGIN
 from rprime.store import EvaluationMissingError, NewEvaluation, Store, StoredEvaluation, ids, new_id
 from rprime.store.baselines import Candidate
-from rprime.store.packing import fits
-from rprime.store.score_values import write_score_values
+from rprime.store.packing import fits, write_score_values
 
 SCORES_NOT_KEPT = Warning(
     "scores_not_kept",

@@ -10,22 +10,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from rprime.application.stored_options import shaping_text
+from rprime.application.stored_sides import shaping_text
 from rprime.core.arrays import Array
 from rprime.core.catalog import find
 from rprime.core.estimates import Estimates
 from rprime.core.index import REASONS, Index
+from rprime.core.index_names import nearest_slices, unknown_index
 from rprime.core.intervals.proportions import quantile_of
 from rprime.core.options import Options
 from rprime.core.scores.kept import MISSING
 from rprime.core.selection import Selection, select
-from rprime.core.suggestions import nearest_slices, unknown_index
 from rprime.core.table import ConfusionTable
 from rprime.history.stored_values import OneKind, estimates_of, extras_of, kinds_of, numbered, timed
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store, ids
-from rprime.store.score_values import read_score_values
+from rprime.store.packing import read_score_values
 
 _SHOWN = ("evaluation", "model", "version", "created_at", "value", "interval", "verdict")
 _PER_CLASS = "The index is per class: name a `class`, or take its macro average."

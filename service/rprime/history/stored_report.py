@@ -9,19 +9,25 @@ import orjson
 
 from rprime import __version__
 from rprime.application.population import refuse_evidence, stands_for_population
-from rprime.application.stored_options import asks_every_result, read_options, with_options
-from rprime.application.stored_sides import extras_of, kept_scores_of, table_of_stored
+from rprime.application.stored_sides import (
+    asks_every_result,
+    extras_of,
+    kept_scores_of,
+    read_options,
+    table_of_stored,
+    with_options,
+)
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.index import Families
+from rprime.core.index_names import nearest_slices
 from rprime.core.items import Items
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
-from rprime.core.scores.summary import ScoreSummary
+from rprime.core.population import Population
+from rprime.core.scores.curves import ScoreSummary
 from rprime.core.slices.evaluation import evaluate_slices
 from rprime.core.slices.slices import Slice, SliceName, Slices
-from rprime.core.suggestions import nearest_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.pending_evaluation import metadata_members, store_warnings
 from rprime.problems.problem import Problem, refuse

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
-from rprime.application.stored_options import read_options, shaping_options, write_options
+from rprime.application.stored_sides import read_options, shaping_options, write_options
 from rprime.core.arrays import Array
 from rprime.core.estimates import Estimates
 from rprime.core.index import Index
 from rprime.core.options import Options
-from rprime.core.populations.population import MOST_CLASSES, Population
+from rprime.core.population import MOST_CLASSES, Population
 from rprime.core.selection import Selection, select
 from rprime.core.table import ConfusionTable
 from rprime.problems.problem import refuse
 from rprime.report.measures import finite
-from rprime.report.population import shares_text
+from rprime.report.subject import shares_text
 from rprime.server.pools import check_time
 from rprime.store import Filters, Stack, Store
 

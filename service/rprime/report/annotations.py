@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 
 from rprime.core.gates.results import Result
 from rprime.core.quantities import plural
-from rprime.report.names import clipped, isolated, shown
 from rprime.report.slices import named
 from rprime.report.subject import ReportSubject
+from rprime.report.text import clipped, isolated, shown
 from rprime.report.verdicts import (
     COMMON_CAUSES,
     averaged,

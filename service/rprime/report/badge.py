@@ -7,8 +7,7 @@ import orjson
 
 from rprime.core.gates.results import GateVerdict
 from rprime.core.index import Index
-from rprime.report.decimals import decimal
-from rprime.report.names import clipped, shown
+from rprime.report.text import clipped, decimal, shown
 from rprime.report.verdicts import HEADLINES, Tone
 
 COLOURS: dict[Tone, str] = {

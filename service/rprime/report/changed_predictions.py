@@ -7,11 +7,10 @@ from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceName
-from rprime.report.decimals import count, decimal, percent, signed, span
-from rprime.report.names import shown, shown_if_any
 from rprime.report.slices import MOST_SLICES, named
+from rprime.report.text import count, decimal, percent, shown, shown_if_any, signed, span
 from rprime.schemas.comparison import CellChange, Comparison, Flips, Move, SliceChange, SliceDelta
-from rprime.schemas.missing_items import MissingItems
+from rprime.schemas.gate import MissingItems
 
 MOST_BESIDE_MOVES = 5
 """Cells of the table, which are net of moves there and back, where the moves are shown, too."""

@@ -12,9 +12,9 @@ from rprime.core.quantities import plural
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.marks import Axis, union
 from rprime.report.measures import MeasureColumns, Measures, class_changes
-from rprime.report.names import isolated, shown
 from rprime.report.styles import Series, rounded, series_style
 from rprime.report.subject import ReportSubject
+from rprime.report.text import isolated, shown
 
 MOST_ROWS = 30
 """On a page of a table, and in the chart beside it."""

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from rprime.report.measures import ClassLine, Measures
-from rprime.report.names import shown
+from rprime.report.text import shown
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift
 from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.gates.results import GateResult, Result
-from rprime.core.slices.changes import SliceChanges
+from rprime.core.slices.comparison import SliceChanges
 from rprime.schemas.document import from_json
 
 Json = dict[str, Any]

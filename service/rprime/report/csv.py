@@ -9,10 +9,9 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import REASONS
-from rprime.report.measures import MeasureColumns, Measures
-from rprime.report.names import shown
-from rprime.report.remarks import Remarks, remarks_of
+from rprime.report.measures import MeasureColumns, Measures, Remarks, remarks_of
 from rprime.report.subject import ReportSubject
+from rprime.report.text import shown
 from rprime.schemas.gate import Delta
 
 HEAD = (

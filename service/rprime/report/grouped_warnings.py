@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from rprime.core.warnings import CHECKS, Warning, lead  # noqa: A004 (its name)
-from rprime.report.names import shown
 from rprime.report.subject import ReportSubject
+from rprime.report.text import shown
 
 TEXTS = {check.code: check.text for check in CHECKS if check.scope == "class"}
 

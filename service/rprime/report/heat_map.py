@@ -10,8 +10,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.quantities import plural
-from rprime.report.decimals import count, decimal
-from rprime.report.names import isolated, shown
+from rprime.report.text import count, decimal, isolated, shown
 
 MOST_DRAWN = 40
 """Classes of a chart: those with most errors; of hundreds nobody sees more."""

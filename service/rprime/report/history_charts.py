@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.studies.correlation import Box, box
-from rprime.report.decimals import decimal
+from rprime.core.studies import Box, box
 from rprime.report.marks import Axis, Ends
-from rprime.report.names import isolated, shown
 from rprime.report.styles import VERDICT_STYLES, Series, SeriesStyle, rounded, series_style
+from rprime.report.text import decimal, isolated, shown
 
 MOST_LINES = 14
 """Classes up to which each has a line; of more, some are drawn over the bands of all."""

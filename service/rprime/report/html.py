@@ -8,9 +8,8 @@ from functools import lru_cache
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rprime.report.decimals import MINUS
-from rprime.report.names import shortened
 from rprime.report.subject import ReportSubject
+from rprime.report.text import MINUS, shortened
 from rprime.report.view import view_of
 
 SHEETS = ("tokens.css", "components.css", "report.css")

@@ -7,9 +7,9 @@ from xml.etree import ElementTree as ET
 from rprime.core.evaluate import Evaluation
 from rprime.core.gates.results import Result
 from rprime.report.grouped_warnings import grouped_warnings
-from rprime.report.names import shown
-from rprime.report.remarks import remarks_of
+from rprime.report.measures import remarks_of
 from rprime.report.subject import ReportSubject
+from rprime.report.text import shown
 from rprime.report.verdicts import (
     COMMON_CAUSES,
     UNJUDGED_VERDICTS,

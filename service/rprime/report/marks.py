@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from math import ceil, floor, inf, isfinite, log10
 from typing import Self
 
-from rprime.report.decimals import bound, decimal, span
 from rprime.report.measures import Measure
+from rprime.report.text import bound, decimal, span
 
 MOST_STEPS = 5
 NARROWEST = 0.8

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import get_args
 
 from rprime.core.gates.results import GateVerdict
-from rprime.report.decimals import fixed
 from rprime.report.measures import Measure, MeasureColumns, Measures
-from rprime.report.names import shown
 from rprime.report.subject import ReportSubject
+from rprime.report.text import fixed, shown
 
 MOST_OF_CLASSES = 10_000
 """Values of classes: a thousand classes with the family `core` would be 32 000 series a version."""

@@ -10,12 +10,10 @@ from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.intervals.proportions import quantile_of, wilson
 from rprime.core.quantities import plural
-from rprime.core.scores.curves import Detections, risk_coverage
-from rprime.core.scores.summary import ScoreSummary
-from rprime.report.decimals import bound, count, decimal, percent, span
+from rprime.core.scores.curves import Detections, ScoreSummary, risk_coverage
 from rprime.report.marks import round_step
-from rprime.report.names import shown
 from rprime.report.subject import ReportSubject
+from rprime.report.text import bound, count, decimal, percent, shown, span
 
 MOST_CLASSES = 6
 """Classes in a chart: those with the smallest areas under their ROC curves."""

@@ -12,13 +12,14 @@ from rprime.core.scores.calibration import Reliability
 from rprime.core.scores.curves import (
     CurveColumns,
     Detections,
+    ScoreSummary,
     errors,
     rejection_sweep,
     risk_coverage,
+    tables_at,
+    values_at,
 )
 from rprime.core.scores.scores import Scores
-from rprime.core.scores.summary import ScoreSummary
-from rprime.core.scores.threshold import tables_at, values_at
 
 Json = dict[str, Any]
 NUMPY = orjson.OPT_SERIALIZE_NUMPY

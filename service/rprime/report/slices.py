@@ -12,9 +12,8 @@ from rprime.core.intervals.proportions import quantile_of
 from rprime.core.quantities import plural
 from rprime.core.slices.evaluation import shrink
 from rprime.core.slices.slices import SliceName
-from rprime.report.decimals import ABSENT, count, decimal, percent, signed, span
 from rprime.report.measures import Measure, finite, measured
-from rprime.report.names import shown
+from rprime.report.text import ABSENT, count, decimal, percent, shown, signed, span
 
 MOST_SLICES = 20
 

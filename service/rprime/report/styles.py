@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.report.names import isolated, shown
+from rprime.report.text import isolated, shown
 
 DIGITS = 7
 """Pages show four decimals; what they add up has some more."""

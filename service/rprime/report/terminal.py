@@ -15,16 +15,25 @@ from rich.text import Text
 from rprime.core.quantities import plural
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
-from rprime.report.decimals import bound, count, decimal, percent, signed, span
-from rprime.report.gate_results import SIGNS
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.measures import Change, ClassLine, Measure, Measures
-from rprime.report.names import JOINER, clipped, isolated, shown
-from rprime.report.reasons import explained
-from rprime.report.sections import SECTIONS
 from rprime.report.slices import slice_table
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import Tone, finding, headline, said, separate, summary
+from rprime.report.text import (
+    JOINER,
+    SECTIONS,
+    bound,
+    clipped,
+    count,
+    decimal,
+    explained,
+    isolated,
+    percent,
+    shown,
+    signed,
+    span,
+)
+from rprime.report.verdicts import SIGNS, Tone, finding, headline, said, separate, summary
 
 MOST_CLASSES = 20
 MOST_RESULTS = 20

@@ -15,19 +15,29 @@ from rprime.core.index import Index
 from rprime.core.quantities import plural
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
-from rprime.report.decimals import MINUS, bound, count, decimal, percent, signed, span
-from rprime.report.gate_results import gate_groups
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.heat_map import heat_map
 from rprime.report.marks import Axis, axis_of, mark_of
 from rprime.report.measures import Measure, Measures
-from rprime.report.names import address, isolated, shown, shown_if_any
-from rprime.report.reasons import explained
 from rprime.report.score_charts import plots
-from rprime.report.sections import SECTIONS
 from rprime.report.slices import SliceLine, SliceTable, slice_table
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import compared, headline, summary
+from rprime.report.text import (
+    MINUS,
+    SECTIONS,
+    address,
+    bound,
+    count,
+    decimal,
+    explained,
+    isolated,
+    percent,
+    shown,
+    shown_if_any,
+    signed,
+    span,
+)
+from rprime.report.verdicts import compared, gate_groups, headline, summary
 from rprime.schemas.comparison import Attribution
 
 MOST_CELLS = 6

@@ -7,11 +7,11 @@ import orjson
 from fastapi import APIRouter, Request, Response
 
 from rprime.auth.access import caller_of, requires
-from rprime.problems.problem import Problem, refuse, responses
-from rprime.problems.root_path import rooted
+from rprime.problems.problem import Problem, refuse, responses, rooted
 from rprime.routes.descriptions import (
     CHANGE_PROBLEMS,
     ETAG,
+    EVALUATION,
     PROBLEMS,
     TEXT,
     json_body,
@@ -19,7 +19,6 @@ from rprime.routes.descriptions import (
     route_responses,
 )
 from rprime.routes.evaluations import require_project
-from rprime.routes.examples import EVALUATION
 from rprime.routes.negotiation import JSON, expected
 from rprime.routes.services import (
     Parameters,

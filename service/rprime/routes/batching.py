@@ -3,7 +3,7 @@
 import asyncio
 
 from rprime.application import EvaluationRequest
-from rprime.application.stacking import Key, evaluate_together, stack_key
+from rprime.application.evaluate import Key, evaluate_together, stack_key
 from rprime.core.evaluate import Evaluation
 
 MOST_TOGETHER = 64

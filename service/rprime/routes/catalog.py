@@ -6,12 +6,10 @@ from functools import cache
 from fastapi import APIRouter, Request, Response
 
 from rprime.auth.access import requires
-from rprime.core.aliases import canonical
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
-from rprime.core.suggestions import unknown_index
+from rprime.core.index_names import canonical, unknown_index
 from rprime.problems.problem import Problem, refuse, responses
-from rprime.routes.compressed_route import CompressedRoute
-from rprime.routes.negotiation import JSON
+from rprime.routes.negotiation import JSON, CompressedRoute
 from rprime.routes.services import Parameters
 from rprime.schemas.history import CatalogQuery
 from rprime.schemas.report import Catalog, IndexEntry, catalog, entry_of

@@ -9,8 +9,15 @@ from rprime.application.compare import compare_in_worker
 from rprime.application.lint import lint_request, plan_request
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import responses
-from rprime.routes.descriptions import BODY_PROBLEMS, VERDICT, json_body, route_responses
-from rprime.routes.examples import GATES, MNIST_AFTER, MNIST_BEFORE
+from rprime.routes.descriptions import (
+    BODY_PROBLEMS,
+    GATES,
+    MNIST_AFTER,
+    MNIST_BEFORE,
+    VERDICT,
+    json_body,
+    route_responses,
+)
 from rprime.routes.negotiation import JSON, verdict_header
 from rprime.routes.services import get_services, read_json_pieces
 from rprime.routes.workers import in_worker, in_worker_with_store

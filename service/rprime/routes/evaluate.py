@@ -13,23 +13,23 @@ from rprime.application.evaluate import RenderedReport, ResponseOptions, evaluat
 from rprime.application.work import TIMES_JSON
 from rprime.auth.access import requires
 from rprime.evidence import MEDIA_TYPES
-from rprime.history.batch import answer_batch
-from rprime.history.storing import LONGEST_KEY, StoredResponse, evaluate_and_store
+from rprime.history.storing import LONGEST_KEY, StoredResponse, answer_batch, evaluate_and_store
 from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem, refuse, responses
-from rprime.routes import store_evaluation
+from rprime.routes import store_calls
 from rprime.routes.descriptions import (
     BODY_PROBLEMS,
     COLUMNS,
+    EXAMPLES,
     REPORT,
     REQUEST_PARAMETER,
     TEXT,
     VERDICT,
+    Json,
     json_body,
     json_content,
     response_of,
 )
-from rprime.routes.examples import EXAMPLES, Json
 from rprime.routes.negotiation import JSON, rendered, wanted_format
 from rprime.routes.request_route import RequestRoute, check_repeated, refuse_unknown
 from rprime.routes.services import Services, get_services
@@ -132,9 +132,9 @@ async def evaluate(request: Request) -> Response:
     elif isinstance(answer, StoredResponse):
         assert answer.evidence is not None  # noqa: S101 (the worker read it)
         kind, verdict = answer.evidence, answer.verdict
-        response = store_evaluation.respond_stored(answer, options)
+        response = store_calls.respond_stored(answer, options)
     else:
-        response = await store_evaluation.store_and_respond(request, answer, options)
+        response = await store_calls.store_and_respond(request, answer, options)
         kind = answer.evidence.kind
         verdict = response.headers.get("Evaluation-Verdict")
     services.metrics.evaluations.labels(kind, verdict or "none").inc()

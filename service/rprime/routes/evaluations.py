@@ -10,12 +10,11 @@ from rprime import __version__
 from rprime.auth.access import access_of, check_project, requires
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.families.averages import AVERAGES
-from rprime.core.suggestions import nearest_names
+from rprime.core.index_names import nearest_names
 from rprime.history.series import LISTED, filters_of, listed_values
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import NO_PROJECT, Problem, refuse, responses
 from rprime.report.formats import BY_SUFFIX, Format
-from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.descriptions import (
     ETAG,
     PROBLEMS,
@@ -28,6 +27,7 @@ from rprime.routes.descriptions import (
 from rprime.routes.negotiation import (
     JSON,
     RENDERINGS,
+    CompressedRoute,
     etag_of,
     is_known,
     rendered,

@@ -19,10 +19,9 @@ from rprime.history.figures import (
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
-from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.descriptions import ETAG, IMAGES, PROBLEMS, UNCHANGED, response_of
 from rprime.routes.evaluations import find
-from rprime.routes.negotiation import PAGE_POLICY, etag_of, is_known
+from rprime.routes.negotiation import PAGE_POLICY, CompressedRoute, etag_of, is_known
 from rprime.routes.services import Parameters, in_store
 from rprime.routes.trend import require_some
 from rprime.routes.workers import PAGE_SECONDS, in_worker_with_store

@@ -7,8 +7,8 @@ from pydantic import BaseModel, Field
 
 from rprime import __version__
 from rprime.application.assessment import MOST_COMPARED
-from rprime.core.naming import LONGEST_NAME
-from rprime.core.page import DEFAULT_PAGE_VALUES
+from rprime.core.labels import LONGEST_NAME
+from rprime.core.options import DEFAULT_PAGE_VALUES
 from rprime.evidence.columns import LONGEST_LINE
 from rprime.evidence.npz_body import MOST_DIRECTORY
 from rprime.problems.handlers import stopping

@@ -13,7 +13,7 @@ from starlette.datastructures import QueryParams
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rprime.core.suggestions import nearest_name
+from rprime.core.index_names import nearest_name
 from rprime.problems.problem import Violation, pointer, raise_violations, refuse
 
 

@@ -10,7 +10,7 @@ from rprime.application.evaluate import RenderedReport, ResponseOptions, evaluat
 from rprime.auth.access import access_of, requires
 from rprime.evidence import MEDIA_TYPES as COLUMN_KINDS
 from rprime.history.figures import figure_of_lines, printed_figure
-from rprime.history.stored_models import agreement_in_worker
+from rprime.history.studies import agreement_in_worker
 from rprime.problems.problem import Problem, refuse
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, library
 from rprime.routes.descriptions import (

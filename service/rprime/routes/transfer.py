@@ -10,8 +10,7 @@ from starlette.responses import StreamingResponse
 
 from rprime.auth.access import requires
 from rprime.problems.problem import Problem
-from rprime.routes.descriptions import PROBLEMS, TEXT, route_responses
-from rprime.routes.examples import HISTORY
+from rprime.routes.descriptions import HISTORY, PROBLEMS, TEXT, route_responses
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import Parameters, get_services, get_store
 from rprime.schemas.history import ExportQuery

@@ -10,10 +10,9 @@ from rprime.history.series import Measured, filters_of, trend_document
 from rprime.problems.problem import refuse
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
 from rprime.report.slices import named
-from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.descriptions import PROBLEMS, TEXT, route_responses
 from rprime.routes.evaluations import require_project
-from rprime.routes.negotiation import JSON
+from rprime.routes.negotiation import JSON, CompressedRoute
 from rprime.routes.services import Parameters, get_services, get_store, in_render, in_store
 from rprime.routes.workers import in_worker_with_store
 from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery

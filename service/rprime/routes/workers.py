@@ -20,12 +20,11 @@ from rprime.application.work import Raised, Work
 from rprime.problems.problem import Problem
 from rprime.routes.services import get_services
 from rprime.routes.store_calls import StoreCalls
-from rprime.server.body import announced_encoding, received_chunks
+from rprime.server.body import announced_encoding, received_chunks, spooled
 from rprime.server.inflating import too_large
 from rprime.server.metrics import Metrics
 from rprime.server.pools import overloaded
 from rprime.server.request_record import KEY, current_request
-from rprime.server.spool import spooled
 from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import CPU_SECONDS
 from rprime.server.worker_pool import Callbacks, WorkerEndedError, WorkerPool, cancelled, reason_of

@@ -5,8 +5,7 @@ from pydantic import Field
 from rprime.core.comparison.alignment import Comparability
 from rprime.core.comparison.flips import ItemChange
 from rprime.schemas.fields import Absent, Answer, optional
-from rprime.schemas.gate import Delta, Pairing
-from rprime.schemas.missing_items import MissingItems
+from rprime.schemas.gate import Delta, MissingItems, Pairing
 from rprime.schemas.provenance import ResolvedSide
 
 

@@ -23,10 +23,9 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
 from typing_extensions import TypeAliasType
 
-from rprime.core.aliases import ALIASES, canonical
 from rprime.core.catalog import KEYS
-from rprime.core.naming import HIDDEN, JOINERS, LONGEST_NAME
-from rprime.core.suggestions import unknown_index
+from rprime.core.index_names import ALIASES, canonical, unknown_index
+from rprime.core.labels import HIDDEN, JOINERS, LONGEST_NAME
 
 MOST = 2**53 - 1
 """The largest integer that every JSON parser reads exactly."""

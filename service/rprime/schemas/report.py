@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, RootModel
 
-from rprime.core.aliases import names_of
 from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
 from rprime.core.index import REASONS, Family, Index
+from rprime.core.index_names import names_of
 from rprime.core.intervals.methods import INTERVALS
-from rprime.core.studies.properties import properties_of
+from rprime.core.studies import properties_of
 from rprime.core.warnings import Warning as CoreWarning
 from rprime.schemas.comparison import ChangedItems, Comparison
 from rprime.schemas.fields import Absent, Answer, optional

@@ -4,11 +4,16 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from rprime.schemas.evidence import CellsEvidence, LabelsEvidence, MatrixEvidence, ScoresEvidence
 from rprime.schemas.fields import Absent, Answer, Request, optional
 from rprime.schemas.gate import Gates
 from rprime.schemas.population import PopulationAsked
-from rprime.schemas.request import EvidenceRest
+from rprime.schemas.request import (
+    CellsEvidence,
+    EvidenceRest,
+    LabelsEvidence,
+    MatrixEvidence,
+    ScoresEvidence,
+)
 
 _FAILING = "Share of runs that fail an unchanged model, 0 to 1."
 _RATES = "On other test sets of this size, drawn from the table."

@@ -4,7 +4,6 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, create_model
 
-from rprime.schemas.evidence import ColumnValues, Cuts, LabelsEvidence, ScoresEvidence
 from rprime.schemas.fields import (
     DENSE_CLASSES,
     Absent,
@@ -15,7 +14,7 @@ from rprime.schemas.fields import (
     Request,
     optional,
 )
-from rprime.schemas.request import EvidenceRest
+from rprime.schemas.request import ColumnValues, Cuts, EvidenceRest, LabelsEvidence, ScoresEvidence
 
 
 class _Options(Request):

@@ -10,9 +10,15 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic.json_schema import models_json_schema
 
-from rprime.core.suggestions import LONGEST_NAME, nearest_name
-from rprime.problems.problem import MOST_VIOLATIONS, UnknownMember, Violation, pointer
-from rprime.problems.sentences import member, sentence
+from rprime.core.index_names import LONGEST_NAME, nearest_name
+from rprime.problems.problem import (
+    MOST_VIOLATIONS,
+    UnknownMember,
+    Violation,
+    member,
+    pointer,
+    sentence,
+)
 from rprime.schemas.document import OPTIONAL_ARRAYS, Document
 from rprime.schemas.gate import OTHER_NAMES
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, select
 
-from rprime.store.dialects import insert, serialise
+from rprime.store.database import insert, serialise
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.records import check_names
 from rprime.store.schema import alias_changes, aliases, evaluations

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
-from rprime.core.suggestions import MOST_NAMED, listed, resembling
+from rprime.core.index_names import MOST_NAMED, listed, resembling
 from rprime.store import aliases
 from rprime.store.compression import digest_text
 from rprime.store.errors import decoding

@@ -2,23 +2,44 @@
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, or_, select, text
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    text,
+)
 
 from rprime.core.items import Items
-from rprime.core.scores.summary import ScoreSummary
+from rprime.core.scores.curves import ScoreSummary
 from rprime.core.slices.slices import Slice, SliceName, Slices
 from rprime.store import ids, packing, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
+from rprime.store.database import Database
 from rprime.store.documents import read_document
 from rprime.store.errors import StoreDamagedError, decoding
-from rprime.store.packing import Columns, slice_key, slice_name, unpack_slices
-from rprime.store.records import ALL, NAMES, EvaluationSummary, Filters, StoredEvaluation
+from rprime.store.packing import (
+    Columns,
+    form_of,
+    slice_identifier,
+    slice_key,
+    slice_name,
+    unpack_slices,
+    unpack_stack,
+)
+from rprime.store.records import ALL, NAMES, EvaluationSummary, Filters, Stack, StoredEvaluation
 from rprime.store.schema import aliases, evaluations, items, scores, shared, slices
 
 _of = evaluations.c
@@ -291,3 +312,98 @@ def _shown(row: Row[Any]) -> dict[str, Any]:
     shown["tags"] = tuple(row.tags[1:-1].split("\n")) if row.tags else ()
     shown["fingerprint"] = None if row.fingerprint is None else digest_text(row.fingerprint)
     return shown
+
+
+MOST_CELLS = 1 << 23
+"""Numbers in one stack, 64 MiB; a longer history needs several stacks."""
+
+_COLUMNS = ("id", "model", "version", "test_set", "verdict", "labels", "cells", "extras", "options")
+_LABELS, _CELLS, _EXTRAS, _OPTIONS, _SCORE_VALUES = 5, 6, 7, 8, 9
+_Kind = tuple[bytes, bool, bool]
+_CONTENT = select(shared.c.content).where(shared.c.key == bindparam("key"))
+
+
+@dataclass
+class _Gathered:
+    """Collects rows for a stack; `key` is that of the slice that they are of.
+
+    Asked is the content of the options by their key.
+    """
+
+    labels: tuple[str, ...]
+    sparse: bool
+    key: bytes
+    asked: Mapping[bytes, bytes]
+    rows: list[Any] = field(default_factory=list)
+
+    def add(self, rows: Iterable[Any]) -> Iterator[Stack]:
+        """Add rows; yield the stacks that are then large enough."""
+        self.rows += rows
+        while len(self.rows) >= (most := self._most()):
+            rest = self.rows[most:]
+            del self.rows[most:]
+            yield self.stack()
+            self.rows = rest
+
+    def _most(self) -> int:
+        """Return how many rows fill a stack."""
+        if self.sparse:
+            # At most one cell per two inflated bytes, typically far fewer.
+            sizes = accumulate(len(row[_CELLS]) for row in self.rows)
+            large = (n for n, size in enumerate(sizes, start=1) if size * n >= MOST_CELLS)
+            return next(large, len(self.rows) + 1)
+        k = len(self.labels)
+        return max(1, -(-MOST_CELLS // (k * (k + 2))))
+
+    @decoding()
+    def stack(self) -> Stack:
+        """Return all of the rows as one stack."""
+        columns = tuple(zip(*self.rows, strict=True))
+        ids, extras = columns[0], tuple(document("extras", content) for content in columns[_EXTRAS])
+        sealed_by = [slice_identifier(i, self.key) for i in ids] if self.key else ids
+        table = unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
+        options = tuple(map(self.asked.__getitem__, columns[_OPTIONS]))
+        kept = tuple(
+            document("score_values", stored) for part in columns[_SCORE_VALUES:] for stored in part
+        )
+        shown = (*columns[:_LABELS], extras, options, kept)
+        return Stack(self.labels, table, *shown)
+
+
+def stacks(
+    database: Database, project: str, filters: Filters, *, newest: int | None, scored: bool
+) -> Iterator[Stack]:
+    """Read the tables of matching evaluations, grouped by their classes, as `Store.tables`."""
+    gathered: dict[_Kind, _Gathered] = {}
+    options: dict[bytes, bytes] = {}
+    with database.streaming() as connection:
+        fits = list(conditions(project, filters))
+        if newest is not None:
+            # Found by an index alone, so that rows stay in order.
+            newest_first = select(_of.id).where(*fits).order_by(_of.id.desc())
+            oldest = connection.scalar(newest_first.offset(newest - 1).limit(1))
+            fits.append(_of.id >= (oldest or ""))
+        sliced = slice_key(dict(filters.slice)) if filters.slice else b""
+        cells = slices.c.content if sliced else _of.cells
+        columns = (*_COLUMNS, "score_values") if scored and not sliced else _COLUMNS
+        query = select(*(cells if name == "cells" else _of[name] for name in columns))
+        if sliced:
+            query = query.join(slices, is_slice_of(filters.slice))
+        rows = connection.execute(query.where(*fits).order_by(_of.id))
+        for part in rows.partitions():
+            for key in {row[_OPTIONS] for row in part} - options.keys():
+                options[key] = options_of(connection.scalar(_CONTENT, {"key": key}))
+            # Consecutive rows often belong to one stack.
+            for kind, run in groupby(part, _kind):
+                if kind not in gathered:
+                    names = labels_of(connection.scalar(_CONTENT, {"key": kind[0]}))
+                    gathered[kind] = _Gathered(names, kind[1], sliced, options)
+                yield from gathered[kind].add(run)
+    for group in gathered.values():
+        if group.rows:
+            yield group.stack()
+
+
+@decoding()
+def _kind(row: Any) -> _Kind:  # noqa: ANN401 - a row of the driver
+    return row[_LABELS], *form_of(row[_CELLS])

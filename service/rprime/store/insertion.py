@@ -12,7 +12,7 @@ from sqlalchemy import BindParameter, Connection, Select, Table, bindparam, sele
 
 from rprime.store import packing, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
-from rprime.store.dialects import Row, add, insert, serialise
+from rprime.store.database import Row, add, insert, serialise
 from rprime.store.documents import enveloped
 from rprime.store.errors import decoding
 from rprime.store.evaluations import JSON_COLUMNS, checked_row

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection
 
-from rprime.store.dialects import insert
+from rprime.store.database import insert
 from rprime.store.schema import project_sizes
 
 _CHANGES = "project_size_changes"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from rprime.store import ids, project_sizes, schema
-from rprime.store.dialects import insert, quiesce
+from rprime.store.database import insert, quiesce
 from rprime.store.evaluations import SUMMARY, check
 from rprime.store.records import ModelSummary, Project, check_names
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from rprime.core.items import Items
-from rprime.core.scores.summary import ScoreSummary
+from rprime.core.scores.curves import ScoreSummary
 from rprime.core.slices.slices import Slice, Slices
 from rprime.core.table import ConfusionTable
 from rprime.store import ids

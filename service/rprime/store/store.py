@@ -20,8 +20,7 @@ from rprime.store import projects as project_queries
 from rprime.store.compression import digest_bytes
 from rprime.store.database import OK, Database, DatabaseOptions, trial
 from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError, StoreUrlError
-from rprime.store.evaluations import EvaluationMissingError
-from rprime.store.import_lines import steps
+from rprime.store.evaluations import EvaluationMissingError, stacks
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay
 from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import ProjectMissingError, Purged, Retention
@@ -29,8 +28,7 @@ from rprime.store.records import ALL, Filters, NewEvaluation, Stack, StoredEvalu
 from rprime.store.schema import aliases, looks, replays
 from rprime.store.schema import evaluations as rows
 from rprime.store.sqlite import open_sqlite
-from rprime.store.stacks import stacks
-from rprime.store.transfer import Imported
+from rprime.store.transfer import Imported, steps
 from rprime.store.use import changed, waiting
 from rprime.store.writer import Writer
 

@@ -18,7 +18,7 @@ from rprime.store.database import Database
 from rprime.store.errors import translated
 from rprime.store.insertion import EvaluationExistsError, Outcome, Packed, put_all
 from rprime.store.project_sizes import counting
-from rprime.store.schema_version import check_version
+from rprime.store.schema import check_version
 
 if TYPE_CHECKING:
     import asyncio

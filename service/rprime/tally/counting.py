@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rprime.core.axis_names import is_count
-from rprime.core.label_texts import common_order, ordered_categories
+from rprime.core.labels import common_order, is_count, ordered_categories
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceColumn
 from rprime.tally.table import Array, Tally, TallyError, is_missing, slice_column, tables, typed

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.cells import DenseCells
-from rprime.core.label_texts import read_texts
+from rprime.core.labels import read_texts
 from rprime.core.slices.slices import SliceColumn, Slices
 
 Array = NDArray[Any]

@@ -9,7 +9,6 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.comparison.attribution import TablePath
 from rprime.core.comparison.compared_side import AVERAGES, ComparedSide, LimitSource
-from rprime.core.comparison.correlation import correlation
 from rprime.core.comparison.difference import (
     CODE,
     COUNTED,
@@ -19,9 +18,9 @@ from rprime.core.comparison.difference import (
     TANGO,
     Difference,
 )
-from rprime.core.comparison.guard import SideGradients
+from rprime.core.comparison.difference_intervals import MoverLimits
+from rprime.core.comparison.guard import SideGradients, correlation
 from rprime.core.comparison.joint_counts import OF_CLASS, Rows, class_rows, overall_rows
-from rprime.core.comparison.mover import MoverLimits
 from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions, PairedVariance
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates

@@ -7,6 +7,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.cells import SparseCells
+from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.options import Options
@@ -368,3 +369,58 @@ def _largest(values: Array, limit: int) -> Array:
     """Return positions of the largest non-zero magnitudes, largest first, ties in table order."""
     order = np.argsort(-np.abs(values), kind="stable")[:limit]
     return order[values[order] != 0]
+
+
+TP, FN, FP, TN = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """The cost of one item in a cell, to first order: n items cost n times as much.
+
+    Parameters
+    ----------
+    overall, per_class
+        The n overall and m per-class indices.
+    right, wrong
+        Shape (n, k): an item of class i that is predicted as j costs right[i] - wrong[j].
+    silent
+        Shape (n, k): cost of an unclassified item of a class.
+    missed, taken
+        Shape (m, k): cost of a misclassified item for the index of its true class, and for the
+        index of the class that it is predicted as.
+    """
+
+    overall: tuple[Index, ...]
+    per_class: tuple[Index, ...]
+    right: Array
+    wrong: Array
+    silent: Array
+    missed: Array
+    taken: Array
+
+
+def costs(table: ConfusionTable, keys: tuple[str, ...]) -> Costs:
+    """Differentiate smooth indices, in both scopes, at a single table with weights applied."""
+    options = Options(indices=keys)
+    values = compute(table, options, select(options))
+    with np.errstate(invalid="ignore"):  # slopes that are infinite in both directions
+        return _costs(values)
+
+
+def _costs(values: Values) -> Costs:
+    of_classes = class_gradient(values)
+    gradient = overall_gradient(values, of_classes)
+    diagonal, row, column = gradient.factors
+    right = column + diagonal
+    lost = row if gradient.unclassified is None else gradient.unclassified
+    kinds = of_classes.kinds[:, : values.selection.reported]
+    return Costs(
+        overall=values.selection.overall,
+        per_class=values.selection.per_class,
+        right=right,
+        wrong=column,
+        silent=row + right - lost,
+        missed=np.asarray(kinds[TP] - kinds[FN]),
+        taken=np.asarray(kinds[TN] - kinds[FP]),
+    )

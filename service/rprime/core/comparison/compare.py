@@ -27,21 +27,20 @@ from rprime.core.comparison.attribution import (
     Target,
     attribute,
 )
-from rprime.core.comparison.common_items import (
+from rprime.core.comparison.compared_side import ComparedSide
+from rprime.core.comparison.difference import REASONS, Difference
+from rprime.core.comparison.flips import ChangedItems, Flips, Shift, flips, shift
+from rprime.core.comparison.missing_items import (
     CommonItems,
+    MissingItems,
     items_differ,
     sets_differ,
     supports_differ,
 )
-from rprime.core.comparison.compared_side import ComparedSide
-from rprime.core.comparison.difference import REASONS, Difference
-from rprime.core.comparison.flips import ChangedItems, Flips, Shift, flips, shift
-from rprime.core.comparison.missing_items import MissingItems
-from rprime.core.comparison.paired_strata import PairedStrata
-from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions
+from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions, PairedStrata
 from rprime.core.estimates import Estimates
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.values import Values, compute
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 from rprime.core import index, special
 from rprime.core.arrays import Array
 from rprime.core.comparison.compared_side import LimitSource
-from rprime.core.comparison.mover import MoverLimits, SingleTests
-from rprime.core.comparison.paired_proportions import (
+from rprime.core.comparison.difference_intervals import (
+    MoverLimits,
+    SingleTests,
     discordance_bounds,
     sign_test_p,
     tango_interval,

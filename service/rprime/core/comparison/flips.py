@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rprime.core import special
 from rprime.core.arrays import Array, FloatArray
+from rprime.core.comparison.difference_intervals import mcnemar_mid_p, probability_worse
 from rprime.core.comparison.joint_counts import JointCounts
-from rprime.core.comparison.paired_proportions import mcnemar_mid_p, probability_worse
 from rprime.core.counts import CountRow
 from rprime.core.items import Items
 

@@ -12,8 +12,8 @@ from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.compared_side import LimitSource
 from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, TANGO, Difference
+from rprime.core.comparison.difference_intervals import MoverLimits
 from rprime.core.comparison.guard import SideGradients
-from rprime.core.comparison.mover import MoverLimits
 from rprime.core.gates.evidence import Average, Rows, RuleEvidence
 from rprime.core.gates.kinds import VerdictCode
 from rprime.core.gates.rules import Rule

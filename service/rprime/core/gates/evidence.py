@@ -11,7 +11,7 @@ from rprime.core.arrays import Array, FloatArray
 from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.compared_side import LimitSource
 from rprime.core.comparison.difference import OTHER_EVIDENCE, REASONS, Difference
-from rprime.core.comparison.mover import REFERENCE, MoverLimits, unit_scale
+from rprime.core.comparison.difference_intervals import REFERENCE, MoverLimits, unit_scale
 from rprime.core.gates.kinds import Against, Codes, VerdictCode
 from rprime.core.gates.rules import Rule
 from rprime.core.gates.targets import Estimate

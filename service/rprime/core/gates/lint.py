@@ -13,7 +13,7 @@ from rprime.core.gates.rules import Gate, Rule, check_gate
 from rprime.core.gates.sentences import number
 from rprime.core.gates.simulation import ENDS, LintRun, OtherSets, VerdictCounts, without_scores
 from rprime.core.gates.verdict import GateVerdictCode, Plan
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.quantities import plural
 
 OFTEN = 0.01

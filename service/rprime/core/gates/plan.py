@@ -17,7 +17,7 @@ from rprime.core.gates.rules import Gate, Rule, check_gate
 from rprime.core.gates.simulation import LintError, LintRun, without_scores
 from rprime.core.gates.verdict import GateVerdictCode
 from rprime.core.intervals.proportions import POWER
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import Slice
 

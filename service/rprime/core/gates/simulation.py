@@ -47,7 +47,7 @@ from rprime.core.gates.verdict import (
 )
 from rprime.core.multiplicity import Block
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
+from rprime.core.population import Population
 from rprime.core.selection import select
 from rprime.core.slices.slices import Slice
 from rprime.core.table import ConfusionTable

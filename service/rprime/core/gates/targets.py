@@ -14,7 +14,7 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.compared_side import ComparedSide, LimitSource
 from rprime.core.comparison.difference import Difference
-from rprime.core.comparison.mover import MoverLimits
+from rprime.core.comparison.difference_intervals import MoverLimits
 from rprime.core.estimates import Estimates
 from rprime.core.index import REASONS, Index, IndexScope
 from rprime.core.items import Items

@@ -10,10 +10,10 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.joint_counts import JointCounts
-from rprime.core.comparison.paired_strata import PairedStrata
 from rprime.core.comparison.paired_variance import (
     PairedItems,
     PairedPredictions,
+    PairedStrata,
     PairedVariance,
     number_of,
     variance_of_patterns,

@@ -9,8 +9,7 @@ from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.intervals.groups import GroupSpread
 from rprime.core.intervals.proportions import TWO_SIDED, student
-from rprime.core.scores.ranking import effective_number, item_share
-from rprime.core.scores.rankings import RANKED
+from rprime.core.scores.ranking import RANKED, effective_number, item_share
 from rprime.core.scores.scores import Scores
 from rprime.core.values import Values, taken
 

@@ -12,8 +12,14 @@ from rprime.core.counts import Counts
 from rprime.core.index import CODE
 from rprime.core.intervals.design_effect import DesignEffects, Weights
 from rprime.core.intervals.methods import highest_of, of_highest, plan_of
-from rprime.core.intervals.parts import ratio_counts
-from rprime.core.intervals.plan import Bounds, IntervalPlan, PlannedUniverse, ScopeMethods, Setting
+from rprime.core.intervals.plan import (
+    Bounds,
+    IntervalPlan,
+    PlannedUniverse,
+    ScopeMethods,
+    Setting,
+    ratio_counts,
+)
 from rprime.core.intervals.prepared import HighestScores, PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, quantile_of
 from rprime.core.intervals.reliability import reliability

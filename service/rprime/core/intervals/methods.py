@@ -16,17 +16,18 @@ from rprime.core.counts import CountRow, RatioRows
 from rprime.core.families.one_vs_rest import PRECISION, PREVALENCE, RECALL
 from rprime.core.index import Index, Parts
 from rprime.core.intervals.limits import of_mean, of_ranking
-from rprime.core.intervals.parts import PartLayout, of_index
 from rprime.core.intervals.plan import (
     Averages,
     Bounds,
     IntervalPlan,
     LimitsFunction,
+    PartLayout,
     PlannedUniverse,
     ScopeMethods,
     Setting,
     UniversePlan,
     bounds,
+    of_index,
 )
 from rprime.core.intervals.prepared import ScopeLimits, lift_influences
 from rprime.core.intervals.proportions import mover_r

@@ -10,8 +10,7 @@ from rprime.core.counts import Counts
 from rprime.core.index import IndexScope
 from rprime.core.intervals.bootstrap import add_bootstrap, add_score_bootstrap, can_resample
 from rprime.core.intervals.design_effect import DEGREES, EFFECTIVE, LOW, DesignEffects, Weights
-from rprime.core.intervals.parts import ratio_counts
-from rprime.core.intervals.plan import Bounds, IntervalPlan, ScopeMethods
+from rprime.core.intervals.plan import Bounds, IntervalPlan, ScopeMethods, ratio_counts
 from rprime.core.intervals.proportions import ScoreCounts, quantile_of, student
 from rprime.core.intervals.smoothing import POOLED, smoothed
 from rprime.core.intervals.universe import UniverseIntervals

@@ -9,11 +9,10 @@ from rprime.core.arrays import Array
 from rprime.core.families.agreement import corrected
 from rprime.core.intervals.delta import macro_weights
 from rprime.core.intervals.design_effect import DesignEffects, Weights
-from rprime.core.intervals.parts import PartIntervals
-from rprime.core.intervals.plan import Averages, UniversePlan
+from rprime.core.intervals.plan import Averages, PartIntervals, UniversePlan
 from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals
-from rprime.core.intervals.smoothed_values import Smoothed
 from rprime.core.intervals.smoothing import POOLED, ROW_WISE
+from rprime.core.intervals.variance import Smoothed
 from rprime.core.table import ConfusionTable, Universe
 from rprime.core.values import Values
 

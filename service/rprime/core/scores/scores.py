@@ -20,8 +20,7 @@ from rprime.core.scores.calibration import (
     ranked,
     where_dropping,
 )
-from rprime.core.scores.ranking import ClassRanking
-from rprime.core.scores.rankings import RankedItems, ScoreRankings, rank
+from rprime.core.scores.ranking import ClassRanking, RankedItems, ScoreRankings, rank
 
 T = TypeVar("T")
 DEFAULT_TOP = 5

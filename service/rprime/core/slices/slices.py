@@ -10,7 +10,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.items import Items
-from rprime.core.populations.population import joint_cells
+from rprime.core.population import joint_cells
 from rprime.core.table import ConfusionTable
 
 SliceName = Mapping[str, str]

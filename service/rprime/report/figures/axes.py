@@ -6,8 +6,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from rprime.report.decimals import bound
 from rprime.report.styles import SeriesStyle
+from rprime.report.text import bound
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis

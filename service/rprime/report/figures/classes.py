@@ -7,13 +7,13 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.report.class_charts import ClassChart, RadarChart, asked_indices
-from rprime.report.decimals import percent
 from rprime.report.figures.axes import MARKERS, line_style, number_values, palette
 from rprime.report.figures.confusion import about
 from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.measures import Measures
 from rprime.report.styles import series_style
 from rprime.report.subject import ReportSubject
+from rprime.report.text import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

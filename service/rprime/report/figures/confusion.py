@@ -8,12 +8,11 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.quantities import plural
-from rprime.report.decimals import count
 from rprime.report.figures.axes import LINE, label_classes, palette, width_of
 from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.heat_map import POWERS, TINTS, ConfusionChart
-from rprime.report.names import clipped
 from rprime.report.subject import ReportSubject
+from rprime.report.text import clipped, count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

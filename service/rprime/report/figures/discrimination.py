@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.studies.discrimination import Line
+from rprime.core.studies import Line
 from rprime.report.figures.axes import line_style, number_values
 from rprime.report.figures.sheet import PIXELS, Canvas, Form, Picture, TooMuchToDrawError, draw
 from rprime.report.styles import series_style

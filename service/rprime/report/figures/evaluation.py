@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rprime.core.aliases import canonical
 from rprime.core.catalog import find
 from rprime.core.index import Index
-from rprime.core.suggestions import unknown_index
+from rprime.core.index_names import canonical, unknown_index
 from rprime.report.class_charts import default_indices
 from rprime.report.figures.classes import draw_per_class, draw_radar
 from rprime.report.figures.confusion import draw_confusion

@@ -8,7 +8,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.quantities import plural
-from rprime.core.studies.correlation import Box
+from rprime.core.studies import Box
 from rprime.report.figures.axes import (
     MARKERS,
     label_steps,

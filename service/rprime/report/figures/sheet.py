@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from rprime.report.figures.axes import palette
-from rprime.report.names import shortened, shown
+from rprime.report.text import shortened, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -1,1 +1,0 @@
-"""The analyses of the source papers, as functions of stacks of tables."""
