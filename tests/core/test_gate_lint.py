@@ -12,7 +12,7 @@ from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import TANGO, Difference
 from rprime.core.gates.evidence import Rows, evidence_of
 from rprime.core.gates.kinds import VerdictCode
-from rprime.core.gates.lint import GateLint, lint
+from rprime.core.gates.lint import LintReport, lint
 from rprime.core.gates.rules import Gate, Rule, RuleError
 from rprime.core.gates.sentences import number
 from rprime.core.gates.simulation import LintError
@@ -47,7 +47,7 @@ def linted(
     replicates: int = 1000,
     seed: int = 0,
     discordance: float = 0.06,
-) -> GateLint:
+) -> LintReport:
     gate = gate_of(gate) if isinstance(gate, Rule) else gate
     return lint(
         gate,

@@ -6,7 +6,7 @@ import pytest
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates.lint import lint
-from rprime.core.gates.plan import ItemPlan, plan_items
+from rprime.core.gates.plan import PlanReport, plan_items
 from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.simulation import LintError
 from rprime.core.population import Population
@@ -16,7 +16,7 @@ from tests.core.gate_cases import drop, floor, gate_of, tabled
 from tests.core.test_gate_lint import even
 
 
-def planned(gate: Gate, counts: Array, loss: float | None = None) -> ItemPlan:
+def planned(gate: Gate, counts: Array, loss: float | None = None) -> PlanReport:
     table = ConfusionTable.dense(counts)
     side = Side(labels=names(table.k), table=table)
     return plan_items(gate, side, drop=loss, replicates=300)

@@ -9,7 +9,7 @@ import pytest
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
-from rprime.core.gates.lint import GateLint, lint
+from rprime.core.gates.lint import LintReport, lint
 from rprime.core.gates.plan import plan_items
 from rprime.core.gates.results import GateResult, Result
 from rprime.core.gates.rules import Rule, RuleError
@@ -198,7 +198,7 @@ def even(slices: int, items: int, k: int = 3, accuracy: float = 0.9) -> Side:
     return Side(labels=names(k), table=ConfusionTable.dense(counts.sum(0)), slices=slice_tables)
 
 
-def linted(rule: Rule, side: Side, **fields: Any) -> GateLint:
+def linted(rule: Rule, side: Side, **fields: Any) -> LintReport:
     return lint(gate_of(rule), side, **fields)
 
 

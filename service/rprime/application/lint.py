@@ -1,17 +1,16 @@
 """Answer requests that lint a gate or plan its test set."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from math import inf
 
-import orjson
+from pydantic import TypeAdapter
 
 from rprime import evidence
 from rprime.application.assessment import side_of
 from rprime.application.population import population_of
 from rprime.application.request import gate_of, read_members
-from rprime.core.gates.lint import GateLint, lint
-from rprime.core.gates.plan import ItemPlan, plan_items
+from rprime.core.gates.lint import LintReport, lint
+from rprime.core.gates.plan import PlanReport, plan_items
 from rprime.core.gates.rules import Gate
 from rprime.core.gates.simulation import FEWEST, MOST_SLICED, LintError
 from rprime.core.options import Options
@@ -24,7 +23,7 @@ from rprime.schemas.simulation import LintRest, PlanRest
 from rprime.settings import Limits
 
 Rest = LintRest | PlanRest
-Simulate = Callable[..., GateLint | ItemPlan]
+Simulate = Callable[..., LintReport | PlanReport]
 
 
 def lint_request(body: Body, limits: Limits, *, most_seconds: float = inf) -> bytes:
@@ -52,13 +51,8 @@ def _simulated(
     except LintError as error:
         place = error.place or EVIDENCE_ARRAYS[read.kind][-1:]
         raise refuse(pointer(*place), "not_for_lint", str(error)) from None
-    # `class_` is `class` in JSON.
-    return orjson.dumps(
-        asdict(
-            simulation,
-            dict_factory=lambda pairs: {name.rstrip("_"): value for name, value in pairs},
-        )
-    )
+    adapter: TypeAdapter[LintReport | PlanReport] = TypeAdapter(type(simulation))
+    return adapter.dump_json(simulation, by_alias=True)
 
 
 PLANNED_REPLICATES = 3000

@@ -9,14 +9,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
 
 import orjson
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from rprime.client.values import Classes, ClassValues, Differences, Values
+from rprime.core.gates.lint import LintReport
+from rprime.core.gates.plan import PlanReport
 from rprime.core.quantities import plural
 from rprime.report.figures.sheet import Canvas, EvaluationFigure, form_of
 from rprime.schemas import report as schema
 from rprime.schemas.comparison import ChangedItems
-from rprime.schemas.simulation import LintReport, PlanReport
+from rprime.schemas.fields import members, repr_args
 from rprime.schemas.slice_search import Detectable, FoundSlice, SliceSearchReport
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from rprime.report.subject import ReportSubject
     from rprime.schemas.gate import Gate
 
-Model = TypeVar("Model", bound=BaseModel)
+Model = TypeVar("Model")
 JudgedModel = TypeVar("JudgedModel", schema.Report, schema.CompareReport)
 
 
@@ -50,13 +52,14 @@ class Answer(Generic[Model]):
         return cls(content, headers.get("x-request-id"))
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{name}={value!r}" for name, value in self.model.__repr_args__())
+        facts = ", ".join(f"{name}={value!r}" for name, value in repr_args(self.model))
         return f"<{type(self).__name__}: {facts}>"
 
     @cached_property
     def model(self) -> Model:
-        """The whole answer as a Pydantic model."""
-        return self.kind.model_validate_json(self.content)
+        """The whole answer as a model."""
+        adapter: TypeAdapter[Model] = TypeAdapter(self.kind)
+        return adapter.validate_json(self.content)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain JSON document."""
@@ -64,12 +67,12 @@ class Answer(Generic[Model]):
         return document
 
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 (each member has its type)
-        if name in self.kind.model_fields:
+        if name in members(self.kind):
             return getattr(self, name)
         raise KeyError(self._absent(name))
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (each member has its type)
-        if name in type(self).kind.model_fields:
+        if name in members(type(self).kind):
             return getattr(self.model, name)
         raise AttributeError(self._absent(name), name=name, obj=self)
 
@@ -84,7 +87,7 @@ class Answer(Generic[Model]):
         return get_close_matches(name, dir(self), n=1)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.kind.model_fields})
+        return sorted({*super().__dir__(), *members(self.kind)})
 
 
 class Judged(Answer[JudgedModel]):

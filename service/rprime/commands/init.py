@@ -19,7 +19,7 @@ from rprime.core.quantities import plural
 if TYPE_CHECKING:
     from rprime.application import EvaluationRequest
     from rprime.client.report import GateLintReport
-    from rprime.schemas.simulation import RuleLint
+    from rprime.core.gates.lint import RuleLint
 
 Json = dict[str, Any]
 Ci = Literal["github", "gitlab", "shell"]

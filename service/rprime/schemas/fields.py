@@ -1,7 +1,7 @@
 """Base classes and field types of the API models."""
 
 import json
-from collections.abc import Iterable, Sized
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import MISSING, fields
 from types import NoneType
 from typing import Annotated, Any, ClassVar, get_args
@@ -131,10 +131,28 @@ class Answer(BaseModel):
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Leave out what is absent, and count what is long, to be read at a glance."""
-        for name, value in super().__repr_args__():
-            if value is not None:
-                is_long = isinstance(value, dict | list) and len(value) > _SHORT
-                yield name, Counted(value) if is_long else value
+        return _at_a_glance(super().__repr_args__())
+
+
+def _at_a_glance(values: Iterable[tuple[str | None, Any]]) -> Iterator[tuple[str | None, Any]]:
+    for name, value in values:
+        if value is not None:
+            is_long = isinstance(value, dict | list | tuple) and len(value) > _SHORT
+            yield name, Counted(value) if is_long else value
+
+
+def members(answer: type[Any]) -> tuple[str, ...]:
+    """Return the names of the members of a model, or of a published dataclass of the core."""
+    if issubclass(answer, BaseModel):
+        return tuple(answer.model_fields)
+    return tuple(field.name for field in fields(answer))
+
+
+def repr_args(answer: Any) -> Iterable[tuple[str | None, Any]]:  # noqa: ANN401 (either of them)
+    """Return what the representation of an answer shows."""
+    if isinstance(answer, BaseModel):
+        return answer.__repr_args__()
+    return _at_a_glance((name, getattr(answer, name)) for name in members(type(answer)))
 
 
 class OfCore:
@@ -164,17 +182,11 @@ class OfCore:
     def __get_pydantic_json_schema__(
         self, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Describe what has another default than null as what every answer has."""
+        """Describe the names that a member may have."""
         described = handler(core_schema)
         schema = handler.resolve_ref_schema(described)
-        _leave_out_null_defaults(schema)
-        for name, member in schema["properties"].items():
-            member["description"] = " ".join(member["description"].split())
-            if "default" in member:
-                del member["default"]
-                schema["required"].append(name)
-            if name in self.names:
-                member["enum"] = self.names[name]
+        for name, names in self.names.items():
+            schema["properties"][name]["enum"] = names
         return described
 
 

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
-from pydantic_core.core_schema import LiteralSchema, TaggedUnionSchema
+from pydantic import BaseModel, TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core.core_schema import DataclassSchema, LiteralSchema, TaggedUnionSchema
 
+from rprime.core.gates.lint import LintReport
+from rprime.core.gates.plan import PlanReport
 from rprime.schemas import history, report, request, simulation, slice_search, studies
 
 REQUESTS: tuple[type[BaseModel], ...] = (
@@ -27,12 +29,12 @@ OF_REST: Mapping[type[BaseModel], tuple[type[BaseModel], ...]] = {
     slice_search.SearchRest: slice_search.SEARCH_REQUESTS,
 }
 """The published models of the requests whose arrays are read apart."""
-_ANSWERS: tuple[type[BaseModel], ...] = (
+_ANSWERS: tuple[type, ...] = (
     report.Report,
     report.BatchReport,
     report.CompareReport,
-    simulation.LintReport,
-    simulation.PlanReport,
+    LintReport,
+    PlanReport,
     slice_search.SliceSearchReport,
     studies.DiscriminationReport,
     studies.AgreementReport,
@@ -45,8 +47,8 @@ def components() -> dict[str, Any]:
     """Return the JSON schemas of requests and reports, for the OpenAPI document."""
     schemas: dict[str, Any] = {}
     for models, mode in (((*REQUESTS, *history.BODIES), "validation"), (_ANSWERS, "serialization")):
-        _, schema = models_json_schema(
-            [(model, mode) for model in models],  # type: ignore[misc] # a literal, for mypy a str
+        _, schema = TypeAdapter.json_schemas(
+            [(model.__name__, mode, TypeAdapter(model)) for model in models],  # type: ignore[misc] # a literal, for mypy a str
             ref_template=_REFERENCE,
             schema_generator=_JsonSchema,
         )
@@ -60,6 +62,16 @@ class _JsonSchema(GenerateJsonSchema):
         json_schema = super().literal_schema(schema)
         if isinstance(only := json_schema.get("const"), str):
             return {"type": "string", "enum": [only]}
+        return json_schema
+
+    def dataclass_schema(self, schema: DataclassSchema) -> JsonSchemaValue:
+        """Describe what has another default than null as what every answer has."""
+        json_schema = super().dataclass_schema(schema)
+        required = json_schema.setdefault("required", [])
+        for name, member in json_schema["properties"].items():
+            member["description"] = " ".join(member["description"].split())
+            if member.pop("default", 0) is not None and name not in required:
+                required.append(name)
         return json_schema
 
     def tagged_union_schema(self, schema: TaggedUnionSchema) -> JsonSchemaValue:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rprime.core.gates.sentences import number
 from rprime.core.gates.simulation import ENDS, LintRun, OtherSets, VerdictCounts, without_scores
 from rprime.core.gates.verdict import GateVerdictCode, Plan
 from rprime.core.population import Population
+from rprime.core.published import PUBLISHED
 from rprime.core.quantities import plural
 
 OFTEN = 0.01
@@ -26,35 +27,33 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class RuleLint:
-    """What a rule would do to an unchanged model, for one class or slice, overall or on average.
+    """How a rule would judge an unchanged model."""
 
-    Parameters
-    ----------
-    average_of, columns
-        As of a `Result`.
-    false_fail_rate, inconclusive_rate
-        Shares of the replicates; every fail counts, whatever its effect.
-    detectable_drop
-        Change of the value at which the rule fails in 80 % of runs, if nothing else got worse;
-        None where no possible change is detected that often.
-    detectable_interval
-        The same on 95 % of other test sets of this size.
-    smallest_limit
-        The smallest limit of a change that an unchanged model passes in 8 of 10 builds; None for a
-        bound on values.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
     id: str
+    """The id of the rule."""
     class_: str | None
+    """The class; null for an overall index."""
     slice: dict[str, str] | None
+    """Its slice; null: all items."""
     average_of: int | None
+    """The number of classes or slices whose mean it is; null for a single one."""
     columns: tuple[str, ...] | None
+    """The columns of these slices; null for classes."""
     items: int
+    """The number of items behind the value."""
     false_fail_rate: float
+    """Share of runs that fail an unchanged model, 0 to 1, whatever the effect of the fail."""
     inconclusive_rate: float
+    """Share of undecided runs, 0 to 1."""
     detectable_drop: float | None
+    """The drop that the rule detects in 80 % of runs, if nothing else got worse; null if none."""
     detectable_interval: tuple[float | None, float | None]
+    """The same on 95 % of other test sets of this size, drawn from the table."""
     smallest_limit: float | None
+    """The smallest limit of a change that an unchanged model passes in 8 of 10 builds; null for a
+    bound on values."""
 
     @property
     def name(self) -> str:
@@ -186,27 +185,20 @@ TIMES = {1.0: "the limit", 1.5: "half as much again", 2.0: "twice the limit"}
 
 @dataclass(frozen=True, kw_only=True)
 class PassChance:
-    """How often a gate passes a model that is worse than its baseline.
+    """How often a gate passes a model that is worse than its baseline."""
 
-    Parameters
-    ----------
-    classes
-        The classes that lose: "all", or "smallest", "median" or "largest" for one.
-    class_
-        Its name, None for all.
-    times_limit
-        What they lose, in limits of the strictest rule.
-    lost
-        The same as a share of their items.
-    pass_rate
-        Share of the replicates.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
     classes: Literal["all", "smallest", "median", "largest"]
+    """The classes that lose."""
     class_: str | None
+    """The name of that class; null for all."""
     times_limit: float
+    """The loss, in limits of the strictest rule."""
     lost: float
+    """The same loss as a share of their items."""
     pass_rate: float
+    """Share of runs that pass, 0 to 1."""
 
     @property
     def sentence(self) -> str:
@@ -219,26 +211,46 @@ class PassChance:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateLint:
-    """The behaviour of a gate on an unchanged model: shares of the replicates by its verdict.
+class LintReport:
+    """How a gate would judge an unchanged model.
 
     Intervals are from the lowest to the highest share on this table and on two others drawn from
     it: those of 200 on which the gate passes about most and least easily, without 2.5 % of them at
     each end.
-
-    `losing` says how often it passes models that lose something; empty where no rule is about
-    a drop or a rise. `discordance` is the expected share of discordant items, smaller than asked
-    for where the classes allow no more; None for models on test sets of their own.
     """
 
-    false_fail_rate: float = 0.0
-    inconclusive_rate: float = 0.0
-    false_fail_interval: tuple[float, float] = (0.0, 0.0)
-    inconclusive_interval: tuple[float, float] = (0.0, 0.0)
-    discordance: float | None = None
-    losing: tuple[PassChance, ...] = ()
-    rules: tuple[RuleLint, ...] = ()
+    __pydantic_config__: ClassVar = PUBLISHED
+
+    false_fail_rate: float
+    """Share of runs that fail an unchanged model, 0 to 1."""
+    inconclusive_rate: float
+    """Share of undecided runs, 0 to 1."""
+    false_fail_interval: tuple[float, float]
+    """On other test sets of this size, drawn from the table."""
+    inconclusive_interval: tuple[float, float]
+    """On other test sets of this size, drawn from the table."""
+    discordance: float | None
+    """Share of the items that only one of the two models got right, smaller than asked for where
+    the classes allow no more; null if unpaired."""
+    losing: tuple[PassChance, ...]
+    """How often the gate passes models that lose something; empty if no rule is about a drop or a
+    rise."""
+    rules: tuple[RuleLint, ...]
+    """Each rule, and each of its classes."""
     advice: tuple[str, ...]
+    """What to change, in sentences; often empty."""
+
+
+NO_RULES = LintReport(
+    false_fail_rate=0.0,
+    inconclusive_rate=0.0,
+    false_fail_interval=(0.0, 0.0),
+    inconclusive_interval=(0.0, 0.0),
+    discordance=None,
+    losing=(),
+    rules=(),
+    advice=("The gate has no rules: it never passes.",),
+)
 
 
 def lint(
@@ -250,7 +262,7 @@ def lint(
     replicates: int = 2000,
     seed: int = 0,
     population: Population | None = None,
-) -> GateLint:
+) -> LintReport:
     """Simulate a gate on an unchanged model: the side describes baseline and candidate.
 
     Parameters
@@ -287,7 +299,7 @@ def lint(
         gate, side, replicates, pairing=pairing, discordance=discordance, population=population
     )
     if not gate.rules:
-        return GateLint(advice=("The gate has no rules: it never passes.",))
+        return NO_RULES
     replicates, others = run.fewer(replicates), run.others(seed)
     fewer = max(replicates // FEWER, 1)
     counted = [other.counted(fewer, seed) for other in others.ends(others.chances)]
@@ -329,18 +341,19 @@ def _pass_chances(run: LintRun, replicates: int, seed: int) -> Iterator[PassChan
         )
 
 
-def _lint(run: LintRun, counted: Sequence[VerdictCounts], others: OtherSets) -> GateLint:
+def _lint(run: LintRun, counted: Sequence[VerdictCounts], others: OtherSets) -> LintReport:
     """Report the verdicts on the own test set and on others."""
     rates = np.array([counts.rate(counts.gate) for counts in counted])
     low, high = rates.min(0).tolist(), rates.max(0).tolist()
     fail, open_ = GateVerdictCode.fail, GateVerdictCode.inconclusive
     rules = tuple(_rule_lints(run, counted[0], others))
-    return GateLint(
+    return LintReport(
         false_fail_rate=float(rates[0, fail]),
         inconclusive_rate=float(rates[0, open_]),
         false_fail_interval=(low[fail], high[fail]),
         inconclusive_interval=(low[open_], high[open_]),
         discordance=run.discordant,
+        losing=(),
         rules=rules,
         advice=tuple(advise(run.plan, rules, rates.T, float(run.support.sum()), run.discordant)),
     )

@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rprime.core.gates.simulation import LintError, LintRun, without_scores
 from rprime.core.gates.verdict import GateVerdictCode
 from rprime.core.intervals.proportions import POWER
 from rprime.core.population import Population
+from rprime.core.published import PUBLISHED
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import Slice
 
@@ -31,15 +33,18 @@ CLEAR = 0.099
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassPlan:
-    """The items of a class: as they are, and as many as its rules need to find the drop.
+class ClassItems:
+    """The items of a class, and how many its rules need."""
 
-    `needed` is None if even a thousand times as many do not suffice, or no rule is about it.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
     class_: str
+    """Name of the class."""
     items: int
+    """Its items in the table."""
     needed: int | None
+    """To find the drop in 80 % of runs; null if 1000 times as many do not suffice, or no rule is
+    about the class."""
 
     @property
     def name(self) -> str:
@@ -48,16 +53,18 @@ class ClassPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SlicePlan:
-    """The items of a slice: as they are, and as many as its rules need.
+class SliceItems:
+    """The items of a slice, and how many its rules need."""
 
-    They find the drop in 80 % of runs and, if some must pass, an unchanged model passes the gate in
-    90 %. `needed` is None if a thousand times as many do not suffice.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
     slice: dict[str, str]
+    """Column and value, of a crossing several."""
     items: int
+    """Its items in the table."""
     needed: int | None
+    """Until an unchanged model passes its rules in 90 % of runs, and each finds the drop in 80 %;
+    null if 1000 times as many do not suffice."""
 
     @property
     def name(self) -> str:
@@ -66,21 +73,29 @@ class SlicePlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ItemPlan:
+class PlanReport:
     """How many items a gate needs, in the shares of the table's classes.
 
-    An unchanged model passes in 90 % of runs, and every rule finds the drop in 80 %; None if a
-    thousand times as many do not suffice. Sizes are tried in steps, so that the step before is too
-    small. `discordance` is as of a `GateLint`.
+    Sizes are tried in steps, so that the step before is too small.
     """
 
+    __pydantic_config__: ClassVar = PUBLISHED
+
     items: int
+    """Of the table."""
     for_passing: int | None
+    """Until an unchanged model passes in 90 % of runs; null if 1000 times as many as in the table
+    do not suffice. The fewest that are tried are a sixteenth of `items`."""
     for_finding: int | None
+    """Until every rule finds its drop in 80 % of runs; null as above, or if no rule has one."""
     discordance: float | None
-    classes: tuple[ClassPlan, ...]
-    slices: tuple[SlicePlan, ...]
+    """Share of the items that only one of the two models got right; null if unpaired."""
+    classes: tuple[ClassItems, ...]
+    """What the rules need of each class."""
+    slices: tuple[SliceItems, ...]
+    """What the rules need of each of their slices."""
     advice: tuple[str, ...]
+    """What to change, in sentences; often empty."""
 
 
 def plan_items(
@@ -93,7 +108,7 @@ def plan_items(
     replicates: int = 400,
     seed: int = 0,
     population: Population | None = None,
-) -> ItemPlan:
+) -> PlanReport:
     """Plan the number of items, by simulation of larger and smaller test sets of the same kind.
 
     The `drop` to find is where None is given twice the limit of a change or a gap; bounds on values
@@ -116,7 +131,7 @@ def plan_items(
     return replace(report, advice=(*unsimulated, *report.advice))
 
 
-def _planned(run: LintRun, drop: float | None, replicates: int, seed: int) -> ItemPlan:
+def _planned(run: LintRun, drop: float | None, replicates: int, seed: int) -> PlanReport:
     """Plan the items."""
     results = [result for result, _ in _goals(run.of_size(FACTORS[-1]), drop)]
     factors = _finding(run, drop)
@@ -124,9 +139,9 @@ def _planned(run: LintRun, drop: float | None, replicates: int, seed: int) -> It
     total, classes = float(run.support.sum()), []
     for label, items in zip(run.labels, run.support.tolist(), strict=True):
         needed = items * _largest(factors[[name == label for _, name, _ in results]])
-        classes.append(ClassPlan(class_=label, items=round(items), needed=_items(needed)))
+        classes.append(ClassItems(class_=label, items=round(items), needed=_items(needed)))
     slices = tuple(_slices(run, results, factors, passing))
-    return ItemPlan(
+    return PlanReport(
         items=round(total),
         for_passing=_items(total * passing),
         for_finding=_items(total * finding),
@@ -213,7 +228,7 @@ def _finding(run: LintRun, drop: float | None) -> FloatArray:
 
 def _slices(
     run: LintRun, results: list[_Result], factors: FloatArray, passing: float
-) -> Iterator[SlicePlan]:
+) -> Iterator[SliceItems]:
     """Yield the items that the results of each slice need; `passing`: all of the gate's."""
     rules = {rule.name: rule for rule in run.gate.rules if rule.slices is not None}
     inside = {key: chosen(rule, run.slices) for key, rule in rules.items()}
@@ -223,7 +238,7 @@ def _slices(
         places = [i for i, (key, _, part) in enumerate(results) if part == name or key in gaps]
         must_pass = [passing] * any(not rule.decides_by.averages for rule in held)
         needed = items * float(np.max([*must_pass, *factors[places]]))
-        yield SlicePlan(slice=dict(name), items=round(items), needed=_items(needed))
+        yield SliceItems(slice=dict(name), items=round(items), needed=_items(needed))
 
 
 def _results(run: LintRun) -> list[_Result]:
@@ -245,7 +260,7 @@ def _advice(
     total: float,
     drop: float | None,
     factors: tuple[float, float],
-    parts: tuple[ClassPlan | SlicePlan, ...],
+    parts: tuple[ClassItems | SliceItems, ...],
 ) -> Iterator[str]:
     """Say what the plan means."""
     rules = run.gate.rules
@@ -307,14 +322,14 @@ def _obstacles(run: LintRun) -> Iterator[str]:
 
 
 def _lacking(
-    total: float, rules: tuple[Rule, ...], parts: tuple[ClassPlan | SlicePlan, ...]
+    total: float, rules: tuple[Rule, ...], parts: tuple[ClassItems | SliceItems, ...]
 ) -> Iterator[str]:
     """Name the classes and slices with too few items, those that lack most first."""
     lacking = [c for c in parts if c.needed is not None and c.needed > c.items]
     lacking.sort(key=lambda c: -(c.needed or 0) / max(c.items, 1))
     for part in lacking[:MOST_NAMED]:
         needed = part.needed or 0
-        if isinstance(part, SlicePlan) or all(_of_own_items(rule) for rule in rules):
+        if isinstance(part, SliceItems) or all(_of_own_items(rule) for rule in rules):
             yield f"{part.name} has {plural(part.items, 'item')} and needs {needed:,}."
         else:
             every = total * needed / part.items

@@ -21,6 +21,7 @@ from rprime.core.gates.verdict import (
     effects,
     joint_laws,
 )
+from rprime.core.published import PUBLISHED
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
 GateVerdict = Literal["pass", "fail", "inconclusive", "no_rules", "no_baseline"]
@@ -30,12 +31,7 @@ GateVerdict = Literal["pass", "fail", "inconclusive", "no_rules", "no_baseline"]
 class Result:
     """The result of a rule, overall or for one class or slice, against one baseline."""
 
-    # This is the published form, too: a reader of answers sees what stands under each member. One
-    # that defaults to None is absent where it does not apply.
-    __pydantic_config__: ClassVar = {
-        "use_attribute_docstrings": True,
-        "alias_generator": lambda name: name.removesuffix("_"),
-    }
+    __pydantic_config__: ClassVar = PUBLISHED
 
     rule: str
     """The id of the rule."""
