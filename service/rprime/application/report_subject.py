@@ -76,9 +76,8 @@ def evaluated(
 
 def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:
     """Return what a rendering shows of a report, whose evaluation was computed again."""
-    warnings = tuple(warning.core() for warning in report.warnings)
     return ReportSubject(
-        evaluation=replace(evaluation, warnings=warnings),
+        evaluation=replace(evaluation, warnings=tuple(report.warnings)),
         engine_version=report.engine_version,
         comparison=report.comparison,
         gate=report.gate,

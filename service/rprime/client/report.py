@@ -15,6 +15,7 @@ from rprime.client.values import Classes, ClassValues, Differences, Values
 from rprime.core.gates.lint import LintReport
 from rprime.core.gates.plan import PlanReport
 from rprime.core.quantities import plural
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report.figures.sheet import Canvas, EvaluationFigure, form_of
 from rprime.schemas import report as schema
 from rprime.schemas.comparison import ChangedItems
@@ -95,7 +96,7 @@ class Judged(Answer[JudgedModel]):
 
     gate: "Gate | None"
     changed_items: ChangedItems | None
-    warnings: list[schema.Warning]
+    warnings: list[Warning]
 
     @property
     def verdict(self) -> str | None:

@@ -256,7 +256,7 @@ def answered(
     """Return what the renderings are of, with the comparison and the verdict of a service."""
     from rprime.client.report import Report
 
-    warnings = tuple(warning.core() for warning in answer.warnings)
+    warnings = tuple(answer.warnings)
     if not isinstance(answer, Report):
         # The answer to a comparison has none about the values.
         warnings = evaluation.warnings + warnings

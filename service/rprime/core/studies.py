@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations
-from typing import Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index, IndexScope
 from rprime.core.options import Options
+from rprime.core.published import PUBLISHED
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
@@ -57,15 +58,23 @@ class Disagreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
-    """The numbers of a box plot of n values: extremes and linearly interpolated quartiles."""
+class Quartiles:
+    """The box plot of the values of an index over the models."""
+
+    __pydantic_config__: ClassVar = PUBLISHED
 
     n: int
+    """How many values are defined."""
     minimum: float
+    """The smallest value."""
     lower: float
+    """First quartile, linearly interpolated."""
     median: float
+    """The value in the middle."""
     upper: float
+    """Third quartile."""
     maximum: float
+    """The largest value."""
 
 
 def agreements(values: Array) -> list[Agreement]:
@@ -116,12 +125,12 @@ def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iter
             yield Disagreement(a, b, int(opposed.size), int(np.count_nonzero(product)), models)
 
 
-def box(values: Array) -> Box | None:
+def box(values: Array) -> Quartiles | None:
     """Summarise values of shape (model,), NaN where one does not exist; None if none exists."""
     finite = values[np.isfinite(values)]
     if not finite.size:
         return None
-    return Box(int(finite.size), *np.quantile(finite, (0, 0.25, 0.5, 0.75, 1)).tolist())
+    return Quartiles(int(finite.size), *np.quantile(finite, (0, 0.25, 0.5, 0.75, 1)).tolist())
 
 
 def direction(index: Index | None) -> int:
@@ -414,47 +423,40 @@ PROPERTY_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """An index `key` that orders models as another one of its scope does, or the opposite way.
+    """Another index of the same scope that orders models the same way."""
 
-    It is `rising` if the two rise together. `extent` says whether one is a function of the other
-    always, or only among models on one test set, that is, for fixed class sizes.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
     key: str
+    """Key of the other index."""
     rising: bool
+    """Whether both rise together, or one falls as the other rises."""
     extent: Extent
+    """Whether it holds for any two tables, or only among models on one test set: that is, for fixed
+    class sizes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """The changes that an index is invariant to, for 3 classes and no unclassified items.
+    """What an index is invariant to: computed, where all items are classified and k > 2."""
 
-    Parameters
-    ----------
-    class_order
-        Renaming or reordering the classes, in truth and predictions alike.
-    scale
-        Multiplying all counts by one factor.
-    prevalence
-        Changing the proportions of the true classes without changing the rates within a class.
-    own_prevalence
-        The same for the class of a per-class index alone, with fixed proportions among the
-        other classes; None for an overall index.
-    transposition
-        Exchanging truth and prediction.
-    transposed
-        The index that it becomes by transposition, possibly itself; None if there is none.
-    relations
-        Other indices that order models the same or the opposite way.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
     class_order: bool
+    """The order of the classes; options stay as they are."""
     scale: bool
+    """Multiplying all counts by one factor."""
     prevalence: bool
+    """The proportions of the true classes, each treated as before."""
     own_prevalence: bool | None
+    """The proportion of its own class only, the others in fixed proportions; null for an overall
+    index."""
     transposition: bool
+    """Exchanging truth and prediction."""
     transposed: str | None
+    """The index that it turns into by that, if any."""
     relations: tuple[Relation, ...]
+    """Indices that order models the same way."""
 
 
 def properties_of(index: Index) -> Properties:

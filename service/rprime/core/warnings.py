@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from rprime.core.catalog import INDICES, OVERALL_INDICES
 from rprime.core.families.accuracy import not_beating_no_information
 from rprime.core.index import CODE, IndexScope
 from rprime.core.intervals.intervals import Intervals
+from rprime.core.published import PUBLISHED
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable
 from rprime.core.thresholds import exceeds, falls_short, reaches
@@ -40,33 +41,30 @@ WEIGHTED = tuple(key for key in OVERALL_INDICES if key.startswith("weighted_"))
 
 @dataclass(frozen=True, slots=True)
 class Warning:  # noqa: A001 (the contract's name)
-    """One warning of a report: a sentence on all that it concerns.
+    """A machine-checked condition under which an index misleads."""
 
-    Parameters
-    ----------
-    code
-        The stable name of the condition.
-    docs
-        Where it is explained.
-    classes, more
-        The first classes that it concerns, and how many more there are; none if it is about
-        everything.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
     code: str
+    """The condition: a stable name for programs."""
     pointer: str
+    """JSON pointer into the report."""
     detail: str
+    """The condition and what to do, in a sentence."""
     docs: str
-    classes: tuple[str, ...] = ()
-    more: int = 0
+    """A page of the documentation, such as `docs/indices.md#fact-3`: a path of the service and of
+    the repository."""
+    classes: tuple[str, ...] | None = None
+    """The classes that it is about, at most the first 20; absent if it is about everything."""
+    more: int | None = None
+    """How many more classes it is about."""
 
     @property
     def document(self) -> dict[str, Any]:
         """The object of the contract, without what does not apply."""
-        members = {name: getattr(self, name) for name in ("code", "detail", "pointer")}
-        members |= {"classes": self.classes} if self.classes else {}
-        members |= {"more": self.more} if self.more else {}
-        return members | {"docs": self.docs}
+        names = ("code", "detail", "pointer", "classes", "more", "docs")
+        members = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in members.items() if value is not None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,7 +399,7 @@ def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> 
             token = classes[0].replace("~", "~0").replace("/", "~1")  # of a JSON pointer, RFC 6901
             at = f"/per_class/{token}{place}"
         detail = f"{named_classes(classes, more)}: {entry.text}"
-        yield Warning(entry.code, at, detail, entry.docs, classes, more)
+        yield Warning(entry.code, at, detail, entry.docs, classes or None, more or None)
 
 
 def named_classes(classes: Sequence[str], more: int = 0) -> str:

@@ -216,7 +216,9 @@ class StoredReport:
 def _read_warning(document: dict[str, Any]) -> Warning:
     """Read a stored warning; before version 3 its `docs` were its `source`."""
     members = {"docs" if name == "source" else name: value for name, value in document.items()}
-    return Warning(**members | {"classes": tuple(members.get("classes", ()))})
+    if "classes" in members:
+        members["classes"] = tuple(members["classes"])
+    return Warning(**members)
 
 
 def stored_report(

@@ -46,5 +46,6 @@ def _grouped(warning: Warning) -> GroupedWarning:
     if text is None or not warning.classes:
         return GroupedWarning(code, "", (), 0, shown(warning.detail), warning.docs)
     labels = tuple(map(shown, warning.classes))
-    opening = lead(len(labels) + warning.more)
-    return GroupedWarning(code, opening, labels, warning.more, text, warning.docs)
+    more = warning.more or 0
+    opening = lead(len(labels) + more)
+    return GroupedWarning(code, opening, labels, more, text, warning.docs)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.studies import Box, box
+from rprime.core.studies import Quartiles, box
 from rprime.report.marks import Axis, Ends
 from rprime.report.styles import VERDICT_STYLES, Series, SeriesStyle, rounded, series_style
 from rprime.report.text import decimal, isolated, shown
@@ -103,7 +103,7 @@ class ClassHistory:
     within: Ends = (-inf, inf)
 
     @cached_property
-    def boxes(self) -> list[Box | None]:
+    def boxes(self) -> list[Quartiles | None]:
         """The quartiles at each step."""
         return [box(row) for row in self.values]
 

@@ -4,18 +4,10 @@ from pydantic import Field
 
 from rprime.core.comparison.alignment import Comparability
 from rprime.core.comparison.flips import ItemChange
+from rprime.core.comparison.missing_items import CommonItems
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Delta, MissingItems, Pairing
 from rprime.schemas.provenance import ResolvedSide
-
-
-class CommonItems(Answer):
-    """How many items two test sets share, by their ids."""
-
-    shared: int = Field(description="Items of both; those of the same true class are compared.")
-    added: int = Field(description="Items that only the candidate has.")
-    removed: int = Field(description="Items that only the baseline has.")
-    relabelled: int = Field(description="Shared items with another true class.")
 
 
 class OtherClasses(Answer):

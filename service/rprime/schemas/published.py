@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core.core_schema import DataclassSchema, LiteralSchema, TaggedUnionSchema
+from pydantic_core.core_schema import LiteralSchema, TaggedUnionSchema
 
 from rprime.core.gates.lint import LintReport
 from rprime.core.gates.plan import PlanReport
@@ -62,16 +62,6 @@ class _JsonSchema(GenerateJsonSchema):
         json_schema = super().literal_schema(schema)
         if isinstance(only := json_schema.get("const"), str):
             return {"type": "string", "enum": [only]}
-        return json_schema
-
-    def dataclass_schema(self, schema: DataclassSchema) -> JsonSchemaValue:
-        """Describe what has another default than null as what every answer has."""
-        json_schema = super().dataclass_schema(schema)
-        required = json_schema.setdefault("required", [])
-        for name, member in json_schema["properties"].items():
-            member["description"] = " ".join(member["description"].split())
-            if member.pop("default", 0) is not None and name not in required:
-                required.append(name)
         return json_schema
 
     def tagged_union_schema(self, schema: TaggedUnionSchema) -> JsonSchemaValue:

@@ -12,14 +12,13 @@ from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
 from rprime.core.index import REASONS, Family, Index
 from rprime.core.index_names import names_of
 from rprime.core.intervals.methods import INTERVALS
-from rprime.core.studies import properties_of
-from rprime.core.warnings import Warning as CoreWarning
+from rprime.core.studies import Properties, properties_of
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.schemas.comparison import ChangedItems, Comparison
 from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Gate
 from rprime.schemas.population import Population
 from rprime.schemas.provenance import OriginShown, ResolvedSide
-from rprime.schemas.studies import Properties
 
 IntervalName = Annotated[str, Field(json_schema_extra={"enum": list(INTERVALS)})]
 
@@ -207,27 +206,6 @@ class Confusion(Answer):
     predicted: str = Field(description="The class that was predicted instead.")
     items: float = Field(gt=0, description="How many items, or the sum of their weights.")
     share_of_true: float = Field(description="Share of the items of the true class.", gt=0, le=1)
-
-
-class Warning(Answer):  # noqa: A001 (the name in the API)
-    """A machine-checked condition under which an index misleads."""
-
-    code: str = Field(description="The condition: a stable name for programs.")
-    detail: str = Field(description="The condition and what to do, in a sentence.")
-    pointer: str = Field(description="JSON pointer into the report.")
-    classes: list[str] | Absent = optional(
-        "The classes that it is about, at most the first 20; absent if it is about everything."
-    )
-    more: int | Absent = optional("How many more classes it is about.")
-    docs: str = Field(
-        description="A page of the documentation, such as `docs/indices.md#fact-3`: a path of the "
-        "service and of the repository."
-    )
-
-    def core(self) -> CoreWarning:
-        """Return it as the core has it."""
-        members = self.model_dump(exclude_none=True)
-        return CoreWarning(**members | {"classes": tuple(self.classes or ())})
 
 
 class Note(Answer):

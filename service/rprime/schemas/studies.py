@@ -1,10 +1,11 @@
-"""Models of studies of indices, and of the properties of an index."""
+"""Models of studies of indices."""
 
 from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from rprime.core.studies import Quartiles
 from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request, optional
 from rprime.schemas.history import EvaluatedVersion, Narrowed
 from rprime.schemas.population import SliceNamed
@@ -143,17 +144,6 @@ class AgreementPair(Answer):
     rmse: float | None = Field(description="Root of the mean squared difference.")
 
 
-class Quartiles(Answer):
-    """The box plot of the values of an index over the models."""
-
-    n: int = Field(description="How many values are defined.")
-    minimum: float = Field(description="The smallest value.")
-    lower: float = Field(description="First quartile, linearly interpolated.")
-    median: float = Field(description="The value in the middle.")
-    upper: float = Field(description="Third quartile.")
-    maximum: float = Field(description="The largest value.")
-
-
 class OpposedPair(Answer):
     """Pairs of models of which one index prefers the first and the other the second."""
 
@@ -177,29 +167,3 @@ class AgreementReport(Answer):
         description="`overall`, and the boxes of each class."
     )
     disagreements: list[OpposedPair] = Field(description="The pairs of indices that disagree.")
-
-
-class Relation(Answer):
-    """Another index of the same scope that orders models the same way."""
-
-    key: str = Field(description="Key of the other index.")
-    rising: bool = Field(description="Whether both rise together, or one falls as the other rises.")
-    extent: Literal["always", "same_test_set"] = Field(
-        description="Whether it holds for any two tables, or only among models on one test set."
-    )
-
-
-class Properties(Answer):
-    """What an index is invariant to: computed, where all items are classified and k > 2."""
-
-    class_order: bool = Field(description="The order of the classes; options stay as they are.")
-    scale: bool = Field(description="Multiplying all counts by one factor.")
-    prevalence: bool = Field(
-        description="The proportions of the true classes, each treated as before."
-    )
-    own_prevalence: bool | None = Field(
-        description="The proportion of its own class alone; null for an overall index."
-    )
-    transposition: bool = Field(description="Exchanging truth and prediction.")
-    transposed: str | None = Field(description="The index that it turns into by that, if any.")
-    relations: list[Relation] = Field(description="Indices that order models the same way.")

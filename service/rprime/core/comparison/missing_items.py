@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
+from typing import ClassVar
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from rprime.core.catalog import find
 from rprime.core.comparison.alignment import Side, comparability, shares_class, with_items
 from rprime.core.index import Index
 from rprime.core.items import Items, table_of
+from rprime.core.published import PUBLISHED
 from rprime.core.quantities import plural
 from rprime.core.scores.scores import Scores
 from rprime.core.slices.slices import Slice, SliceColumn, SliceName, items_inside
@@ -548,22 +550,18 @@ def _joined(first: Array | None, second: Array | None) -> Array | None:
 
 @dataclass(frozen=True, slots=True)
 class CommonItems:
-    """How many items two test sets share.
+    """How many items two test sets share, by their ids."""
 
-    Parameters
-    ----------
-    shared
-        Items of both: those of the same true class are compared.
-    added, removed
-        Items that only the candidate has, and only the baseline.
-    relabelled
-        Shared items with another true class.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
     shared: int
+    """Items of both; those of the same true class are compared."""
     added: int
+    """Items that only the candidate has."""
     removed: int
+    """Items that only the baseline has."""
     relabelled: int
+    """Shared items with another true class."""
 
     @classmethod
     def of(cls, missing: MissingItems) -> "CommonItems":

@@ -8,7 +8,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.quantities import plural
-from rprime.core.studies import Box
+from rprime.core.studies import Quartiles
 from rprime.report.figures.axes import (
     MARKERS,
     label_steps,
@@ -146,7 +146,7 @@ def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) ->
     return _draw_classes(histories, about, canvas, fill, note)
 
 
-def _plot_boxes(axes: "Axes", boxes: Sequence[Box | None]) -> None:
+def _plot_boxes(axes: "Axes", boxes: Sequence[Quartiles | None]) -> None:
     by_place = {place: b for place, b in enumerate(boxes) if b is not None}
     stats: list[dict[str, Any]] = [
         {"med": b.median, "q1": b.lower, "q3": b.upper, "whislo": b.minimum, "whishi": b.maximum}
@@ -245,12 +245,12 @@ def _panels(
     return panels
 
 
-def _band(axes: "Axes", boxes: Sequence[Box | None]) -> None:
+def _band(axes: "Axes", boxes: Sequence[Quartiles | None]) -> None:
     """Draw the quartiles of the classes as bands: all of them, the middle half, the median."""
-    nothing = Box(0, *[np.nan] * 5)
+    nothing = Quartiles(0, *[np.nan] * 5)
     padded = [box or nothing for box in boxes]
     places, colour = np.arange(len(padded)), palette()["ink-soft"]
-    parts = {name: [getattr(b, name) for b in padded] for name in Box.__slots__}
+    parts = {name: [getattr(b, name) for b in padded] for name in Quartiles.__slots__}
     for low, high in (("minimum", "maximum"), ("lower", "upper")):
         axes.fill_between(places, parts[low], parts[high], color=colour, alpha=0.14, linewidth=0)
     axes.plot(places, parts["median"], color=colour, linewidth=1.5).pop().set_gid("median")
