@@ -1,4 +1,4 @@
-"""The recipes of the gates page, each seen to pass and to fail on models of handwritten digits."""
+"""The recipes of docs/writing-gates.md, each seen to pass and to fail on models of digits."""
 
 import json
 import re
@@ -24,7 +24,7 @@ from tests.command import Completed, Run
 from tests.examples.recipes import EXAMPLES
 from tests.history_service import ServeApp, keeping
 
-PAGE = (EXAMPLES.parent / "docs" / "gates.md").read_text(encoding="utf-8")
+PAGE = (EXAMPLES.parent / "docs" / "writing-gates.md").read_text(encoding="utf-8")
 _RECIPE = r"\n### ([^\n]+)\n(?:(?!\n#).)*?```yaml\n(.*?)```"
 _PART = PAGE.partition("\n## Recipes\n")[2].partition("\n## ")[0]
 RECIPES: dict[str, str] = dict(re.findall(_RECIPE, _PART, re.DOTALL))

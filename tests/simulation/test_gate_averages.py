@@ -1,4 +1,4 @@
-"""How often gates about all classes pass: those of the table in docs/gates.md."""
+"""How often gates about all classes pass: those of the table in docs/coverage.md."""
 
 import os
 from collections import Counter

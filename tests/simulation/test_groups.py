@@ -102,7 +102,7 @@ def test_a_paired_drop_of_unequal_groups_seldom_passes() -> None:
 def test_all_settings(name: str) -> None:
     for accuracy, least in ((0.85, 0.92), (0.95, 0.9)):
         rates = floors(SIZES[name], accuracy, 1000)
-        print(name, accuracy, *(f"{rate:.3f}" for rate in rates))  # noqa: T201 (docs/statistics.md has these figures)
+        print(name, accuracy, *(f"{rate:.3f}" for rate in rates))  # noqa: T201 (docs/coverage.md has these figures)
         assert rates.covers >= least
         assert name in FEW or rates.passes <= 0.085 + 3 * 0.0088
     for each in drops(SIZES[name], 0.05, 1000):

@@ -143,7 +143,7 @@ def test_an_unchanged_model_fails_in_at_most_one_build_of_a_hundred(
 ) -> None:
     draws = DRAWS // 20 if gate is GAPS and slices > 100 else DRAWS  # it compares all pairs
     failed = unchanged(gate, slices, least, draws, paired=paired)
-    print(f"{failed / draws:.4f} fail")  # noqa: T201 (docs/statistics.md has these figures)
+    print(f"{failed / draws:.4f} fail")  # noqa: T201 (docs/coverage.md has these figures)
     assert at_most(failed, draws, 0.01)
 
 
