@@ -36,13 +36,13 @@ def test_every_state_of_the_store_has_a_row(state: str) -> None:
     assert f"`/readyz` `{state}`" in SEEN
 
 
-# A client mends the others itself.
+# A client solves the others itself.
 @pytest.mark.parametrize(
     "code",
     [code for code, kind in KINDS.items() if kind.status in {401, 408, 413, 421, 429, 431}]
     + [code for code, kind in KINDS.items() if kind.status >= 500 and kind.status != 501],
 )
-def test_every_answer_that_an_operator_has_to_mend_has_a_row(code: str) -> None:
+def test_every_answer_that_an_operator_has_to_solve_has_a_row(code: str) -> None:
     assert re.search(rf"\b{KINDS[code].status} `{code}`", RUNBOOK)
 
 

@@ -281,7 +281,7 @@ def problems() -> str:
         parts += [
             f"## {code}",
             f"**{kind.status} {literal(kind.title)}.** {literal(kind.meaning)}",
-            f"What to do: {literal(kind.mend)}",
+            f"What to do: {literal(kind.cure)}",
             f"> {literal(kind.example or f'{kind.title}.')}",
         ]
     return "\n\n".join(parts) + "\n"

@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
 
 from rprime.routes.operations import FixedLimits
-from rprime.settings import MIB, Limits
+from rprime.settings import MIB, Limits, Settings
 
 DOCUMENTS = Path(__file__).parent.parent
 CONTRACT = DOCUMENTS.parent / "openapi" / "openapi.json"
@@ -33,6 +34,18 @@ def limits(model: type[BaseModel], head: str) -> str:
     return "\n".join((f"| limit | {head} | is |", "|---|---|---|", *rows, ""))
 
 
+def settings() -> str:
+    """Return the table of settings; a default that a description explains is left out."""
+    rows = []
+    for name, field in Settings.model_fields.items():
+        computed = field.default in (None, PydanticUndefined, (), "") or name in {"guide", "limits"}
+        value = int(field.default) if isinstance(field.default, bool) else field.default
+        default = "" if computed else f"`{value}`"
+        if name != "limits":
+            rows.append(f"| `RPRIME_{name.upper()}` | {default} | {field.description} |")
+    return "\n".join(("| variable | default | meaning |", "|---|---|---|", *rows, ""))
+
+
 def routes() -> str:
     """Return the table of routes, with the summaries that the contract has."""
     paths = json.loads(CONTRACT.read_text(encoding="utf-8"))["paths"]
@@ -51,6 +64,7 @@ def written(page: str) -> str:
         "limits": limits(Limits, "default"),
         "fixed-limits": limits(FixedLimits, "value"),
         "routes": routes(),
+        "settings": settings(),
     }
     for name, table in tables.items():
         begin, end = f"<!-- {name}:begin -->\n", f"<!-- {name}:end -->"

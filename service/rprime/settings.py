@@ -191,42 +191,48 @@ class Settings(BaseSettings):
     )
     uds: Path | None = Field(
         None,
-        description="Unix socket to listen on in place of host and port; its owner and its group "
-        "may connect.",
+        description="Unix socket to listen on in place of host and port; its mode is 0660, so "
+        "owner and group may connect.",
     )
     root_path: str = Field(
         "",
         pattern=r"^(/[\w.~-]+)*$",
-        description="The prefix that a proxy strips from paths, such as `/rprime`.",
+        description="The prefix that a proxy strips from paths, such as `/rprime`; `Location`, "
+        "links and the `type` of problems then have it.",
     )
     hosts: Annotated[tuple[Host, ...], NoDecode] = Field(
         (),
-        description="Host names that the service answers to, separated by commas, or `*`; "
-        "default: its own names on loopback, with keys any.",
+        description="Names that the header Host may have, without port, separated by commas, or "
+        "`*`; set it behind a proxy. Default: its own names on loopback, with keys any.",
     )
     trusted_proxies: Annotated[tuple[IPvAnyNetwork, ...], NoDecode] = Field(
         (),
         description="Networks such as `10.0.0.0/8`, separated by commas: the proxies whose "
         "X-Forwarded-For or Forwarded names the client in the log.",
     )
-    insecure: bool = Field(default=False, description="Listen on any address, even without keys.")
+    insecure: bool = Field(
+        default=False,
+        description="Listen on any address, even without keys; `RPRIME_HOSTS` must then be set.",
+    )
     keys_file: Path | None = Field(
         None, description="The key file of `rprime keys`; if set, every request needs a key."
     )
     key_requests_per_minute: PositiveInt | None = Field(
         None,
         description="Requests that each key may send to each process in a minute; further ones "
-        "get 429. Default: as many as come.",
+        "get 429 with `Retry-After`. Default: any number.",
     )
     session_secret: SecretStr = Field(
         default_factory=lambda: SecretStr(secrets.token_urlsafe(32)),
         min_length=32,
-        description="Signs the sessions of the pages. By default each start draws a random one "
-        "for all its workers, so that a restart ends all sessions.",
+        description="Signs the sessions of the pages: at least 32 characters, the same for all "
+        "replicas. By default each start draws one, so a restart ends all sessions.",
     )
     store: str = Field(
         "sqlite:///rprime.db",
-        description="Where evaluations are stored: a SQLAlchemy URL, or `none`.",
+        description="Where evaluations are stored: `none` (the default of the image) or a URL such "
+        "as `sqlite:///rprime.db` or `postgresql://user:password@host/database`, whose password is "
+        "percent-encoded (`%40` for `@`).",
     )
     store_connections: int = Field(
         10,
@@ -267,21 +273,23 @@ class Settings(BaseSettings):
         1,
         ge=0,
         le=_DAY,
-        description="After SIGTERM `/readyz` fails for so long before the service takes no more "
-        "connections.",
+        description="How long `/readyz` answers 503 after SIGTERM before the service takes no more "
+        "connections; longer than your load balancer needs to notice.",
     )
     stop_seconds: PositiveInt = Field(
         8,
         le=_DAY,
-        description="Then running requests may take so long; 0.9 seconds later the process ends "
+        description="How long running requests may then take; 0.9 seconds later the process ends "
         "in any case. Docker waits 10 s in all.",
     )
-    log_requests: bool = Field(default=False, description="Log every request, not only failures.")
+    log_requests: bool = Field(
+        default=False, description="Log every request, not only failures and changes."
+    )
     memory: ByteSize = Field(
         default_factory=lambda: ByteSize(available_memory()),
         ge=LEAST_MEMORY,
-        description="Memory of a replica, such as `512MiB`; below 1 GiB the limits are lowered. "
-        "Default: that of its control group, at most 1 GiB.",
+        description="Memory of a replica, at least 256 MiB, such as `512MiB`; below 1 GiB the "
+        "limits are lowered. Default: that of its control group, at most 1 GiB.",
     )
     limits: Limits = Limits()
 

@@ -447,7 +447,7 @@ class TestClassNames:
             ("", "The name is empty."),
             (
                 " cat",
-                "The name at /y_true/0 differs from this by surrounding spaces alone: remove them.",
+                "The name at /y_true/0 differs from this only by surrounding spaces: remove them.",
             ),
             ("cafe\u0301", "The name at /y_true/0 is the same in Unicode form NFC."),
         ],

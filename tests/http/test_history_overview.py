@@ -142,7 +142,7 @@ def test_values_on_the_classified_items_alone_are_marked(
         page = client.get("/ui/projects/pets").text
         assert f"{kappa}†" in page
         assert f"{report['overall']['r_prime']['value']:.4f}†" not in page
-        assert "† on the classified items alone" in page
+        assert "† only on the classified items" in page
         page = client.get("/ui/projects/pets/models/a?overall=kappa").text
         assert f"{kappa}†" in page
-        assert "† on the classified items alone" in page
+        assert "† only on the classified items" in page

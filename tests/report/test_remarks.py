@@ -22,7 +22,7 @@ from rprime.report.terminal import render_terminal
 from tests.report.report_subjects import of_paper, partial
 
 LABELS = ("cat", "dog", "emu", "fox")
-SHARE = "on the classified items alone, 82.52 % of all"
+SHARE = "only on the classified items, 82.52 % of all"
 """36 items of 206 are unclassified."""
 
 

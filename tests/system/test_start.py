@@ -1,4 +1,4 @@
-"""A service that cannot use its store says at the start what mends it, and does not start."""
+"""A service that cannot use its store says at the start how to fix it, and does not start."""
 
 import shutil
 import sqlite3

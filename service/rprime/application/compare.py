@@ -217,7 +217,7 @@ def _at_equal_shares(assessment: Assessment) -> Assessment:
 
 
 def _at_slice(assessment: Assessment, slice_: Slice) -> Assessment:
-    """Leave the items of a slice alone on each side; 422 if a side has no such slice."""
+    """Keep only the items of a slice on each side; 422 if a side has no such slice."""
     whole = assessment.candidate
     changed: dict[str, Any] = {"slice": slice_, "candidate": side_of_slice(whole, slice_)}
     lacking = [whole] if changed["candidate"] is None else []

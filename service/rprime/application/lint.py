@@ -89,10 +89,10 @@ def _refuse_dear(rest: Rest, gate: Gate, read: Evidence, most_seconds: float) ->
     if isinstance(rest, LintRest):
         fewer = int(rest.replicates * most_seconds / seconds)
         if fewer > FEWEST:
-            mend = f"Ask for at most {fewer:,} replicates."
-            raise refuse("/replicates", "too_much", start + mend)
-    mend = "Name fewer rules, merge classes, or simulate parts of the gate one by one."
-    raise refuse("/gates/rules", "too_much", start + mend)
+            cure = f"Ask for at most {fewer:,} replicates."
+            raise refuse("/replicates", "too_much", start + cure)
+    cure = "Name fewer rules, merge classes, or simulate parts of the gate one by one."
+    raise refuse("/gates/rules", "too_much", start + cure)
 
 
 def _population(rest: Rest, read: Evidence) -> Population | None:

@@ -127,7 +127,7 @@ def refuse_evidence(read: Evidence | Side, *, weighed: bool) -> None:
         detail = f"A population has at most {MOST_CLASSES} classes: merge classes."
         raise refuse(PLACE, "too_many_classes", detail)
     refused = {
-        "`y_score`: send the predicted classes in `y_pred` alone": read.scores is not None,
+        "`y_score`: send only the predicted classes, in `y_pred`": read.scores is not None,
         "`groups`: the items of a stratum are taken to be independent": read.items is not None
         and read.items.groups is not None,
         "`spurious` predictions, which belong to no item of the population": read.table.spurious

@@ -184,7 +184,7 @@ def _about_lines_of_classes() -> Iterator[Found]:
     yield text, distance < CLOSE, f"largest distance of their lines {distance:.1g}"
     recall = _line("recall", 1).points
     distance = float(abs(recall[:, 0] - recall[:, 1]).max())
-    text = "Recall of the misclassified class discriminates by c alone, its line is y = x"
+    text = "Recall of the misclassified class discriminates only by c, its line is y = x"
     yield text, distance < CLOSE, f"largest distance {distance:.1g}"
     keys = (("precision", 1), ("specificity", 1), ("negative_predictive_value", 2), ("recall", 2))
     prefers = [_line(key, c, p=p).prefers for key, c in keys for p in IMBALANCES]

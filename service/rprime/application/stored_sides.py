@@ -244,8 +244,8 @@ def with_side(
         raise Problem("baseline_not_found", str(error), errors=errors) from None
     stored = baseline.evaluation
     if stored is None:
-        mend = "" if baseline.command is None else f" To set one: `{baseline.command}`."
-        why = baseline.why + mend.replace("{id}", candidate.id or "ID")
+        cure = "" if baseline.command is None else f" To set one: `{baseline.command}`."
+        why = baseline.why + cure.replace("{id}", candidate.id or "ID")
         model = "without a model" if candidate.model is None else f"of model `{candidate.model}`"
         begins = (
             f"{model} in project `{candidate.project}`" if baseline.begins else assessment.begins

@@ -309,7 +309,7 @@ class Methods:
         table
             Whether the report includes the table.
         index, family
-            Keys of indices, and families, that the report has alone; default: those that the
+            Keys of indices, and families, that the report has; default: those that the
             evaluation was asked for.
         """
         query = {"include": "table" if table else None, "index": index, "family": family, **of}

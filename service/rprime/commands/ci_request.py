@@ -102,7 +102,7 @@ def assemble(
     file, *more
         The evidence; several files where an engine opens them.
     baseline
-        A file with evidence, or with other predictions alone; or a stored one, as `alias=main`.
+        A file with evidence, or with only other predictions; or a stored one, as `alias=main`.
     gates, request
         Files with rules, and with further members of the request.
     origin

@@ -190,7 +190,7 @@ def compare(
             "--slice",
             metavar="COLUMN",
             help="Of files: as for `rprime evaluate`. Of stored evaluations: compare this slice "
-            "alone, as region=EU; repeated, a crossing.",
+            "only, as region=EU; repeated, a crossing.",
         ),
     ] = None,
     crossing: options.Crossings = None,

@@ -304,7 +304,7 @@ def make_payload(
         if payload:
             return payload
     if not table_only and items is not None:
-        say("too many items to send: the table goes alone, and a comparison is unpaired")
+        say("too many items to send: only the table goes, and a comparison is unpaired")
     tables = _tabled(ci_request, evaluation_request)
     return Payload(splice(tables, ci_request.kept_there), tallied=True)
 

@@ -43,7 +43,7 @@ class ColumnFile(NamedTuple):
 
     @contextmanager
     def opened(self) -> Iterator[tuple[Kind, IO[bytes]]]:
-        """Open it; whoever watches sees how far a large one has been read."""
+        """Open it; a terminal shows how far a large one has been read."""
         with ExitStack() as files:
             body = files.enter_context(_opened(self.name, self.content))
             # Arrow's format of files begins so, which is not that of its streams.
@@ -156,7 +156,7 @@ def _streamed(file: str, body: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def _shown(stream: Any, path: Path) -> Any:  # noqa: ANN401 (a reader of rich)
-    """Show whoever watches how far a large file has been read."""
+    """Show at a terminal how far a large file has been read."""
     size = path.stat().st_size
     if size < _LARGE or not sys.stderr.isatty() or path.suffix.lower() in _PACKED:
         return nullcontext(stream)
@@ -184,7 +184,7 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
     """
     for member in _of_scores(members):
         refuse(
-            f"{member} reads the scores of every item, and an engine gives a table alone: "
+            f"{member} reads the scores of every item, and an engine gives only a table: "
             "leave it out, or evaluate without --engine"
         )
     for name in OF_LABELS:

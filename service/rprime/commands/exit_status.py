@@ -132,7 +132,7 @@ def defects() -> Iterator[None]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show whoever watches a terminal that long work goes on, and how far its parts are."""
+    """Show at a terminal that long work goes on, and how far its parts are."""
     if not sys.stderr.isatty():
         yield
         return

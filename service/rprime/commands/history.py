@@ -238,7 +238,7 @@ def purge(
     with history.client(read_only=dry_run) as client:
         answer = client.purge(project, dry_run=dry_run, **kept)
     what = "would be deleted" if dry_run else "deleted"
-    say(f"{answer.deleted} {what}, {answer.kept} kept, {answer.aliased} of them for an alias alone")
+    say(f"{answer.deleted} {what}, {answer.kept} kept, {answer.aliased} of them only for an alias")
 
 
 @with_history

@@ -57,7 +57,7 @@ Columns = Annotated[
     str | None,
     Option(
         metavar="NAME=COLUMN,...",
-        help="Read these columns alone, and what they are called in the files, as "
+        help="Read only these columns, and what they are called in the files, as "
         "y_true=label,y_pred=prediction.",
     ),
 ]

@@ -26,7 +26,7 @@ _LINES = "application/x-ndjson"
 @with_history
 def export(
     *,
-    project: Annotated[str | None, Option(help="This one alone; default all.")] = None,
+    project: Annotated[str | None, Option(help="Only this one; default all.")] = None,
     output: Annotated[Path, Option(help="A file; - is standard output.")] = _STANDARD,
     history: HistorySource,
 ) -> None:

@@ -1,4 +1,4 @@
-"""How far long work is, for whoever watches."""
+"""How far long work is, for a terminal."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
@@ -14,14 +14,14 @@ WATCH: ContextVar[Watch | None] = ContextVar("WATCH", default=None)
 
 
 def report(what: str, done: float, total: float | None = None) -> None:
-    """Tell whoever watches."""
+    """Report which share of some work is done."""
     watch = WATCH.get()
     if watch is not None:
         watch(what, done, total)
 
 
 def watched(what: str, items: Sequence[Item]) -> Iterator[Item]:
-    """Yield items, and tell whoever watches how many of them are done."""
+    """Yield items, and report how many of them are done."""
     for done, item in enumerate(items):
         report(what, done, len(items))
         yield item

@@ -38,7 +38,7 @@ NEWEST_FIRST = Order("-date")
 """The order of the store. Others are by "model", "version", "verdict" or the key of an index."""
 ListingRow = tuple[EvaluationSummary, tuple[Point, ...]]
 """An evaluation with a value for each of the `HEADLINES`."""
-CLASSIFIED_ONLY = Remark("classified", "on the classified items alone")
+CLASSIFIED_ONLY = Remark("classified", "only on the classified items")
 OTHER_OPTIONS = Remark("options", "with beta, cell_weights or undefined of its request")
 _NAMED = {
     "date": attrgetter("evaluation"),

@@ -46,7 +46,7 @@ Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
 
 
 class Account(NamedTuple):
-    """Whoever has signed in; the token proves that a page of this session asks."""
+    """The signed-in user; the token proves that a page of this session sends the request."""
 
     name: str
     token: str
@@ -108,14 +108,14 @@ async def _as_page(handler: Handler, request: Request, exc: Exception) -> Respon
         return response
     problem = {"errors": [], **orjson.loads(response.body)}
     title, kind = problem["title"], KINDS.get(problem["code"])
-    mend = kind.mend if kind else ""
+    cure = kind.cure if kind else ""
     if problem["status"] == HTTPStatus.NOT_FOUND:
         # Readers know pages; resources and routes are words of the API.
-        title, mend = "Page not found", ""
+        title, cure = "Page not found", ""
         if problem["detail"] == KINDS["not_found"].meaning:
             problem["detail"] = NOT_FOUND
     status = response.status_code
-    answer = show(request, "problem.html", title, status=status, problem=problem, mend=mend)
+    answer = show(request, "problem.html", title, status=status, problem=problem, cure=cure)
     for name in set(response.headers) - {"content-type", "content-length"}:
         answer.headers[name] = response.headers[name]
     return answer

@@ -16,7 +16,7 @@ from rprime.routes.services import get_services
 from rprime.server.cost import costs
 
 public = APIRouter(route_class=CompressedRoute, include_in_schema=False)
-"""Whoever comes here has not signed in yet."""
+"""The user of this page has not signed in yet."""
 
 TOO_OLD = "This form was open for too long, or in another browser. Send it once more."
 

@@ -80,7 +80,7 @@ def _content(report: StoredReport, query: SliceQuery) -> dict[str, Any]:
 def _index(query: SliceQuery) -> Index | None:
     """Return the index that is asked for; None: the one that the evaluation orders slices by.
 
-    Whoever chooses another class keeps an index that a class has, too.
+    Another class keeps the chosen index if a class has it, too.
     """
     scope = OVERALL_INDICES if query.class_ is None else CLASS_INDICES
     index = scope.get(query.index)

@@ -125,7 +125,7 @@ def gather(
 ) -> None:
     """Take columns out of batches of Arrow.
 
-    `positions` are their positions in the schema, by the names that they have there or shall have.
+    `positions` are their positions in the schema, by the names that they get.
     """
     for name, place in positions.items():
         _check_type(schema.field(place).type, name, place + 1)

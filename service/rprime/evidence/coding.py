@@ -333,9 +333,7 @@ class Raw:
             kind, detail = "no_label", names.NO_LABEL
             if self.texts[code] is not None:
                 kind = "undeclared_label"
-                detail = (
-                    "The label is not in `labels`; `unknown_labels` is about predictions alone."
-                )
+                detail = "The label is not in `labels`; `unknown_labels` is only about predictions."
             raise_places(items[:1, None], f"{self.pointer}/y_true", kind, detail)
 
     def _place(self, first: Mapping[str, int]) -> names.Place:

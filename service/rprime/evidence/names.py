@@ -86,7 +86,7 @@ def _twins(label: str, other: str, place: str) -> str:
     if label == other:
         return f"The same name stands at {place}. Name each class once."
     if label.strip() == other.strip():
-        return f"The name at {place} differs from this by surrounding spaces alone: remove them."
+        return f"The name at {place} differs from this only by surrounding spaces: remove them."
     return f"The name at {place} is the same in Unicode form NFC. Use a single spelling."
 
 

@@ -111,7 +111,7 @@ def figure_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
         raise refuse(_PLACE, "unknown_index", str(error)) from None
     for entry in entries:
         if entry.scored and entry.scope == "class":
-            detail = "The index reads scores, of which overall indices alone are stored."
+            detail = "The index reads scores, of which only overall indices are stored."
             raise refuse(_PLACE, "no_scores", detail)
         if entry.needs is not None:
             detail = f"The index needs the option `{entry.needs}`, which a figure does not take."

@@ -36,7 +36,7 @@ SCORES_NOT_KEPT = Warning(
     "scores_not_kept",
     "",
     "The scores are not stored, but the overall indices of scores are, with their intervals. Those "
-    "of classes are in the first answer alone, and a later comparison of scores is not paired. "
+    "of classes are in the first answer only, and a later comparison of scores is not paired. "
     "With `curves` the curves are stored, too.",
     "docs/operations.md#what-the-store-keeps",
 )
@@ -44,7 +44,7 @@ SLICES_NOT_KEPT = Warning(
     "slices_not_kept",
     "/slices",
     "The slices are not stored, since the project forbids it or they take more than 2 MiB: they "
-    "are in the first answer alone.",
+    "are in the first answer only.",
     "docs/slices.md#what-is-stored",
 )
 

@@ -112,7 +112,7 @@ class Measured:
             scoped = _PER_CLASS if label is None else "The index is overall: remove `class`."
             raise _refusal(scoped if other else unknown_index(key))
         if entry.scored and label is not None:
-            detail = "The index reads scores, of which overall indices alone are stored."
+            detail = "The index reads scores, of which only overall indices are stored."
             raise _refusal(f"{detail} It has no series of a class.")
         if entry.needs is not None:
             raise _refusal("The index needs an option of the request, so it has no series.")

@@ -239,7 +239,7 @@ def _begun(
 
 def _refused_as_slow(requests: dict[int, EvaluationRequest]) -> dict[int, Problem]:
     """Refuse the requests of a batch that together, or alone, take too long for it."""
-    detail = "Intervals that are drawn from scores take seconds. Send this request alone."
+    detail = "Intervals that are drawn from scores take seconds. Send this request by itself."
     slow = (i for i, evaluation_request in requests.items() if evaluation_request.resamples_scores)
     refused = dict.fromkeys(slow, refuse("/intervals", "misplaced", detail))
     sliced = {
@@ -249,7 +249,7 @@ def _refused_as_slow(requests: dict[int, EvaluationRequest]) -> dict[int, Proble
     }
     if sum(sliced.values()) > MOST_SLICES:
         detail = f"The requests of a batch have at most {MOST_SLICES} slices together."
-        problem = refuse("/slices", "too_many_slices", detail + " Send this one alone.")
+        problem = refuse("/slices", "too_many_slices", detail + " Send this one by itself.")
         refused |= dict.fromkeys(sliced, problem)
     return refused
 

@@ -12,7 +12,7 @@ class Kind:
     status: int
     title: str
     meaning: str
-    mend: str
+    cure: str
     example: str | None = None
     """The detail of the example in the OpenAPI document; None: the title as a sentence."""
 

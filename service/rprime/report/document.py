@@ -149,7 +149,7 @@ def notes(selection: Selection, *, omissions: bool) -> bytes:
 
 _NOTES = {
     "association": "These measure association: they do not care which label is which.",
-    "classified_only": "These are computed on the classified items alone; the others on all items.",
+    "classified_only": "These are computed only on the classified items; the others on all items.",
     "conventional_bands": "The bands of Landis and Koch (1977) are conventions, not tests.",
 }
 
@@ -163,7 +163,7 @@ WARNINGS: dict[str, Any] = {
 """How warnings become the objects of the contract."""
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 LARGEST_SLICE_VALUES = 20_000
-"""Values of classes in all slices together; with more the slices have overall values alone."""
+"""Values of classes in all slices together; with more the slices have only overall values."""
 
 
 def render(

@@ -114,7 +114,7 @@ def _unique(cases: list[ET.Element]) -> list[ET.Element]:
 
 
 def _universe(evaluation: Evaluation, keys: set[str | None]) -> dict[str, str]:
-    """Say which indices of the rules are computed on the classified items alone."""
+    """Say which indices of the rules are computed only on the classified items."""
     told = remarks_of(evaluation)
     texts = {
         entry.key: remark.text(shown)

@@ -163,7 +163,7 @@ def marker(subject: ReportSubject) -> str:
 
 
 def code(name: str) -> str:
-    """Write a name as code, whatever it holds.
+    """Write any name as code.
 
     Notes
     -----
@@ -177,7 +177,7 @@ def code(name: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Write foreign text as text, within a line, whatever it holds."""
+    """Write any foreign text as text, within a line."""
     return isolated(_escaped(clipped(shown(text)), _SIGN_OF_TEXT))
 
 

@@ -101,7 +101,7 @@ def _universe(evaluation: Evaluation) -> Remark | None:
     if table.unclassified is None or not table.unclassified.any() or not table.total:
         return Remark("classified", "without spurious predictions")
     share = 1 - float(table.unclassified.sum() / table.total)
-    return Remark("classified", f"on the classified items alone, {percent(round(share, 4))} of all")
+    return Remark("classified", f"only on the classified items, {percent(round(share, 4))} of all")
 
 
 def _named(kind: Kind, before: str, where: Array, labels: Sequence[str]) -> list[Remark]:

@@ -63,7 +63,7 @@ async def compare(request: Request) -> Response:
     "/v1/gates/lint",
     summary="How often would a gate fail an unchanged model?",
     description="Simulates the gate, with a seed, on pairs of models that both behave as the "
-    "evidence says: how often it fails by chance alone, and which drop it detects with 80 % power. "
+    "evidence says: how often it fails only by chance, and which drop it detects with 80 % power. "
     "Rules about scores are not simulated.",
     responses=route_responses("The simulated rates.", "LintReport", *BODY_PROBLEMS),
     openapi_extra=json_body(one_of(LINT_REQUESTS), example={"gates": GATES, **MNIST_AFTER}),

@@ -13,8 +13,8 @@ from rprime.schemas.provenance import ResolvedSide
 class OtherClasses(Answer):
     """Classes that are not compared."""
 
-    candidate_only: list[str] = Field(description="Declared by the candidate alone.")
-    baseline_only: list[str] = Field(description="Declared by the baseline alone.")
+    candidate_only: list[str] = Field(description="Declared only by the candidate.")
+    baseline_only: list[str] = Field(description="Declared only by the baseline.")
     without_items: list[str] = Field(
         description="Declared by both, without items on at least one side: averages leave them out."
     )
@@ -26,8 +26,8 @@ class OtherClasses(Answer):
 class ClassFlips(Answer):
     """Items that one side got right and the other wrong."""
 
-    right_to_wrong: float = Field(description="Items that the baseline alone got right.")
-    wrong_to_right: float = Field(description="Items that the candidate alone got right.")
+    right_to_wrong: float = Field(description="Items that only the baseline got right.")
+    wrong_to_right: float = Field(description="Items that only the candidate got right.")
     mid_p: float | None = Field(description="One-sided: small if the candidate is worse.")
     p_worse: float | None = Field(description="Probability of being worse; for information.")
 

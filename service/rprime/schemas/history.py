@@ -63,8 +63,8 @@ class NamesQuery(Query):
 class CatalogQuery(Query):
     """What of the catalog is wanted, and its page."""
 
-    scope: Literal["overall", "class"] | None = optional("Overall or per-class indices alone.")
-    family: Family | None = optional("Indices of this family alone.")
+    scope: Literal["overall", "class"] | None = optional("Only overall or only per-class indices.")
+    family: Family | None = optional("Only indices of this family.")
     q: str | None = optional(
         "Indices whose key, name or alias has this text.", min_length=1, max_length=100
     )
@@ -106,7 +106,7 @@ class IndicesQuery(SliceQuery):
         Field(
             max_length=len(KEYS),
             description="Keys of indices, overall and per class; can be repeated. With `index` or "
-            "`family` the report has these alone; default: those that the request asked for.",
+            "`family` the report has only these; default: those that the request asked for.",
         ),
     ] = ()
     family: Annotated[

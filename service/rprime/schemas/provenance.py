@@ -102,7 +102,7 @@ class Reference(Request):
     `no_baseline`. A candidate that does not exist is 404 `candidate_not_found`.
     """
 
-    alias: PathName | None = optional("The evaluation that the alias points at, of whatever model.")
+    alias: PathName | None = optional("The evaluation that the alias points at, of any model.")
     version: Name | None = optional("The newest evaluation of this version of the model.")
     branch: BranchName | None = optional(
         "The newest evaluation of the model on this branch; as a baseline without those whose gate "
@@ -110,7 +110,7 @@ class Reference(Request):
     )
     latest: Annotated[
         Literal[True] | None, WithJsonSchema({"type": "boolean", "not": {"const": False}})
-    ] = optional("The same on whatever branch, or without any.")
+    ] = optional("The newest evaluation on any branch, or without one.")
     evaluation: str | None = optional("Id of the evaluation.", min_length=1, max_length=64)
     model: Name | None = optional(
         "Model of `version`, `branch` or `latest`. Default of a baseline: that of the candidate, "

@@ -125,8 +125,8 @@ class Counts(Answer):
 
     items: float | None = Field(
         ge=0,
-        description="Real items, whatever they weigh; null where only the sums of their weights "
-        "are known.",
+        description="The number of real items, not the sum of their weights; null where "
+        "only that is known.",
     )
     classified: float | Absent = optional("Real items with a prediction; without weights.", ge=0)
     unclassified: float | Absent = optional("Real items without one; without weights.", ge=0)
@@ -338,7 +338,7 @@ class CompareReport(Answer):
     engine_version: str = Field(description="The version of the formulas.")
     candidate: ResolvedSide | Absent = optional("If the candidate is a stored evaluation.")
     slice: dict[str, str] | None = Field(
-        description="The slice that alone is compared, by the value of each of its columns."
+        description="The only slice that is compared, by the value of each of its columns."
     )
     population: str | None = Field(
         description="What the values are about, in words, where it is not the items."
@@ -357,7 +357,7 @@ class CompareReport(Answer):
 class BatchResult(Answer):
     """The answer to one request of a batch."""
 
-    status: int = Field(description="The HTTP status that the request alone would have.")
+    status: int = Field(description="The HTTP status that the request would have by itself.")
     report: Report | Absent = optional("If the request succeeded.")
     problem: dict[str, Any] | Absent = optional(
         "Instead of the report.",

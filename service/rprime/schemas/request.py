@@ -201,7 +201,7 @@ class LabelsEvidence(_ItemsEvidence, LabelOptions):
 _ScoreRows = Annotated[list[Annotated[list[Score], _SOME]], _SOME] | Annotated[list[Score], _SOME]
 _SCORES = Field(
     description="A row of scores for each item, a column for each class in the order of "
-    "`labels`; or, of two classes, the scores of the second one alone. Measures of probability "
+    "`labels`; or, of two classes, the scores of only the second one. Measures of probability "
     "need rows that sum to 1."
 )
 
@@ -465,7 +465,7 @@ class ComparisonRest(Request):
 class PublishedOptions(EvaluateOptions):
     """The options with their matrices, for the OpenAPI document."""
 
-    cost: Costs | None = optional("Adds `expected_cost` and its kin.")
+    cost: Costs | None = optional("Adds `expected_cost` and `normalized_expected_cost`.")
     cell_weights: Weights | None = optional(
         "Multiplies the cells of the table before the evaluation."
     )

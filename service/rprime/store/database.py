@@ -58,7 +58,7 @@ class DatabaseOptions:
 def trial() -> tuple[Callable[[Connection], object], ...]:
     """Return two transactions: one stores as much as an evaluation may need, one deletes it.
 
-    The first also waits for whoever has locked the table of evaluations.
+    The first also waits for the program that has locked the table of evaluations.
     """
     key = os.urandom(16)
     row = {"key": key, "payload": b"", "status": 0, "body": os.urandom(_TRIAL_BYTES)}

@@ -124,7 +124,7 @@ def opened(engine: Engine, files: Files) -> AbstractContextManager[Any]:
 
 @contextmanager
 def _reported(share: Callable[[], float]) -> Iterator[None]:
-    """Tell whoever watches which share of its work an engine has done."""
+    """Report which share of its work an engine has done."""
     watch, ended = WATCH.get(), Event()
     if watch is None:
         yield

@@ -215,7 +215,7 @@ def scott_pi(t: Moments) -> Array:
     range=AT_MOST_ONE,
 )
 def scott_pi_true_margin(t: Moments) -> Array:
-    """Agreement beyond chance, if chance depends on the true classes alone."""
+    """Agreement beyond chance, if chance depends only on the true classes."""
     return t.beyond(t.support_squares)
 
 
@@ -302,7 +302,7 @@ def mcc(t: Moments) -> Array:
 def gt_index(c: Counts) -> Array:
     """Recall beyond the rate at which the class attracts errors by chance.
 
-    b_j is the class's share under quasi-independence, fitted to the off-diagonal cells alone.
+    b_j is the class's share under quasi-independence, fitted only to the off-diagonal cells.
     Without errors the index is 1. It cannot be identified for fewer than three classes, or if
     every error involves the same class.
     """

@@ -120,7 +120,7 @@ def _rate_advice(
     share, milder = percent(worst.false_fail_rate), rule.traits.milder
     if worst.false_fail_rate > OFTEN and rule.test == "none":
         yield (
-            f"Rule {rule.name} compares point values: noise alone makes {worst.name or 'it'} fail "
+            f"Rule {rule.name} compares point values: noise makes {worst.name or 'it'} fail "
             f'in {share} of runs of an unchanged model. Use `test: "auto"`, or {milder}.'
         )
     elif worst.false_fail_rate > OFTEN:

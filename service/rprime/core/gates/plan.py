@@ -277,13 +277,13 @@ def _advice(
         ),
     )
     obstacles = list(_obstacles(run.of_size(FACTORS[-1])))
-    for (holds, mend), factor in zip(what, factors, strict=True):
+    for (holds, cure), factor in zip(what, factors, strict=True):
         if holds == what[1][0] and len(without) == len(rules):
             continue
         if np.isfinite(factor):
             yield _enough(total, factor, holds)
         else:
-            remedy = "." if obstacles else f": take {mend}."
+            remedy = "." if obstacles else f": take {cure}."
             most = f"{total * FACTORS[-1]:,.0f}"
             yield f"Up to {most} items like these, it does not hold that {holds}{remedy}"
     if without:

@@ -249,7 +249,7 @@ class GateRun:
         return next((name for name, holds in reasons.items() if holds), "not_enough_items")
 
     def _open_for_missing(self, i: int) -> bool:
-        """Whether missing items alone keep a result from passing, or from being compared."""
+        """Whether only missing items keep a result from passing, or from being compared."""
         kept = not self.plan.tested[i] or self.tests.p[1][i] < self.level
         return bool(kept) or self.decisions.verdicts[i] == VerdictCode.not_comparable
 
