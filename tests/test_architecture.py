@@ -1,6 +1,7 @@
 """ARCHITECTURE.md agrees with the import contracts and with the files."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
@@ -35,3 +36,9 @@ def test_every_module_that_is_named_is_there() -> None:
     assert len(named) > 20
     for path in named:
         assert path.is_file() or path.is_dir() or path.with_suffix(".py").is_file(), path
+
+
+def test_the_picture_of_the_imports_follows_from_the_code() -> None:
+    written = runpy.run_path(str(ROOT / "docs/site/imports.py"))["written"]
+    assert "```mermaid" in TEXT
+    assert written(TEXT) == TEXT, "run: sh .ci/venv python docs/site/imports.py"
