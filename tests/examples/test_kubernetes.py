@@ -1,5 +1,7 @@
 """The manifest for Kubernetes: confined, and a service runs with what it says."""
 
+from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import yaml
 
 import rprime as library
 from rprime.settings import Settings
+from tests.examples.kubernetes_schemas import mistakes
 from tests.examples.recipes import EXAMPLES
 from tests.services import Serve
 
@@ -28,6 +31,39 @@ def test_it_has_a_deployment_a_service_a_budget_and_a_policy() -> None:
     kinds = ["Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service"]
     assert sorted(OBJECTS) == kinds
     assert len(DOCUMENTS) == 4
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_the_api_of_kubernetes_accepts_each_kind(kind: str) -> None:
+    assert mistakes(OBJECTS[kind]) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "place"),
+    [
+        ("Deployment", lambda d: d["spec"].pop("selector"), "$.spec"),
+        ("Deployment", lambda d: d["spec"].update(replicas="2"), "$.spec.replicas"),
+        (
+            "Deployment",
+            lambda d: d["spec"]["template"]["spec"]["containers"][0].update(readynessProbe={}),
+            "$.spec.template.spec.containers[0]",
+        ),
+        ("Deployment", lambda d: d.update(apiVersion="apps/v1beta1"), "$.apiVersion"),
+        ("Service", lambda d: d["spec"]["ports"][0].pop("port"), "$.spec.ports[0]"),
+        ("PodDisruptionBudget", lambda d: d["spec"].update(minAvailable=0.5), "$.spec.minAvail"),
+        (
+            "NetworkPolicy",
+            lambda d: d["spec"]["ingress"][0]["from"][1]["namespaceSelector"].update(matchNames=[]),
+            "$.spec.ingress[0].from[1].namespaceSelector",
+        ),
+    ],
+)
+def test_a_mistake_in_a_kind_is_found(
+    kind: str, change: Callable[[dict[str, Any]], object], place: str
+) -> None:
+    document = deepcopy(OBJECTS[kind])
+    change(document)
+    assert any(mistake.startswith(place) for mistake in mistakes(document)), mistakes(document)
 
 
 def test_an_update_ends_the_old_version_before_the_new_one_starts() -> None:
