@@ -45,6 +45,8 @@ class Bomb:
     headers: dict[str, str] = field(default_factory=dict)
     most: int = 64 * MIB
     """Bytes that it may take before it is known to be too large."""
+    most_seconds: float = 1
+    """Of processor time, of the service and its workers, up to the refusal."""
 
     def __str__(self) -> str:
         return self.name
@@ -256,6 +258,13 @@ def resident(process: int, field: str) -> int:
     return sum(_memory(pid, field) for pid in _family(process))
 
 
+def processor_seconds(process: int) -> float:
+    """Return the processor time of a process and its children, with those that have ended."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    seconds = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return seconds + sum(map(processor_seconds, _children(process)))
+
+
 def most_together(process: int, done: Event) -> int:
     """Watch the own memory of a process and of those that it started; return the most until done.
 
@@ -285,10 +294,13 @@ def _memory(process: int, field: str) -> int:
 
 
 def _family(process: int) -> list[int]:
+    return [process, *(pid for child in _children(process) for pid in _family(child))]
+
+
+def _children(process: int) -> list[int]:
     # A process is the child of the thread that started it.
     threads = Path(f"/proc/{process}/task").iterdir()
-    children = [child for thread in threads for child in (thread / "children").read_text().split()]
-    return [process, *(pid for child in children for pid in _family(int(child)))]
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
 
 
 def at_once() -> list[Bomb]:

@@ -12,7 +12,17 @@ import pytest
 
 from rprime.evidence.formats import FORMATS, BodyFormat
 from tests.services import Serve
-from tests.system.bombs import BOMBS, MIB, Bomb, at_once, forget_peak, most_together, resident, send
+from tests.system.bombs import (
+    BOMBS,
+    MIB,
+    Bomb,
+    at_once,
+    forget_peak,
+    most_together,
+    processor_seconds,
+    resident,
+    send,
+)
 
 REFUSALS = {400, 413, 422}
 BUSY = {429, 503}
@@ -39,14 +49,16 @@ def test_a_bomb_is_refused(target: httpx.Client, processes: dict[int, int], bomb
     port = target.base_url.port or 0
     forget_peak(processes[port])
     idle = resident(processes[port], "VmRSS")
+    before = processor_seconds(processes[port])
     status, seconds, answer = send(port, bomb)
+    work = processor_seconds(processes[port]) - before
     peak = resident(processes[port], "VmHWM") - idle
-    print(f"{bomb}: {status}, {seconds:.2f} s, {peak / MIB:+.0f} MiB")  # noqa: T201 (the figure)
+    print(f"{bomb}: {status}, {work:.2f} s of {seconds:.2f} s, {peak / MIB:+.0f} MiB")  # noqa: T201 (the figure)
     assert status in REFUSALS, answer[:500]
     assert len(answer) <= 16 * 1024
     assert peak <= bomb.most
-    # A second where it was written; a machine that does something else takes longer.
-    assert seconds < 10
+    # The clock would count other programs of the machine, too.
+    assert work < bomb.most_seconds
 
 
 def test_many_bombs_leave_room_for_others(target: httpx.Client, processes: dict[int, int]) -> None:
