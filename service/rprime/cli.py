@@ -27,7 +27,7 @@ from rprime.commands import (
     study,
     transfer,
 )
-from rprime.commands.exit_status import defects
+from rprime.commands.exit_status import open_streams, telling
 from rprime.commands.options import example
 
 _MEANT = {
@@ -43,10 +43,14 @@ _MEANT = {
 class _Commands(TyperGroup):
     """Says of an unknown option what has its place; by its spelling another one is near."""
 
+    def main(self, *args: Any, **more: Any) -> Any:  # noqa: ANN401 (the base class has it so)
+        open_streams()
+        with telling():
+            return super().main(*args, **more)
+
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 (the base class has it so)
         try:
-            with defects():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except Exception as error:
             # Its class is that of click, or of the copy of click in newer versions of typer.
             attributes = vars(error)

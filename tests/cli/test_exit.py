@@ -5,18 +5,21 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
 import rprime as library
 from rprime.cli import app
+from tests.cli.test_help import EVERY
 from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
 from tests.forked_command import program
-from tests.services import Serve
+from tests.services import RPRIME, Serve, environment
+from tests.waiting import wait_until
 
 TRUE = ["cat"] * 60 + ["dog"] * 60
 GOOD = ["cat"] * 57 + ["dog"] * 3 + ["dog"] * 58 + ["cat"] * 2
@@ -371,18 +374,93 @@ class TestOutages:
         assert (done.returncode, done.stdout.encode()) == (0, report + b"\n")
 
 
+@pytest.fixture
+def unread() -> Iterator[int]:
+    """Return the end of a pipe that nobody reads."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    yield writing
+    os.close(writing)
+
+
 @pytest.mark.parametrize(
     ("verdict", "status"), [("pass", 0), ("fail", 1), ("inconclusive", 3), (None, 2)]
 )
 def test_the_status_is_the_same_where_nobody_reads(
-    file: str, gate: Callable[[str], str], verdict: str | None, status: int
+    file: str, gate: Callable[[str], str], unread: int, verdict: str | None, status: int
 ) -> None:
     command = [str(program(os.environ)), "evaluate", file, "--strict"]
     command += ["--gates", gate(verdict)] if verdict else ["--baseline", "nothing"]
-    reading, writing = os.pipe()
-    os.close(reading)
-    try:
-        done = subprocess.run(command, stdout=writing, stderr=writing, check=False)
-    finally:
-        os.close(writing)
+    done = subprocess.run(command, stdout=unread, stderr=unread, check=False)
     assert done.returncode == status
+
+
+def test_wrong_usage_keeps_its_status_where_nobody_reads(unread: int) -> None:
+    command = [str(program(os.environ)), "evaluate", "--nonsense"]
+    assert subprocess.run(command, stderr=unread, check=False).returncode == 2
+
+
+HELPS = [[*name.split(), "--help"] for name in ("", "history", "keys", "study", *EVERY)]
+PRINTS = [["--version"], ["indices"], ["indices", "--json"], ["openapi"], ["gates-schema"], []]
+
+
+@pytest.mark.parametrize("arguments", [*HELPS, *PRINTS], ids=" ".join)
+def test_a_reader_who_leaves_ends_a_command_quietly(arguments: list[str], unread: int) -> None:
+    """By the status that a shell gives to a program that SIGPIPE ended, never that of a gate."""
+    command = [str(program(os.environ)), *arguments]
+    done = subprocess.run(command, stdout=unread, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_the_announcement_of_a_service_may_be_unread(unread: int, tmp_path: Path) -> None:
+    command = [str(program(os.environ)), "serve", "--port", "0"]
+    env = environment(RPRIME_STORE="none")
+    done = subprocess.run(command, cwd=tmp_path, env=env, stdout=unread, check=False, timeout=60)
+    assert done.returncode == 141
+
+
+@pytest.mark.parametrize("arguments", [*PRINTS, ["evaluate", "FILE"]], ids=" ".join)
+def test_an_output_on_a_full_disk_is_said(arguments: list[str], file: str) -> None:
+    arguments = [file if argument == "FILE" else argument for argument in arguments]
+    with Path("/dev/full").open("wb") as full:
+        command = [str(program(os.environ)), *arguments]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    said = "rprime: cannot write the output: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(["evaluate", "FILE"], 0), (["evaluate", "missing.csv"], 2), (["indices"], 0)],
+    ids=["report", "refusal", "list"],
+)
+def test_streams_may_be_closed(
+    arguments: list[str], status: int, closed: str, file: str, tmp_path: Path
+) -> None:
+    arguments = [file if argument == "FILE" else argument for argument in arguments]
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", str(RPRIME), *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert "Traceback" not in done.stderr
+
+
+def test_a_service_may_have_no_streams(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the store that took the place of a closed stream would get what is printed."""
+    monkeypatch.chdir(tmp_path)
+    command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", str(RPRIME), "serve"]
+    env = environment(RPRIME_STORE="sqlite:///rprime.db", RPRIME_UDS="socket")
+    with (
+        subprocess.Popen(command, env=env) as server,
+        httpx.Client(transport=httpx.HTTPTransport(uds="socket")) as client,
+    ):
+        try:
+            wait_until(Path("socket").exists)
+            streams = {Path(f"/proc/{server.pid}/fd/{number}").readlink() for number in range(3)}
+            assert streams == {Path(os.devnull)}
+            content = {"confusion_matrix": [[5, 1], [2, 7]], "project": "shop", "model": "m"}
+            answer = client.post("http://localhost/evaluate", json=content, timeout=60)
+            assert answer.status_code == 201, answer.text
+        finally:
+            server.terminate()
+    assert server.returncode == 0

@@ -1,7 +1,6 @@
 """The help groups the commands, and each has an example that runs."""
 
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -64,10 +63,3 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_example_that_needs_no_service_runs(folder: Path, name: str) -> None:
     done = run("sh", "-c", EVERY[name].epilog.removeprefix("Example: "), cwd=folder)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_reader_of_the_help_may_leave(tmp_path: Path) -> None:
-    done = run("sh", "-c", "rprime evaluate --help | head -n 1", cwd=tmp_path)
-    assert isinstance(done, subprocess.CompletedProcess)
-    assert "Traceback" not in done.stderr
-    assert "defect" not in done.stderr

@@ -1,5 +1,6 @@
 """How a command ends: the status says what happened, so that no outage reads as a bad model."""
 
+import errno
 import os
 import sys
 import traceback
@@ -8,7 +9,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING, NoReturn
 
-from typer import Abort, Exit, echo
+from typer import Exit, echo
 
 from rprime.core.progress import WATCH
 
@@ -29,6 +30,12 @@ class Status(IntEnum):
     """The gate could not be judged, which says nothing about the model."""
     DEFECT = 70
     """Of sysexits.h; the 1 that Python gives would read as a failed gate."""
+    UNREAD = 141
+    """What a shell says of a program that SIGPIPE ended: nobody reads its output."""
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+"""Why the output cannot be written."""
 
 
 def say(text: str) -> None:
@@ -113,21 +120,36 @@ _COLUMNS = (
 
 
 @contextmanager
-def defects() -> Iterator[None]:
-    """End with the status of a defect; the 1 of Python would read as a failed gate."""
+def telling() -> Iterator[None]:
+    """End with the status of what happened; the 1 of Python would read as a failed gate."""
     try:
         yield
-    except BrokenPipeError:
-        # As of a help that is piped to `head`; the output of a report ends in `put`.
-        _leave_output()
-        raise Exit(Status.DEFECT) from None
-    except Exception as error:
-        # Click's own errors, or those of the copy of click in newer versions of typer.
-        if isinstance(error, Abort) or hasattr(error, "exit_code"):
-            raise
+    except SystemExit as end:
+        # So end click and rich, with 1, where nobody reads; a wrong usage keeps its status.
+        if isinstance(end.__context__, BrokenPipeError):
+            _leave_output()
+            usage = end.__context__.__context__
+            raise SystemExit(getattr(usage, "exit_code", Status.UNREAD)) from None
+        raise
+    except Exception as error:  # noqa: BLE001 (here the process ends)
+        if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+            _leave_output()
+            say(f"cannot write the output: {error.strerror}")
+            raise SystemExit(Status.USAGE) from None
         traceback.print_exc()
         say("this is a defect of rprime and says nothing about the model; please report it")
-        raise Exit(Status.DEFECT) from None
+        raise SystemExit(Status.DEFECT) from None
+
+
+def open_streams() -> None:
+    """Open the standard streams that are closed, as by `>&-`, to nobody.
+
+    Else a file of the store takes their place, and gets what is printed.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(number, "r" if name == "stdin" else "w"))
 
 
 @contextmanager
