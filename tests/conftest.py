@@ -21,7 +21,7 @@ from fastapi import FastAPI
 
 from tests.command import Run, run_here, run_process
 from tests.dashboard.browser import browser, visit
-from tests.forked_command import Start, start
+from tests.forked_command import Start, fork_workers, start
 from tests.services import NO_TLS, RPRIME, Serve, ServeApp, environment, stop
 
 __all__ = ["browser", "visit"]
@@ -136,6 +136,7 @@ def _own_draws(request: pytest.FixtureRequest) -> None:
 @pytest.fixture(scope="session")
 def serve_app() -> ServeApp:
     """Serve an application of the test's own from a thread, over a real connection."""
+    fork_workers()
 
     @contextmanager
     def started(app: FastAPI, *, stop_seconds: int | None = None) -> Iterator[httpx.Client]:

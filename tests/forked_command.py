@@ -1,9 +1,9 @@
-"""Run the command by forking a process that has imported it: in tenths of a second, not in two.
+"""Run the command and workers by forking a process that has imported them: in tenths of a second.
 
 Each run is a process of its own, with its own arguments, environment, folder and files. The start
 of Python and the order of imports are tested where the command starts anew: by tests/system, by
 tests that name `RPRIME` or change how Python starts, and by every test with RPRIME_TEST_FORKS=0,
-as in `.ci/run --full`.
+as in `.ci/run --full`. TEST_WORKERS=anew has a service start its workers anew.
 """
 
 import atexit
@@ -22,7 +22,8 @@ from pathlib import Path
 from struct import Struct
 from typing import IO, Self
 
-from tests.services import RPRIME
+from rprime.routes import workers
+from tests.services import RPRIME, environment
 from tests.waiting import wait_until
 
 _NUMBER = Struct("<i")
@@ -39,9 +40,14 @@ with socket.socket(socket.AF_UNIX) as server:
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda given, _: os.kill(number, given))
     status, = struct.unpack("<i", server.recv(4, socket.MSG_WAITALL))
-sys.exit(status if status >= 0 else 128 - status)
+if status < 0:
+    if status != -signal.SIGKILL:
+        signal.signal(-status, signal.SIG_DFL)
+    os.kill(os.getpid(), -status)
+sys.exit(status)
 """
-"""The command as a program in PATH."""
+"""The command as a program in PATH, or what starts a worker: it ends as the forked process does,
+which is killed if it is killed itself."""
 
 
 class ForkedCommand:
@@ -124,28 +130,37 @@ Start = Callable[..., Process]
 
 @cache
 def forkserver() -> Path | None:
-    """Return the socket of the program that forks, beside which `bin/rprime` is the command.
+    """Return the socket of the program that forks, beside which `bin` has programs that use it.
 
-    It runs until these tests end; None where each command has to start anew.
+    It runs until these tests end; None where everything has to start anew.
     """
     if os.environ.get("RPRIME_TEST_FORKS") == "0":
         return None
     folder = Path(tempfile.mkdtemp(prefix="rprime-forks-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    address, command = folder / "socket", folder / "bin" / "rprime"
-    command.parent.mkdir()
-    command.write_text(_SHIM.format(python=sys.executable, address=str(address)))
-    command.chmod(0o755)
+    address = folder / "socket"
+    (folder / "bin").mkdir()
+    for name in ("rprime", "rprime-worker"):
+        shim = folder / "bin" / name
+        shim.write_text(_SHIM.format(python=sys.executable, address=str(address)))
+        shim.chmod(0o755)
     process = subprocess.Popen(
         [sys.executable, "-P", _PROGRAM, address],
         stdin=subprocess.PIPE,
         # After a fork, threads of OpenBLAS would be missing.
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        env=environment(OPENBLAS_NUM_THREADS="1", **workers.ENVIRONMENT),
     )
     atexit.register(process.communicate)
     wait_until(lambda: address.exists() or process.poll() is not None, seconds=120)
     assert process.returncode is None
     return address
+
+
+def fork_workers() -> None:
+    """Let services in this process fork their workers."""
+    address = forkserver()
+    if address is not None:
+        workers.COMMAND = (str(address.with_name("bin") / "rprime-worker"),)
 
 
 def program(env: Mapping[str, str]) -> Path:

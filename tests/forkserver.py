@@ -1,4 +1,4 @@
-"""Program that imports the command once, and forks for each run of it; see `forked_command.py`."""
+"""Program that imports the command and workers, and forks for each; see `forked_command.py`."""
 
 import atexit
 import gc
@@ -15,14 +15,18 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from struct import Struct
 
 import rprime
+from rprime import cli
+from rprime.application import worker
+from rprime.routes import workers
 
 NUMBER = Struct("<i")
 _UNIMPORTED = (
     *("rprime.mlflow", "rprime.pytest_plugin", "rprime.sklearn"),
-    *("rprime.tally", "rprime.store.migrations", "rprime.application.worker"),
+    *("rprime.tally", "rprime.store.migrations"),
 )
 """Modules of other tools, extras and programs."""
 _FIRST = ("alembic.command", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl")
@@ -60,8 +64,8 @@ def wait_to_be_forked(address: str) -> socket.socket:
     return connection
 
 
-def become_command(connection: socket.socket) -> None:
-    """Fork again; return as the command, and elsewhere tell its number and at last its status."""
+def become_program(connection: socket.socket, worker_program: Path) -> None:
+    """Fork again; return as the program, and elsewhere tell its number and at last its status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     size, files, _, _ = socket.recv_fds(connection, NUMBER.size, 3)
     (length,) = NUMBER.unpack(size)
@@ -70,6 +74,7 @@ def become_command(connection: socket.socket) -> None:
     if number:
         for file in (0, 1, 2, *files):
             os.close(file)
+        threading.Thread(target=kill_after, args=(connection, number), daemon=True).start()
         with suppress(OSError):
             connection.sendall(NUMBER.pack(number))
             _, status = os.waitpid(number, 0)
@@ -87,6 +92,15 @@ def become_command(connection: socket.socket) -> None:
     time.tzset()
     random.seed()
     sys.argv = arguments
+    if variables.get("TEST_WORKERS") != "anew":
+        workers.COMMAND = (str(worker_program),)
+
+
+def kill_after(connection: socket.socket, number: int) -> None:
+    """Kill a process when whoever started it is gone."""
+    with suppress(OSError):
+        connection.recv(1)
+        os.kill(number, signal.SIGKILL)
 
 
 def run_to_the_end(command: Callable[[], object]) -> None:
@@ -112,7 +126,7 @@ def run_to_the_end(command: Callable[[], object]) -> None:
 
 if __name__ == "__main__":
     import_all()
-    become_command(wait_to_be_forked(sys.argv[1]))
-    from rprime.cli import app
-
-    run_to_the_end(app)
+    address = sys.argv[1]
+    become_program(wait_to_be_forked(address), Path(address).with_name("bin") / "rprime-worker")
+    is_worker = Path(sys.argv[0]).name == "rprime-worker"
+    run_to_the_end(worker.main if is_worker else cli.app)

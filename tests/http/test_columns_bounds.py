@@ -323,7 +323,9 @@ def test_a_full_temporary_folder_is_logged_and_counted(
 ) -> None:
     labels = np.random.default_rng(0).integers(0, 250, 20_000)
     columns: Columns = {"y_true": labels, "y_pred": labels}
-    with serve(log=tmp_path / "log", RPRIME_STORE="none") as client:
+    # Workers that start anew inherit the limit.
+    variables = {"RPRIME_STORE": "none", "TEST_WORKERS": "anew"}
+    with serve(log=tmp_path / "log", **variables) as client:
         process = processes[client.base_url.port or 0]
         resource.prlimit(process, resource.RLIMIT_FSIZE, (10_000, 10_000))
         refused = send(client, "npz", as_npz(columns))

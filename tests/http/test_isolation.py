@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
+from functools import partial
 from http.client import HTTPResponse
 from pathlib import Path
 from threading import Thread
@@ -32,6 +33,12 @@ MIB = 1 << 20
 def labels(items: int = ITEMS) -> dict[str, list[int]]:
     true = np.random.default_rng(0).integers(0, 10, items)
     return {"y_true": true.tolist(), "y_pred": np.roll(true, 1).tolist()}
+
+
+@pytest.fixture(scope="module")
+def serve(serve: Serve) -> Serve:
+    """Start services whose workers are processes of their own from the start."""
+    return partial(serve, TEST_WORKERS="anew")
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,9 @@ STALLED_SECONDS = 30.0
 """A client that sends nothing for so long counts as gone."""
 _V6_PREFIX = 64
 """Bits of an address of IPv6 that a provider hands to one customer."""
-_ENVIRONMENT = {
+COMMAND = (sys.executable, "-P", "-m", "rprime.application.worker")
+"""Starts a worker; -P: it imports nothing from the working directory."""
+ENVIRONMENT = {
     # Pools that retain freed memory would count against the memory limit.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     # glibc: map growing arrays, so that they need not be copied.
@@ -51,16 +53,13 @@ T = TypeVar("T")
 
 def worker_pool(limits: Limits, metrics: Metrics, *, stored: bool) -> WorkerPool:
     """Make the pool for what is heavy, of a service with a store or without."""
-    # -P: do not import from the working directory.
-    command = [sys.executable, "-P", "-m", "rprime.application.worker"]
-    command += ["rprime.history.storing"] * stored
     return WorkerPool(
-        command,
+        [*COMMAND, *["rprime.history.storing"] * stored],
         most=limits.large_requests,
         waiting=limits.large_waiting,
         seconds=limits.worker_seconds,
         wait_seconds=limits.wait_seconds,
-        environment=_ENVIRONMENT,
+        environment=ENVIRONMENT,
         ended=partial(_count_ended, metrics, body=None),
     )
 
