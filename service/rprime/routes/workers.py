@@ -34,7 +34,7 @@ STALLED_SECONDS = 30.0
 """A client that sends nothing for so long counts as gone."""
 _V6_PREFIX = 64
 """Bits of an address of IPv6 that a provider hands to one customer."""
-COMMAND = (sys.executable, "-P", "-m", "rprime.application.worker")
+COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "rprime.application.worker")
 """Starts a worker; -P: it imports nothing from the working directory."""
 ENVIRONMENT = {
     # Pools that retain freed memory would count against the memory limit.
