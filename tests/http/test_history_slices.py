@@ -341,7 +341,7 @@ def test_a_history_is_computed_at_equal_shares(store: httpx.Client) -> None:
 
 
 def test_classes_of_a_history_are_computed_at_their_populations(store: httpx.Client) -> None:
-    """On the page of a model, in figures and in agreements; each as a report on it says."""
+    """On the page of a model, as a report on it says."""
     uneven = {name: member for name, member in UNEVEN.items() if name != "indices"}
     population = {"prevalence": {"a": 0.2, "b": 0.8}}
     names = {"project": "pets", "model": "m"}
@@ -366,12 +366,6 @@ def test_classes_of_a_history_are_computed_at_their_populations(store: httpx.Cli
         pairs = zip(newest, oldest, strict=True)
         assert cells == [f"{value:.4f}" for pair in pairs for value in pair]
         assert about in shown[: shown.index("<form")]
-    request = {"project": "pets", "indices": ["precision"]}
-    study = store.post("/v1/studies/agreement", json=request)
-    assert study.status_code == 200, study.text
-    for label, values in zip("ab", zip(*precision[:2], strict=True), strict=True):
-        box = study.json()["boxes"][label]["precision"]
-        assert [box["minimum"], box["maximum"]] == pytest.approx(sorted(values))
 
 
 def test_a_class_of_a_slice_leads_to_the_comparison_of_the_slice(store: httpx.Client) -> None:

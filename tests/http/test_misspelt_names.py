@@ -46,13 +46,6 @@ def test_a_comparison_names_the_nearest_project(store: httpx.Client, side: str) 
     assert "The nearest: `animals`." in answer.json()["detail"]
 
 
-def test_a_study_names_the_nearest_project(store: httpx.Client) -> None:
-    study = {"project": "animal", "indices": ["accuracy", "kappa"]}
-    answer = store.post("/v1/studies/agreement", json=study)
-    assert answer.status_code == 404, answer.text
-    assert "The nearest: `animals`." in answer.json()["detail"]
-
-
 @pytest.mark.parametrize(
     "more",
     [

@@ -23,7 +23,6 @@ from rprime.client.calls import Call, CurrentAlias, Version
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report, SliceSearch
 from rprime.client.request import (
-    AgreementFields,
     BatchRequest,
     HistoryFilters,
     ModelFields,
@@ -602,16 +601,23 @@ class Methods:
         return calls.post(path, content, calls.validated(DiscriminationReport))
 
     @method
-    def agreement(self, **study: Unpack[AgreementFields]) -> Call[AgreementReport]:
+    def agreement(
+        self,
+        *,
+        values: Mapping[str, Sequence[float | None]],
+        per_class: Mapping[str, Mapping[str, Sequence[float | None]]] | None = None,
+    ) -> Call[AgreementReport]:
         """Compute how far indices agree over many models.
 
         Parameters
         ----------
-        **study
-            Either `values`, by index a value for each model, or the `indices` of the stored
-            evaluations of a `project`.
+        values
+            By index a value for each model, in one order.
+        per_class
+            By class and index a value for each model, only for the boxes.
         """
-        content = encode({name: value for name, value in study.items() if value is not None})
+        members = {"values": values, "per_class": per_class}
+        content = encode({name: value for name, value in members.items() if value is not None})
         path = calls.path_of("studies", "agreement")
         return calls.post(path, content, calls.validated(AgreementReport))
 

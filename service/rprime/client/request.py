@@ -169,16 +169,6 @@ class HistoryFilters(OriginFields, total=False):
     tag: str | None
 
 
-class AgreementFields(HistoryFilters, SliceField, total=False):
-    """The models of a study of agreement, and the indices."""
-
-    values: Mapping[str, Sequence[float | None]]
-    per_class: Mapping[str, Mapping[str, Sequence[float | None]]]
-    project: str
-    indices: Sequence[str]
-    limit: int
-
-
 class TrendFilters(HistoryFilters, SliceField, total=False):
     """What the evaluations of a trend must match, and the slice that it is about."""
 

@@ -45,7 +45,7 @@ def discrimination(
     ] = None,
 ) -> None:
     """Show where an index cannot tell two kinds of classifier apart."""
-    from rprime.application import discrimination as studies
+    from rprime.application import studies
 
     plan = studies.PrintedFigure("", "condition", {}) if figure is None else studies.FIGURES[figure]
     options = {"indices": [_entry(name) for name in indices or ()], "k": k, "p": p}
@@ -71,11 +71,11 @@ def agreement(
     ],
 ) -> None:
     """Say how far indices agree over many models."""
-    from rprime.history.studies import agreement_document
+    from rprime.application.studies import agreement_request
 
     with attempting(f"read {file}"):
         body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    put(_studied(agreement_document, body) + b"\n")
+    put(_studied(agreement_request, body) + b"\n")
 
 
 def _studied(study: Callable[[bytes, "Limits"], Result], body: bytes) -> Result:

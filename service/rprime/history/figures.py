@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from rprime.application.discrimination import FIGURES as PRINTED
-from rprime.application.discrimination import discrimination_lines
+from rprime.application.studies import FIGURES as PRINTED
+from rprime.application.studies import discrimination_lines
 from rprime.application.work import RemoteStore
 from rprime.core.catalog import find
 from rprime.core.index import Index

@@ -5,12 +5,11 @@ from functools import partial
 from fastapi import APIRouter, Request, Response
 
 from rprime import __version__
-from rprime.application.discrimination import FIGURES, discrimination_request
 from rprime.application.evaluate import RenderedReport, ResponseOptions, evaluate_stream
-from rprime.auth.access import access_of, requires
+from rprime.application.studies import FIGURES, agreement_request, discrimination_request
+from rprime.auth.access import requires
 from rprime.evidence import MEDIA_TYPES as COLUMN_KINDS
 from rprime.history.figures import figure_of_lines, printed_figure
-from rprime.history.studies import agreement_in_worker
 from rprime.problems.problem import Problem, refuse
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, library
 from rprime.routes.descriptions import (
@@ -26,15 +25,9 @@ from rprime.routes.descriptions import (
 from rprime.routes.figures import RESPONSES, answer_image, draw, unchanged
 from rprime.routes.negotiation import JSON, PAGE_POLICY, etag_of, is_known, preferred
 from rprime.routes.services import get_services, read_json_pieces
-from rprime.routes.workers import (
-    answer_columns,
-    evaluate_json_in_worker,
-    in_worker,
-    in_worker_with_store,
-)
+from rprime.routes.workers import answer_columns, evaluate_json_in_worker, in_worker
 from rprime.schemas.published import one_of
 from rprime.schemas.slice_search import SEARCH_REQUESTS
-from rprime.schemas.studies import AgreementRequest, StoredAgreementRequest
 from rprime.server.body import media_type, read_chunks
 
 LARGEST = 4 * 1024 * 1024
@@ -51,11 +44,6 @@ _POSTED = {
     "r_prime": [0.3165, 0.6898, 0.8741, 0.8689, 0.9662],
     "kappa": [0.2384, 0.6551, 0.8601, 0.8543, 0.9624],
     "macro_precision": [0.2731, 0.8007, 0.886, 0.897, 0.9658],
-}
-_STORED = {"project": "digits", "branch": "main", "indices": list(_POSTED)}
-_AGREEMENTS = {
-    "posted": {"summary": "Values of five models", "value": {"values": _POSTED}},
-    "stored": {"summary": "The evaluations of a project", "value": _STORED},
 }
 _SEARCHED = {
     "index": "accuracy",
@@ -163,23 +151,13 @@ async def get_printed_figure(request: Request, number: int, form: str) -> Respon
     description="Pearson, Spearman and Kendall correlation and the root mean squared difference "
     "of every two indices over several models (Zhang, Su, Dou 2021, section 4.2), the quartiles "
     "that box plots show, and the pairs of models on which two indices disagree about which is "
-    "better. The values of the models are posted, or computed from the stored tables of a "
-    "`project`, with the default options of an evaluation; a project needs a key with the scope "
-    "`read`.",
-    responses=route_responses(
-        "The agreement.",
-        "AgreementReport",
-        *("not_found", "no_store", "store_unavailable"),
-        *BODY_PROBLEMS,
-    ),
-    openapi_extra=json_body(
-        one_of((AgreementRequest, StoredAgreementRequest)), examples=_AGREEMENTS
-    ),
+    "better.",
+    responses=route_responses("The agreement.", "AgreementReport", *BODY_PROBLEMS),
+    openapi_extra=json_body("AgreementRequest", example={"values": _POSTED}),
 )
 @requires("evaluate", cost="heavy")
 async def study_agreement(request: Request) -> Response:
     """Return the agreement of indices."""
     body, limits = await read_json_pieces(request, LARGEST), get_services(request).limits
-    work = partial(agreement_in_worker, limits=limits, may_use=access_of(request).may_use)
-    document = await in_worker_with_store(request, work, body)
+    document = await in_worker(request, partial(agreement_request, limits=limits), body)
     return Response(document, media_type=JSON)

@@ -19,7 +19,6 @@ REQUESTS: tuple[type[BaseModel], ...] = (
     *slice_search.SEARCH_REQUESTS,
     studies.DiscriminationRequest,
     studies.AgreementRequest,
-    studies.StoredAgreementRequest,
 )
 OF_REST: Mapping[type[BaseModel], tuple[type[BaseModel], ...]] = {
     request.RequestOptions: request.EVALUATE_REQUESTS,

@@ -1,15 +1,11 @@
 """Models of studies of indices."""
 
-from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from rprime.core.studies import Quartiles
 from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request, optional
-from rprime.schemas.history import EvaluatedVersion, Narrowed
-from rprime.schemas.population import SliceNamed
-from rprime.schemas.provenance import Wanted
 
 MOST_INDICES = 200
 MOST_CLASSES = 50
@@ -112,26 +108,6 @@ class AgreementRequest(Request):
     )
 
 
-class StoredAgreementRequest(Narrowed):
-    """The filters of stored evaluations, each a model, and the indices."""
-
-    project: Wanted = Field(description="The project of the evaluations.")
-    slice: SliceNamed = Field(default_factory=tuple)
-    indices: Annotated[list[IndexKey], Field(min_length=1, max_length=MOST_INDICES)] = Field(
-        description="A key in both scopes is computed overall and for every class; a key only for "
-        "classes has only boxes."
-    )
-    limit: Annotated[int, Field(ge=2, le=MOST_MODELS, strict=True)] = Field(
-        default=MOST_MODELS, description="Most evaluations, from the newest."
-    )
-
-
-class StudiedEvaluation(EvaluatedVersion):
-    """A stored evaluation as one of the models."""
-
-    created_at: datetime = Field(description="When it was stored, in UTC.")
-
-
 class AgreementPair(Answer):
     """How far two indices agree over the models for which both are defined."""
 
@@ -152,16 +128,14 @@ class OpposedPair(Answer):
     count: int = Field(description="Pairs of models that they order in opposite ways.")
     compared: int = Field(description="Pairs in which each of the two indices prefers a model.")
     models: list[tuple[int, int]] = Field(
-        description="Some of the pairs, by position from 0: what `a` prefers, what `b` prefers."
+        description="Some of the pairs, by position in the lists of values, from 0: the model that "
+        "`a` prefers, and the one that `b` prefers."
     )
 
 
 class AgreementReport(Answer):
     """The answer of POST /v1/studies/agreement."""
 
-    evaluations: list[StudiedEvaluation] | Absent = optional(
-        "The stored models, oldest first: positions are in this list."
-    )
     pairs: list[AgreementPair] = Field(description="Each pair of indices once.")
     boxes: dict[str, dict[str, Quartiles]] = Field(
         description="`overall`, and the boxes of each class."

@@ -1,24 +1,45 @@
-"""Answer requests for discrimination lines."""
+"""Answer requests for studies of indices: discrimination lines, and agreement over many models."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
 import orjson
 from pydantic import BaseModel
 
 from rprime.core.catalog import find
 from rprime.core.index import Index
-from rprime.core.studies import Line, TracedIndex, discriminate
+from rprime.core.studies import (
+    Agreement,
+    Disagreement,
+    Line,
+    TracedIndex,
+    agreements,
+    box,
+    direction,
+    disagreements,
+    discriminate,
+)
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
 from rprime.report.figures.discrimination import Panels
 from rprime.schemas.document import Document, parse
-from rprime.schemas.studies import DiscriminationRequest, IndexOfClass
+from rprime.schemas.studies import AgreementRequest, DiscriminationRequest, IndexOfClass
 from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
 MOST_LINES = 5_000
 MOST_WORK = 30_000_000
 """Most cells of the tables, or of the larger grid, for all lines: some seconds."""
+
+MOST_VALUES = 40_000
+"""Most values of a study of agreement, over all indices."""
+MOST_NAMED = 20
+"""Most pairs of models in an answer on which two indices disagree."""
+WHOLE = "overall"
+"""Name of the boxes of overall values."""
+
+Json = dict[str, Any]
 
 _OF_CLASS = (
     "recall",
@@ -132,3 +153,47 @@ def _misplaced(study: DiscriminationRequest) -> Iterator[Violation]:
         if isinstance(entry, IndexOfClass) and entry.class_ > min(study.k):
             detail = "The class is larger than the smallest number of classes in `k`."
             yield Violation(f"{place}/class", "no_such_class", detail)
+
+
+def agreement_request(body: bytes, limits: Limits) -> bytes:
+    """Compute how far indices agree over the models whose values are posted, as JSON."""
+    study = validated_study(AgreementRequest, parse(body, limits.json_depth, (), ()))
+    raise_violations(_uneven(study))
+    names, values = list(study.values), np.array(list(study.values.values()), dtype=np.float64)
+    directions = [direction(find("overall", name) or find("class", name)) for name in names]
+    boxes: dict[str, dict[str, Json]] = {}
+    for label, by_index in ({WHOLE: study.values} | study.per_class).items():
+        drawn = {name: box(np.array(n, dtype=np.float64)) for name, n in by_index.items()}
+        boxes[label] = {name: asdict(drawn_box) for name, drawn_box in drawn.items() if drawn_box}
+    return orjson.dumps(
+        {
+            "pairs": [_named(pair, names) for pair in agreements(values)],
+            "boxes": boxes,
+            "disagreements": [
+                _named(pair, names) for pair in disagreements(values, directions, MOST_NAMED)
+            ],
+        }
+    )
+
+
+def _uneven(study: AgreementRequest) -> Iterator[Violation]:
+    """Find lists of different lengths."""
+    models = len(next(iter(study.values.values())))
+    if models * len(study.values) > MOST_VALUES:
+        detail = f"At most {MOST_VALUES:,} values are allowed in all."
+        yield Violation("/values", "too_much", detail)
+    if WHOLE in study.per_class:
+        detail = f"`{WHOLE}` is the name of the boxes of `values`; rename the class."
+        yield Violation("/per_class", "reserved_name", detail)
+    lists = [("/values", study.values)]
+    lists += [("/per_class", by_index) for by_index in study.per_class.values()]
+    for place, by_index in lists:
+        if any(len(numbers) != models for numbers in by_index.values()):
+            detail = f"Every list needs a value or null for each of the {models} models."
+            yield Violation(place, "length", detail)
+
+
+def _named(pair: Agreement | Disagreement, names: list[str]) -> Json:
+    """Return the members of a pair of indices by their names; JSON has null for NaN."""
+    members = {name: getattr(pair, name) for name in pair.__slots__}
+    return members | {"a": names[pair.a], "b": names[pair.b]}
