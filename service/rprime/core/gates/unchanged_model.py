@@ -197,17 +197,22 @@ class SimulatedPredictions:
         for i in range(len(variances)):
             before, after = _at_cells(old, i), _at_cells(new, i)
             variances[i] = self._variance(before, after)
-            numbers[i] = number_of(self._moment(before, after, 2), self._moment(before, after, 4))
+            numbers[i] = number_of(*self._moments(before, after))
         return PairedVariance(variances, variances, contributing=numbers)
 
-    def _moment(self, before: FloatArray, after: FloatArray, power: int) -> FloatArray:
-        """Sum T (after - before)^power, for a power of 2 or 4, shape (...)."""
-        factors = {2: (-2.0,), 4: (-4.0, 6.0, -4.0)}[power]
-        total = ((self.kept + self.old) * before**power).sum((-2, -1))
-        total = total + ((self.kept + self.new) * after**power).sum((-2, -1))
-        for i, factor in enumerate(factors, start=1):
-            total = total + factor * self._coincidence(before**i, after ** (power - i))
-        return np.maximum(total, 0.0)
+    def _moments(self, before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sum T (after - before)^2 and T (after - before)^4, each of shape (...)."""
+        then, now = self.kept + self.old, self.kept + self.new
+        # Products: numpy takes twenty times as long for any power but 2.
+        before_2, after_2 = before * before, after * after
+        before_3, after_3 = before_2 * before, after_2 * after
+        second = (then * before_2).sum((-2, -1)) + (now * after_2).sum((-2, -1))
+        second = second - 2 * self._coincidence(before, after)
+        fourth = (then * before_3 * before).sum((-2, -1)) + (now * after_3 * after).sum((-2, -1))
+        fourth = fourth + 6 * self._coincidence(before_2, after_2)
+        fourth = fourth - 4 * self._coincidence(before, after_3)
+        fourth = fourth - 4 * self._coincidence(before_3, after)
+        return np.maximum(second, 0.0), np.maximum(fourth, 0.0)
 
     def _variance(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """Sum T phi^2 - (sum T phi)^2 / w of one overall index, shape (...)."""
