@@ -37,28 +37,31 @@ from rprime.history.stored_report import stored_report
 from rprime.report.formats import FORMATS
 from rprime.store import Filters, open_store
 
-found = {}
-store = open_store(sys.argv[1])
-for project in [project.name for project in store.projects()]:
-    for item in store.page(project, limit=200).items:
-        report = stored_report(store.get(item.id), store, 10)
-        document = json.loads(report.report())
-        for entry in FORMATS if sys.argv[2] == "render" else ():
-            entry.render(report.subject)
-        found[item.id] = document.get("gate")
-    list(store.tables(project, Filters()))
-assert len(list(store.export())) > len(found)
-store.close()
+gates = {}
+for url in sys.argv[1:]:
+    store, found = open_store(url), {}
+    for project in [project.name for project in store.projects()]:
+        for item in store.page(project, limit=200).items:
+            report = stored_report(store.get(item.id), store, 10)
+            document = json.loads(report.report())
+            # The gate of schema_2 is none of a service.
+            for entry in () if url.endswith("schema_2.db") else FORMATS:
+                entry.render(report.subject)
+            found[item.id] = document.get("gate")
+        list(store.tables(project, Filters()))
+    assert len(list(store.export())) > len(found)
+    store.close()
+    gates[url] = found
 print()
-print(json.dumps(found))
+print(json.dumps(gates))
 """
 
 
 @pytest.fixture
 def code(tmp_path: Path) -> Path:
-    """Return a copy of the package, to be changed."""
+    """Return a copy of the package, with the bytecode of what stays, to be changed."""
     copy = tmp_path / "code" / "rprime"
-    shutil.copytree(Path(rprime.__file__).parent, copy, ignore=shutil.ignore_patterns("*.pyc"))
+    shutil.copytree(Path(rprime.__file__).parent, copy)
     return copy
 
 
@@ -73,7 +76,7 @@ def run(code: Path, script: str, *arguments: str) -> str:
     """Run a script by the changed code."""
     command = [sys.executable, "-c", script, *arguments]
     path = os.pathsep.join((str(code.parent), str(ROOT)))
-    variables = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    variables = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(
         command, env=variables, cwd=code.parent, capture_output=True, text=True, check=False
     )
@@ -81,18 +84,18 @@ def run(code: Path, script: str, *arguments: str) -> str:
     return done.stdout.splitlines()[-1]
 
 
-def copied(tmp_path: Path, name: str) -> str:
-    """Return the URL of a copy of an old store."""
-    path = tmp_path / f"{name}.db"
-    shutil.copy(SCHEMAS / f"{name}.db", path)
-    return f"sqlite:///{path}"
+@pytest.fixture
+def urls(tmp_path: Path) -> dict[str, str]:
+    """Return the URLs of copies of old stores."""
+    for name in FILES:
+        shutil.copy(SCHEMAS / f"{name}.db", tmp_path)
+    return {name: f"sqlite:///{tmp_path}/{name}.db" for name in FILES}
 
 
-def read(code: Path, url: str) -> dict[str, Any]:
-    """Read every evaluation; return the gates. The gate of `schema_2` is none of a service."""
-    how = "" if url.endswith("schema_2.db") else "render"
-    gates: dict[str, Any] = json.loads(run(code, READ, url, how))
-    return gates
+def read(code: Path, urls: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Read every evaluation of old stores, and return the gates of each."""
+    gates = json.loads(run(code, READ, *urls.values()))
+    return {name: gates[url] for name, url in urls.items()}
 
 
 def add_names(code: Path) -> None:
@@ -110,19 +113,20 @@ def add_names(code: Path) -> None:
         change(code / "schemas/provenance.py", members, rf"\1\n    runner: {declared}")
 
 
-def test_a_new_column_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
+def test_a_new_column_leaves_old_stores_readable(
+    code: Path, urls: dict[str, str], tmp_path: Path
+) -> None:
     version = rf"^SCHEMA_VERSION = {SCHEMA_VERSION}$"
     change(code / "store/schema.py", version, f"SCHEMA_VERSION = {SCHEMA_VERSION + 1}")
     add_names(code)
     number = SCHEMA_VERSION + 1
     (code / f"store/migrations/versions/v{number}_runner.py").write_text(MIGRATION, "utf-8")
-    for name in FILES:
-        url = copied(tmp_path, name)
-        gates = read(code, url)
-        assert gates
-        # Now that it is migrated, the column is written, found and protected.
-        assert run(code, WRITE, url) == "noticed"
-    assert run(code, SERVE, copied(tmp_path, "schema_2_full")) == "served"
+    served = tmp_path / "served.db"
+    shutil.copy(SCHEMAS / "schema_2_full.db", served)
+    assert all(read(code, urls).values())
+    # Now that they are migrated, the column is written, found and protected.
+    assert run(code, WRITE, *urls.values()) == "noticed"
+    assert run(code, SERVE, f"sqlite:///{served}") == "served"
 
 
 WRITE = """
@@ -132,21 +136,24 @@ from rprime.store import Filters, open_store
 from rprime.store.errors import StoreDamagedError
 from tests.store import samples
 
-store = open_store(sys.argv[1])
-given = samples.evaluation(77, project="runs", runner="gpu-7")
-samples.put(store, given).result()
-samples.put(store, samples.evaluation(78, project="runs")).result()
-assert store.get(given.id).runner == "gpu-7"
-[item] = store.page("runs", Filters(runner="gpu-7")).items
-assert item.runner == "gpu-7"
-lines = list(store.export("runs"))
-assert b'"runner":"gpu-7"' in lines[1]
-store.write(lambda c: c.execute(text("UPDATE evaluations SET runner = 'gpu-8'")))
-try:
-    store.get(given.id)
-except StoreDamagedError:
-    store.close()
-    print("noticed")
+for url in sys.argv[1:]:
+    store = open_store(url)
+    given = samples.evaluation(77, project="runs", runner="gpu-7")
+    samples.put(store, given).result()
+    samples.put(store, samples.evaluation(78, project="runs")).result()
+    assert store.get(given.id).runner == "gpu-7"
+    [item] = store.page("runs", Filters(runner="gpu-7")).items
+    assert item.runner == "gpu-7"
+    lines = list(store.export("runs"))
+    assert b'"runner":"gpu-7"' in lines[1]
+    store.write(lambda c: c.execute(text("UPDATE evaluations SET runner = 'gpu-8'")))
+    try:
+        store.get(given.id)
+    except StoreDamagedError:
+        store.close()
+    else:
+        sys.exit(url)
+print("noticed")
 """
 
 
@@ -180,14 +187,15 @@ print("served")
 """
 
 
-def test_a_new_member_of_a_result_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
+def test_a_new_member_of_a_result_leaves_old_stores_readable(
+    code: Path, urls: dict[str, str]
+) -> None:
     result = r"^    min_detectable_drop: float \| None$"
     member = r'    margin: float | None\n    """The margin."""\n\g<0>'
     path = code / "core/gates/results.py"
     change(path, result, member)
     change(path, r'^( +)"n": tests.items,$', r'\g<0>\n\1"margin": tests.items,')
-    for name in FILES:
-        gates = read(code, copied(tmp_path, name))
+    for name, gates in read(code, urls).items():
         results = [result for gate in gates.values() if gate for result in gate.get("results", ())]
         assert results or name == "schema_2"
     assert json.loads(run(code, JUDGE)) == {"margin": 93, "described": "The margin."}
@@ -207,7 +215,7 @@ print(json.dumps({"margin": report.gate.results[0].margin, "described": describe
 """
 
 
-def test_a_new_array_of_scores_leaves_old_stores_readable(code: Path, tmp_path: Path) -> None:
+def test_a_new_array_of_scores_leaves_old_stores_readable(code: Path, urls: dict[str, str]) -> None:
     summary = code / "core/scores/curves.py"
     change(summary, r"^    risk: Array$", r"\g<0>\n    spread: Array")
     change(summary, r"fits = actual\[:-2\] == shapes", "fits = actual[:-3] == shapes")
@@ -216,25 +224,25 @@ def test_a_new_array_of_scores_leaves_old_stores_readable(code: Path, tmp_path: 
     change(packing, rf"^PACKED_VERSION = {version}$", f"PACKED_VERSION = {version + 1}")
     step = f'"scores": {{{version}: lambda arrays: {{**arrays, "spread": np.zeros(3)}}}}'
     change(packing, r'"scores": \{\}', step)
-    for name in FILES:
-        url = copied(tmp_path, name)
-        assert bool(int(run(code, SPREAD, url))) == (name == "schema_2_full")
+    seen = json.loads(run(code, SPREAD, *urls.values()))
+    assert {name for name, url in urls.items() if seen[url]} == {"schema_2_full"}
 
 
 SPREAD = """
-import sys
+import json, sys
 from rprime.store import open_store
 
-seen = 0
-store = open_store(sys.argv[1])
-for project in [project.name for project in store.projects()]:
-    for item in store.page(project, limit=200).items:
-        store.items(item.id)
-        scores = store.scores(item.id)
-        assert scores is None or scores.spread.tolist() == [0, 0, 0]
-        seen += scores is not None
-store.close()
-print(seen)
+seen = {}
+for url in sys.argv[1:]:
+    store, seen[url] = open_store(url), 0
+    for project in [project.name for project in store.projects()]:
+        for item in store.page(project, limit=200).items:
+            store.items(item.id)
+            scores = store.scores(item.id)
+            assert scores is None or scores.spread.tolist() == [0, 0, 0]
+            seen[url] += scores is not None
+    store.close()
+print(json.dumps(seen))
 """
 
 
