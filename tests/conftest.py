@@ -35,6 +35,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("rprime")
 
+_CONSOLE = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
@@ -145,8 +147,12 @@ def serve_app() -> ServeApp:
             app, log_config=None, ws="none", timeout_graceful_shutdown=stop_seconds
         )
         server = uvicorn.Server(config)
-        # A command of the same test has standard output for itself.
-        structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+        # A command of the same test has standard output for itself. Rich takes seconds to show an
+        # exception with all values.
+        structlog.configure(
+            processors=[structlog.processors.add_log_level, _CONSOLE],
+            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        )
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
