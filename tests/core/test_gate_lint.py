@@ -373,11 +373,11 @@ def test_a_class_that_is_never_wrong_cannot_be_discordant() -> None:
 
 
 def test_few_items_of_a_class_do_not_hide_that_models_differ() -> None:
-    small = np.diag(np.full(200, 3.0))
-    for i in range(60):
+    small = np.diag(np.full(100, 3.0))
+    for i in range(30):
         small[i, [i, i + 1]] = 2.0, 1.0
     gate = gate_of(drop(0.02, index="accuracy", classes=None))
-    few, many = (linted(gate, counts, replicates=400) for counts in (small, even(0.9, 300, k=2)))
+    few, many = (linted(gate, counts, replicates=400) for counts in (small, even(0.9, 150, k=2)))
     assert few.discordance == pytest.approx(0.06)
     assert few.inconclusive_rate == pytest.approx(many.inconclusive_rate, abs=0.08)
 
@@ -439,6 +439,7 @@ def test_the_interval_contains_the_own_value_of_a_perfect_table(
     assert high is None or line.detectable_drop <= high
 
 
+@pytest.mark.slow
 def test_the_intervals_are_those_of_new_test_sets() -> None:
     # Tables drawn from the true shares, each linted alone, are what the interval predicts.
     truth = even(0.85, 200, k=3)

@@ -127,7 +127,9 @@ def test_items_of_other_classes_count_where_an_index_reads_them() -> None:
     assert not any("other classes" in text for text in class_plan.advice)
 
 
-@pytest.mark.parametrize(("k", "items"), [(2, 500), (50, 20), (100, 10)])
+@pytest.mark.parametrize(
+    ("k", "items"), [(2, 500), (50, 20), pytest.param(100, 10, marks=pytest.mark.slow)]
+)
 def test_as_many_items_are_needed_in_many_small_classes_as_in_few_large_ones(
     k: int, items: int
 ) -> None:

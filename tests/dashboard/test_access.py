@@ -5,7 +5,7 @@ from typing import Literal
 import httpx
 import pytest
 
-from tests.dashboard.browser import WIDTHS, Visitor
+from tests.dashboard.browser import HEIGHT, WIDTHS, Visitor
 from tests.dashboard.test_questions import history
 
 __all__ = ["history"]
@@ -67,8 +67,9 @@ def address(history: httpx.Client, page: str) -> str:
 def test_a_page_can_be_read_at_twice_its_size(
     history: httpx.Client, visit: Visitor, name: str
 ) -> None:
+    seen = visit(address(history, name), width=WIDTH)
     for width in (WIDTH, WIDTHS[1]):
-        seen = visit(address(history, name), width=width)
+        seen.page.set_viewport_size({"width": width, "height": HEIGHT})
         assert seen.overflow() == 0, width
         assert seen.page.evaluate(CUT) == [], width
 
@@ -105,7 +106,7 @@ def test_every_chart_has_words_and_none_moves(
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("width", [390, WIDTH])
+@pytest.mark.parametrize("width", [390, pytest.param(WIDTH, marks=pytest.mark.slow)])
 def test_what_has_the_focus_is_in_sight(
     history: httpx.Client, visit: Visitor, name: str, width: int
 ) -> None:

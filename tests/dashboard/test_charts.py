@@ -274,7 +274,9 @@ def test_no_texts_overlap_with_300_classes(kept: httpx.Client, visit: Visitor, w
             assert not overlaps([p for p in parts(page, name) if p["text"]]), name
 
 
-@pytest.mark.parametrize("project", ["three", "ten", pytest.param("many", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "project", ["ten", *(pytest.param(name, marks=pytest.mark.slow) for name in ("three", "many"))]
+)
 def test_no_texts_of_a_file_overlap(kept: httpx.Client, project: str) -> None:
     evaluation = f"/v1/evaluations/{newest(kept, project)}/figures"
     history = f"/v1/projects/{project}/figures"
