@@ -49,9 +49,14 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Run some tests in this process, which starts at once, and only all of them on all cores."""
-    return None if config.args == config.getini("testpaths") else 0
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
+    """Run some tests in this process, which starts at once, and only all of them on all cores.
+
+    For a quarter of their time they wait for services and browsers: one more uses it.
+    """
+    cores = yield
+    return cores + 1 if config.args == config.getini("testpaths") else 0
 
 
 def pytest_terminal_summary(
