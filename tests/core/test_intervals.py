@@ -260,6 +260,15 @@ def test_the_odds_ratio_is_symmetric_on_the_logarithm() -> None:
     assert faultless == pytest.approx([lower, np.inf], rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "matrix", [GOOD, [[90, 10], [0, 80]], [[0, 0, 47], [0, 9000, 3], [2, 0, 0]]]
+)
+def test_the_interval_of_yules_q_is_that_of_the_odds_ratio(matrix: Any) -> None:
+    estimates = Found(dense(matrix), indices=("yule_q", "diagnostic_odds_ratio"))
+    ratios = estimates.of_class("diagnostic_odds_ratio")
+    assert estimates.of_class("yule_q") == pytest.approx(1 - 2 / (ratios + 1), abs=1e-9)
+
+
 def test_the_lift_is_symmetric_on_the_logarithm() -> None:
     low, high = Found(dense([[90, 10], [20, 80]])).of_class("lift")[:, 0]
     lift = 200 * 90 / (100 * 110)
@@ -268,6 +277,16 @@ def test_the_lift_is_symmetric_on_the_logarithm() -> None:
     influences = np.append(influences, [1 / 200 - 1 / 110, 1 / 200])
     error = np.sqrt((np.array([90, 10, 20, 80]) * influences**2).sum())
     assert [low, high] == pytest.approx(lift * np.exp([-Z * error, Z * error]), rel=1e-9)
+
+
+def test_one_true_class_fixes_aickins_alpha_in_any_order_of_the_classes() -> None:
+    counts = np.zeros((9, 9))
+    counts[5] = [7, 0, 0, 7, 3, 23, 7, 3, 0]
+    for shift in range(9):
+        moved = np.roll(counts, shift, axis=(0, 1))
+        assert np.isnan(
+            Found(dense(moved), indices=("aickin_alpha",)).overall("aickin_alpha")
+        ).all()
 
 
 def test_agreement_below_minus_one_has_no_interval() -> None:

@@ -84,6 +84,17 @@ def test_coverage_holds_for_further_indices(population: Population) -> None:
     assert outside(population, LOWEST, HIGHEST, indices=further) == {}
 
 
+@pytest.mark.parametrize(
+    "population",
+    [population for population in NAMED if population.k <= 10],
+    ids=lambda population: population.name,
+)
+def test_yules_q_is_covered_where_classes_have_hardly_an_error(population: Population) -> None:
+    # At recall .999 the effective number of items made .29 of this.
+    indices = ("yule_q", "macro_yule_q", "weighted_yule_q")
+    assert outside(population, 0.915, 1.0, indices=indices) == {}
+
+
 RESAMPLED = tuple(dict.fromkeys(entry.key for entry in INDICES if entry.resampled))
 
 

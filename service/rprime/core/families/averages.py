@@ -69,7 +69,7 @@ def _inside(name: str) -> str:
 _PEOPLE = ("Braun", "Fowlkes", "Jaccard", "Kulczynski", "Matthews", "Sorgenfrei", "Yule")
 
 
-STRATIFIED = ("parts",)
+STRATIFIED = ("parts", "odds")
 """Interval methods of indices whose weighted averages rest on the intervals of the classes."""
 
 

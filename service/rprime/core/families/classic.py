@@ -103,7 +103,7 @@ def class_kappa(c: Counts) -> Array:
     range=SIGNED,
     universe="classified",
     undefined=("no_true_samples", "no_predictions", "single_class"),
-    interval="score",
+    interval="odds",
 )
 def yule_q(c: Counts) -> Array:
     """Diagnostic odds ratio mapped to [-1, 1]: (DOR - 1) / (DOR + 1)."""

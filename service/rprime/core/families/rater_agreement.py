@@ -104,7 +104,8 @@ def aickin_gradient(t: ConfusionTable, rows: Array, columns: Array) -> Array:
 
     Notes
     -----
-    The equations of `aickin_alpha` are differentiated implicitly by the cell and both margins.
+    The equations of `aickin_alpha` are differentiated implicitly by the cell and both margins. With
+    one true or one predicted class alpha is 0 whatever the cells, and so is the gradient.
     """
     alpha, p, q = _aickin(t)
     both, products = p + q, p * q
@@ -119,7 +120,9 @@ def aickin_gradient(t: ConfusionTable, rows: Array, columns: Array) -> Array:
     change = (rows == columns) - by_row[..., rows] - by_column[..., columns]
     mean = np.add.reduce(t.correct - by_row * t.support - by_column * t.predicted, axis=-1)
     total = t.total[..., None]
-    return (change - mean[..., None] / total) / (total * (1 + chance - second / first))
+    slope = (change - mean[..., None] / total) / (total * (1 + chance - second / first))
+    fewest = np.minimum(*(np.count_nonzero(sums, axis=-1) for sums in (t.support, t.predicted)))
+    return np.where(fewest[..., None] > 1, slope, 0.0)
 
 
 @overall(

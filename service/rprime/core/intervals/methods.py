@@ -56,6 +56,7 @@ PEIRCE = "peirce_skill_score"
 BY_LOGARITHM = "geometric_mean_recall"
 ADJUSTED = "adjusted_balanced_accuracy"
 MACRO_R_PRIME = "macro_r_prime"
+YULE = "yule_q"
 MOST_DENSE = 1000
 """Most classes with intervals of indices that read single cells: smoothing fills every cell."""
 
@@ -274,6 +275,14 @@ METHODS = (
         ("delta_log",),
         LOGARITHMIC,
         "delta method on the logarithm, with half an item more in the cells",
+    ),
+    IntervalMethod(
+        "odds",
+        of_smoothed_tables,
+        Needs.EFFECTIVE_ITEMS,
+        ("delta_log",),
+        LINEAR,
+        "that of the diagnostic odds ratio, mapped to Yule's Q",
     ),
     IntervalMethod(
         "log_ratio",
@@ -606,6 +615,7 @@ def _laid_out(
         with_prevalence=positions(PREVALENCE in part.ratios for part in parts),
         averages=averages,
         odds_ratio=odds[0] if odds else None,
+        yule_q=sub.place.get(YULE),
     )
 
 
@@ -649,6 +659,7 @@ def _averages(
         peirce=positions(kind == "peirce" for kind in kinds),
         logarithmic=positions(key == BY_LOGARITHM for key in keys),
         adjusted=positions(key == ADJUSTED for key in keys),
+        of_yule=positions(key == YULE for _, key, _ in averaging),
         rows=np.concatenate((np.repeat(by_parts, sizes), by_scores)),
         kept=positions(i not in equal[1:] for i in range(len(of))),
         equal=(equal[0], equal[1]) if len(equal) > 1 else None,

@@ -274,8 +274,9 @@ class Averages:
         The score intervals of the latter, shape (len(by_scores),).
     macro, weighted, peirce
         Those with these weights.
-    logarithmic, adjusted
-        Those that average logarithms, and that map macro recall onto another range.
+    logarithmic, adjusted, of_yule
+        Those that average logarithms, that map macro recall onto another range, and those of
+        Yule's Q.
     rows
         The average behind each proportion of its `ClassIntervals`.
     kept
@@ -294,6 +295,7 @@ class Averages:
     peirce: Array
     logarithmic: Array
     adjusted: Array
+    of_yule: Array
     rows: Array
     kept: Array
     equal: tuple[int, int] | None
@@ -320,8 +322,9 @@ class UniversePlan:
         The functions that are averaged.
     with_prevalence
         Positions of the functions that hold only without spurious predictions.
-    odds_ratio
-        Position of the odds ratio among the per-class entries; None if it is not selected.
+    odds_ratio, yule_q
+        Positions of the odds ratio, and of Yule's Q, among the per-class entries; None if they are
+        not selected.
     """
 
     selection: Selection
@@ -338,6 +341,7 @@ class UniversePlan:
     with_prevalence: Array
     averages: Averages
     odds_ratio: int | None
+    yule_q: int | None
 
     @cached_property
     def formulas(self) -> tuple[int, ...]:

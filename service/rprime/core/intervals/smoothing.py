@@ -112,13 +112,14 @@ def smoothed(table: ConfusionTable) -> ConfusionTable:
     """Smooth a stack of tables (...) in both ways, to one of shape (2, ...).
 
     Spurious predictions stay as they are. `POOLED`: in each row that has items half an item more,
-    1 - e of it on the diagonal, with e = (errors + 1/2) / (items + 1) of the whole table.
+    1 - e of it on the diagonal, with e = (errors + 1/2) / (items + 1) of the whole table, at most
+    1/2: if e came near 1, more items would leave less on the diagonal, and intervals would widen.
     `ROW_WISE`: one item more in each such row, half of it on the diagonal. The rest goes to the
     other columns in proportion to their items + 1/2; a column of unclassified items takes part.
     """
     cells, total = table.cells, table.total
     errors = total - np.add.reduce(cells.diagonal, axis=-1)
-    rate = (errors + 0.5) / (total + 1)
+    rate = np.minimum((errors + 0.5) / (total + 1), 0.5)
     there = table.support > 0
     weight = cells.column_sums + 0.5
     silent = np.zeros(table.stack_shape)  # the weight of the column of unclassified items

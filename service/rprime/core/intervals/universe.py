@@ -63,6 +63,8 @@ class AverageIntervals:
         no class is.
     r_prime_is_recall
         Shape (...): where macro R' equals macro recall.
+    yule
+        The odds ratios of the classes behind averages of Yule's Q; None if it is not selected.
     """
 
     averages: Averages
@@ -72,6 +74,7 @@ class AverageIntervals:
     ratio: Array
     fixed: Array | None
     r_prime_is_recall: Array
+    yule: "LogRatios | None"
 
     @property
     def chance(self) -> Array:
@@ -84,6 +87,11 @@ class AverageIntervals:
         reduced = (self.ratio * quantile)[averages.rows, ..., None]
         each = np.empty((2, *self.shares.shape))
         each[:, averages.by_parts], each[:, averages.by_scores] = self.classes.limits(reduced)
+        if self.yule is not None:
+            place = averages.of_yule
+            each[:, place] = yule_of_odds(
+                self.yule.limits((self.ratio * quantile)[place, ..., None])
+            )
         if self.fixed is not None:
             each = np.where(np.isnan(self.fixed), each, self.fixed)
         if averages.logarithmic.size:
@@ -131,8 +139,9 @@ class UniverseIntervals:
     """The prepared intervals of the entries of one plan.
 
     Those of the classes, and overall ones by effective items; `averages` are None where nothing is
-    averaged, the odds ratios (..., k) None if not selected; `contributing` are the numbers of items
-    that the variances of the entries rest on, per class and overall.
+    averaged, the odds ratios (..., k) and those behind Yule's Q None if not selected;
+    `contributing` are the numbers of items that the variances of the entries rest on, per class and
+    overall.
     """
 
     plan: UniversePlan
@@ -140,6 +149,7 @@ class UniverseIntervals:
     scores: ScoreIntervals
     averages: AverageIntervals | None
     log_odds: LogRatios | None
+    yule: LogRatios | None
     contributing: tuple[Array, Array]
 
     @classmethod
@@ -187,7 +197,8 @@ class UniverseIntervals:
             class_scores = class_scores.take(plan.own_scores)
         classes = ClassIntervals.of(parts.take(plan.class_parts), class_scores)
         numbers = more.class_contributing, more.contributing
-        return cls(plan, classes, scores, averages, _log_odds(plan, values, more), numbers)
+        odds = _log_odds(plan, values, more), _odds_of_yule(plan, values, more)
+        return cls(plan, classes, scores, averages, *odds, numbers)
 
     def class_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, computed, ..., k) of the per-class entries of the plan."""
@@ -198,6 +209,10 @@ class UniverseIntervals:
         if self.log_odds is not None and plan.odds_ratio is not None:
             place = plan.class_places[plan.odds_ratio]
             limits[:, place] = self.log_odds.limits(at(quantile, place))
+        if self.yule is not None and plan.yule_q is not None:
+            place = plan.class_places[plan.yule_q]
+            if place >= 0:
+                limits[:, place] = yule_of_odds(self.yule.limits(at(quantile, place)))
 
     def fill_items(self, per_class: Array, overall: Array) -> None:
         """Fill in the effective numbers of items of the entries of the plan that rest on one."""
@@ -278,6 +293,30 @@ def _log_odds(plan: UniversePlan, values: Values, more: Smoothed) -> LogRatios |
     return LogRatios.of(values.per_class[place], smooth, spread)
 
 
+def yule_of_odds(ratios: Array) -> Array:
+    """Map odds ratios to Yule's Q; an infinite one to 1."""
+    return np.asarray(1 - 2 / (ratios + 1))
+
+
+def _odds_of_yule(plan: UniversePlan, values: Values, more: Smoothed) -> LogRatios | None:
+    """Return the odds ratios behind Yule's Q, smoothed as the row-wise table's.
+
+    An effective number of items is of no use here: it is largest at both ends of the range, and
+    half an item takes a class without right items from one end nearly to the other.
+    """
+    if plan.yule_q is None:
+        return None
+    row = plan.yule_q
+    observed = _rows(values.observed, plan.class_places[[row]])[0]
+    smooth, spread = more.values.per_class[row, ROW_WISE], more.class_variances[row, ROW_WISE]
+    slope = 2 / (1 - smooth) ** 2
+    return LogRatios.of(_odds(observed), _odds(smooth), spread * slope * slope)
+
+
+def _odds(yule: Array) -> Array:
+    return np.asarray((1 + yule) / (1 - yule))
+
+
 def _averages(
     plan: UniversePlan,
     values: Values,
@@ -304,8 +343,9 @@ def _averages(
     if some:
         weighted[absent] = 0.0
     ratio = whole / np.add.reduce(weighted, axis=-1)
-    ratio = np.where(ratio > 0, ratio, np.nan)
-    about = (_fixed(plan, values), _r_prime_is_recall(values))
+    # Above 1 it is the weights of the classes that vary, which effective items account for.
+    ratio = np.where(ratio > 0, np.minimum(ratio, 1.0), np.nan)
+    about = (_fixed(plan, values), _r_prime_is_recall(values), _odds_of_yule(plan, values, more))
     return AverageIntervals(averages, classes, shares, absent if some else None, ratio, *about)
 
 
