@@ -13,7 +13,7 @@ from pathlib import Path
 
 # Tests and sources of all packages. Of Arrow, what talks to servers, and what compiles against it.
 # The second backend of zstandard. Of SciPy, all but linear algebra, optimization and special
-# functions. Of the fonts, what writes them, for PDF. The test tools of databases.
+# functions. The test tools of databases.
 UNUSED = """
     **/tests **/*.a **/*.c **/*.h **/*.hpp **/*.pxd **/*.pxi **/*.pyi **/*.pyx
     pyarrow/include pyarrow/includes pyarrow/src
@@ -23,10 +23,7 @@ UNUSED = """
     zstandard/_cffi.* zstandard/backend_cffi.py
     scipy/cluster scipy/datasets scipy/fftpack scipy/integrate scipy/interpolate scipy/io scipy/misc
     scipy/ndimage scipy/odr scipy/signal scipy/stats
-    fontTools/cu2qu fontTools/designspaceLib fontTools/feaLib fontTools/merge fontTools/otlLib
-    fontTools/pens fontTools/qu2cu fontTools/subset fontTools/ttLib fontTools/ufoLib
-    fontTools/varLib
-    matplotlib/mpl-data/sample_data sqlalchemy/testing alembic/testing
+    sqlalchemy/testing alembic/testing
 """
 
 

@@ -19,7 +19,15 @@ from rprime.auth import access
 from rprime.auth.keys import Keyring
 from rprime.auth.sessions import SessionMiddleware, Sessions
 from rprime.core import special
-from rprime.dashboard import documentation, model_page, pages, project_pages, sign_in, slices_page
+from rprime.dashboard import (
+    class_page,
+    documentation,
+    model_page,
+    pages,
+    project_pages,
+    sign_in,
+    slices_page,
+)
 from rprime.dashboard.page import for_browsers
 from rprime.problems.handlers import HANDLERS
 from rprime.problems.problem import components, set_root_path
@@ -96,7 +104,7 @@ ROUTERS = (
     metrics,
 )
 """The most frequent first, since routes are tried in order."""
-PAGES = (pages, project_pages, model_page, slices_page)
+PAGES = (pages, project_pages, class_page, model_page, slices_page)
 RENDER_THREADS = 2
 """More would only take turns with the interpreter lock."""
 TRANSFERS = 2

@@ -3,6 +3,7 @@
 A click counts only on what is in the window of a laptop, and so does the answer.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -117,14 +118,18 @@ def test_why_did_the_gate_fail(reader: Reader) -> None:
 def test_is_a_version_better_than_the_one_before_for_a_class(reader: Reader) -> None:
     page = reader.page
     reader.click(page.locator(".lately tr", has_text="svc v15").locator(".spark a"))
-    heads = page.locator(".steps thead th").all_inner_texts()
-    row = page.locator(".steps tbody tr").filter(has=page.locator("th", has_text="7"))
-    reader.click(row.locator("td a").nth(heads.index("v12") - 1))
-    assert page.locator(".sides .which").all_inner_texts() == ["svc v12", "svc v11"]
-    answer = page.locator("tr:target")
-    assert answer.locator("th").inner_text() == "7"
-    reader.sees(answer)
-    assert "no clear difference" in answer.inner_text()
+    reader.click(classes(page).filter(has_text="7"))
+    answer = page.locator("[aria-labelledby=versions] tbody tr").filter(has_text="v12")
+    reader.sees(answer.first)
+    assert page.locator("h1").inner_text() == "Class 7 of svc"
+    # Neither better nor worse than the champion, and one click from the version before.
+    assert not re.search("worse|better", answer.first.inner_text())
+
+
+def classes(page: Page) -> Locator:
+    """Return the names of the classes beside their changes over the versions."""
+    strip = page.locator("[aria-labelledby=values] svg.figure").filter(visible=True)
+    return strip.locator("[data-name=class]")
 
 
 @pytest.mark.parametrize("way", [".chips a[href$=digits]", ".lately tr:has-text('svc') .spark a"])
@@ -146,22 +151,30 @@ def test_what_does_an_index_mean_and_how_does_it_differ_from_f1(reader: Reader) 
 def test_which_of_300_classes_are_weakest(reader: Reader) -> None:
     page = reader.page
     reader.click(page.locator(".lately tr", has_text="vit").locator(".spark a"))
-    rows = page.locator(".steps tbody tr")
-    reader.sees(rows.nth(4))
-    assert set(rows.locator("th").all_inner_texts()[:2]) == {"product-003", "product-250"}
+    reader.click(page.get_by_role("link", name="Weakest"))
+    weakest = classes(page)
+    reader.sees(weakest.nth(1))
+    assert set(weakest.locator("text").all_inner_texts()[:2]) == {"product-003", "product-250"}
+
+
+def test_which_of_300_classes_got_worse(reader: Reader) -> None:
+    page = reader.page
+    reader.click(page.locator(".lately tr", has_text="vit").locator(".spark a"))
+    answer = page.locator(".answer")
+    reader.sees(answer)
+    assert re.match("Class product-(003|250) is worse since r2 than in r1", answer.inner_text())
+    assert "1 other class is shown to be worse, too" in answer.inner_text()
 
 
 def test_since_when_is_any_of_300_classes_bad(reader: Reader) -> None:
     """One that no list of the page names by itself."""
     page = reader.page
     reader.click(page.locator(".lately tr", has_text="vit").locator(".spark a"))
-    assert page.locator(".steps tbody th", has_text="product-117").count() == 0
-    page.get_by_label("Class", exact=True).fill("PRODUCT-117")
-    reader.click(page.get_by_role("button", name="Apply"))
-    row = page.locator(".steps tbody tr")
-    assert row.count() == 1
-    assert row.locator("th").inner_text() == "product-117"
-    assert row.locator("td").count() == 2
+    assert classes(page).filter(has_text="product-117").count() == 0
+    page.get_by_label("Class name contains").fill("PRODUCT-117")
+    reader.click(page.get_by_role("button", name="Search"))
+    expect(classes(page)).to_have_count(1)
+    assert "product-117" in classes(page).inner_text()
 
 
 def test_how_is_a_report_shared(reader: Reader) -> None:

@@ -1,14 +1,14 @@
-"""What stands in a figure: its elements and texts, or its size in pixels."""
+"""What stands in a figure: its shapes and texts, or its size in pixels."""
 
 import re
 import struct
+from functools import cache
 from itertools import combinations
 from math import cos, radians, sin
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextPath
+from rprime.report.charts.fonts import Font, bundled
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -18,7 +18,7 @@ def drawing(content: bytes) -> ET.Element:
 
 
 def texts(content: bytes) -> list[str]:
-    """Return every text as it reads; matplotlib puts what it drew as text into text elements."""
+    """Return every text as it reads."""
     elements = drawing(content).iter(f"{SVG}text")
     return ["".join(element.itertext()).strip() for element in elements]
 
@@ -29,29 +29,35 @@ def size(content: bytes) -> tuple[int, int]:
     return width, height
 
 
+def paths(content: bytes, name: str) -> list[ET.Element]:
+    """Return the paths of a name."""
+    return [p for p in drawing(content).iter(f"{SVG}path") if p.get("data-name") == name]
+
+
+def starts(content: bytes, name: str) -> list[tuple[float, float]]:
+    """Return where each line or mark of a name begins."""
+    data = "".join(path.get("d", "") for path in paths(content, name))
+    return [(float(x), float(y)) for x, y in re.findall(r"M(-?[\d.]+) (-?[\d.]+)", data)]
+
+
+def marks(content: bytes, name: str) -> int:
+    """Count the lines, cells or marks of a name."""
+    return len(starts(content, name))
+
+
 def boxes(content: bytes) -> list[dict[str, Any]]:
-    """Return the texts of an SVG of ours with their rectangles, in points, as they are drawn."""
+    """Return the texts of an SVG of ours with their rectangles, as they are drawn."""
     rectangles = []
     for element in drawing(content).iter(f"{SVG}text"):
         text = "".join(element.itertext()).strip()
-        numbers = list(map(float, re.findall(r"-?[\d.]+", element.get("transform", ""))))
-        style = element.get("style", "")
-        size = re.search(r"([\d.]+)px", style)
-        assert size is not None, style
-        height = float(size[1])
-        place = element.get("transform", "")
-        if place.startswith("rotate"):
-            turn, x, y = numbers
-        else:
-            x, y, turn = (
-                (*numbers, 0.0)[:3]
-                if numbers
-                else (_place(element, "x"), _place(element, "y"), 0.0)
-            )
+        x, y = float(element.get("x", 0)), float(element.get("y", 0))
+        height = float(element.get("font-size", 12))
+        turn = re.search(r"rotate\((-?[\d.]+)", element.get("transform", ""))
         width = _width(text, height)
-        start = {"middle": -width / 2, "end": -width}.get(_anchor(style), 0.0)
+        anchor = element.get("text-anchor", "start")
+        start = {"middle": -width / 2, "end": -width}.get(anchor, 0.0)
         edges = [(start + a, b) for a in (0, width) for b in (-0.72 * height, 0.0)]
-        angle = radians(turn)
+        angle = radians(float(turn[1]) if turn else 0.0)
         xs = [x + a * cos(angle) - b * sin(angle) for a, b in edges]
         ys = [y + a * sin(angle) + b * cos(angle) for a, b in edges]
         rect = {"x": min(xs), "y": min(ys), "width": max(xs) - min(xs), "height": max(ys) - min(ys)}
@@ -59,23 +65,21 @@ def boxes(content: bytes) -> list[dict[str, Any]]:
     return rectangles
 
 
-def _place(element: ET.Element, axis: str) -> float:
-    return float(element.get(axis, 0))
-
-
-def _anchor(style: str) -> str:
-    anchor = re.search(r"text-anchor: (\w+)", style)
-    return anchor[1] if anchor else "start"
+@cache
+def _glyphs() -> dict[int, int]:
+    return Font.read(bundled()[0]).glyphs
 
 
 def _width(text: str, height: float) -> float:
-    """Measure a text in the font that figures are drawn with."""
-    path = TextPath((0, 0), text or " ", size=height, prop=FontProperties(family="DejaVu Sans"))
-    return float(path.get_extents().width)
+    """Measure a text in the font of the package."""
+    font = Font.read(bundled()[0])
+    units = font.numbers("head", 18, "H")[0]
+    advances = (font.numbers("hmtx", 4 * _glyphs().get(ord(c), 0), "H")[0] for c in text)
+    return sum(advances) * height / units
 
 
 def overlaps(rectangles: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Name the texts whose rectangles, less a point at each side, cover each other."""
+    """Name the texts whose rectangles, less a pixel at each side, cover each other."""
     return [
         (box["text"], other["text"])
         for box, other in combinations(rectangles, 2)

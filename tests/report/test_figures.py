@@ -1,6 +1,7 @@
 """Figures over HTTP: real images, of what is stored, always the same, with every name as text."""
 
 import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from matplotlib.font_manager import findSystemFonts, get_font
 
 from rprime.auth import keys
+from rprime.report.charts.fonts import code_points, installed
 from tests.history_service import LABELS, Json, ServeApp, keep, keeping, matrix
-from tests.report.drawings import SVG, drawing, size, texts
+from tests.report.drawings import SVG, drawing, marks, size, starts, texts
 from tests.report.report_subjects import HOSTILE
-from tests.services import Serve
 
 BIRDS = ["owl", "tit", "jay", "emu"]
 ODD = ["<b>x</b>", "$a_1$", "_hidden"]
@@ -58,18 +58,6 @@ def image(client: httpx.Client, path: str, **query: Any) -> bytes:
     return response.content
 
 
-def marks(content: bytes, identifier: str, tag: str = "use") -> int:
-    """Count the marks of a group."""
-    (group,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == identifier)
-    return sum(1 for _ in group.iter(f"{SVG}{tag}"))
-
-
-def cells(content: bytes, identifier: str) -> int:
-    """Count the cells of a heat map that have a shade."""
-    (group,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == identifier)
-    return sum("fill: #" in path.get("style", "") for path in group)
-
-
 EVALUATION = ("confusion", "radar", "per_class")
 HISTORY = ("trend", "lines", "boxes")
 PROJECT = "/v1/projects/pets/figures"
@@ -92,8 +80,8 @@ def test_the_confusion_matrix_has_a_cell_for_every_pair_and_its_items(
     stored: httpx.Client, newest: str
 ) -> None:
     content = image(stored, f"{newest}/confusion.svg")
-    assert cells(content, "right") == 3
-    assert cells(content, "wrong") == 6
+    assert marks(content, "right") == 3
+    assert marks(content, "wrong") == 6
     assert texts(content).count("96") == 3
     assert texts(content).count("2") == 6
 
@@ -102,7 +90,7 @@ def test_the_radar_has_the_baseline_that_was_compared_with(stored: httpx.Client)
     place = newest_of(stored, "birds")
     content = image(stored, f"{place}/radar.svg")
     assert {"net 2.0", "net 1.1", "R' by class", *BIRDS} <= set(texts(content))
-    assert [marks(content, f"outline-{i}") for i in (1, 2)] == [5, 5]
+    assert [marks(content, f"outline-{i}") for i in (1, 2)] == [4, 4]
     several = image(stored, f"{place}/radar.svg", index=["recall", "precision"])
     assert {"Recall", "Precision"} <= set(texts(several))
     assert "1.1" not in texts(several)
@@ -113,8 +101,7 @@ def test_three_classes_have_bars_since_each_radar_of_them_is_a_triangle(
 ) -> None:
     content = image(stored, f"{newest}/radar.svg")
     assert {"net 2.0", "net 1.1", "R' by class", *LABELS} <= set(texts(content))
-    groups = [e.get("id") for e in drawing(content).iter(f"{SVG}g")]
-    assert [groups.count(f"outline-{i}") for i in (1, 2, 3)] == [3, 3, 0]
+    assert [marks(content, f"outline-{i}") for i in (1, 2, 3)] == [3, 3, 0]
     # Lengths are compared, so they begin at 0.
     assert {"0", "1"} <= set(texts(content))
     assert not any("centre" in text for text in texts(content))
@@ -125,7 +112,7 @@ def test_per_class_has_a_dot_for_each_value_and_a_whisker_for_each_interval(
 ) -> None:
     content = image(stored, f"{newest}/per_class.svg", index="recall")
     assert marks(content, "values") == 3
-    assert marks(content, "whiskers", "path") == 3
+    assert marks(content, "whiskers") == 3
     assert "Recall by class" in texts(content)
     # Not compared: the evaluation was asked for R' alone.
     assert marks(image(stored, f"{newest}/per_class.svg", index="r_prime"), "baseline") == 3
@@ -143,11 +130,11 @@ def test_overall_indices_are_regular_polygons_beside_those_of_classes(stored: ht
     place = newest_of(stored, "birds")
     mixed = image(stored, f"{place}/radar.svg", index=["recall", "kappa", "macro_f1"])
     assert {"Recall", "Cohen's kappa", "Macro F1"} <= set(texts(mixed))
-    assert [marks(mixed, f"outline-{i}") for i in (1, 2, 3)] == [5, 5, 5]
-    recall, kappa = (_corners(mixed, i)[:4] for i in (1, 2))
+    assert [marks(mixed, f"outline-{i}") for i in (1, 2, 3)] == [4, 4, 4]
+    recall, kappa = (_corners(mixed, i) for i in (1, 2))
     # All corners are as far from the centre, which lies between the first and the third.
     centre = kappa[[0, 2]].mean(axis=0)
-    assert np.ptp(np.hypot(*(kappa - centre).T)) < 1e-3
+    assert np.ptp(np.hypot(*(kappa - centre).T)) < 0.2
     assert np.ptp(np.hypot(*(recall - centre).T)) > 1
     # Clockwise from the top, as in the pages.
     assert kappa[0][1] < centre[1]
@@ -158,9 +145,7 @@ def test_overall_indices_are_regular_polygons_beside_those_of_classes(stored: ht
 
 def _corners(content: bytes, number: int) -> Any:
     """Return where the marks of an outline stand, shape (corner, 2)."""
-    (group,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == f"outline-{number}")
-    uses = group.iter(f"{SVG}use")
-    return np.array([(float(use.get("x", "")), float(use.get("y", ""))) for use in uses])
+    return np.array(starts(content, f"outline-{number}"))
 
 
 def test_each_class_has_a_panel_or_a_box_beside_the_overall_indices(stored: httpx.Client) -> None:
@@ -264,7 +249,7 @@ def test_width_and_scale_are_those_of_the_image(stored: httpx.Client, newest: st
         assert size(image(stored, path))[0] == 1600
         assert size(image(stored, path, width=500, scale=1))[0] == 500
     svg = drawing(image(stored, f"{newest}/radar.svg", width=500))
-    assert svg.get("width") == "375pt"
+    assert svg.get("width") == "500"
 
 
 def test_odd_names_stand_as_they_are(stored: httpx.Client) -> None:
@@ -281,7 +266,7 @@ def test_odd_names_stand_as_they_are(stored: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("path", "query", "status"),
     [
-        ("{e}/confusion.pdf", {}, 404),
+        ("{e}/confusion.gif", {}, 404),
         ("{e}/pie.svg", {}, 404),
         (f"{PROJECT}/confusion.svg", {}, 404),
         ("/v1/projects/none/figures/trend.svg", {}, 404),
@@ -333,17 +318,6 @@ def test_a_key_of_another_project_finds_nothing(serve_app: ServeApp, tmp_path: P
             assert client.get(path).status_code == 401
 
 
-def test_without_matplotlib_the_extra_is_named(serve: Serve, tmp_path: Path) -> None:
-    (tmp_path / "matplotlib.py").write_text("raise ImportError")
-    store = f"sqlite:///{tmp_path}/rprime.db"
-    with serve(RPRIME_STORE=store, PYTHONPATH=str(tmp_path)) as client:
-        report = keep(client, matrix())
-        for path in (f"{report['links']['self']}/figures/radar.svg", f"{PROJECT}/trend.png"):
-            answer = client.get(path)
-            assert (answer.status_code, answer.json()["code"]) == (501, "not_installed")
-            assert "rprime[figures]" in answer.json()["detail"]
-
-
 def test_many_evaluations_and_hostile_classes_are_drawn(
     serve_app: ServeApp, tmp_path: Path
 ) -> None:
@@ -361,7 +335,7 @@ def test_many_evaluations_and_hostile_classes_are_drawn(
                 },
             )
         boxes = image(client, "/v1/projects/p/figures/boxes.svg")
-        assert marks(boxes, "median", "path") == 1
+        assert marks(boxes, "median") == 1
         lines = image(client, "/v1/projects/p/figures/lines.svg")
         assert "R' by class" in texts(lines)
         for name in EVALUATION:
@@ -379,14 +353,50 @@ def test_a_png_says_where_the_fonts_lack_letters(stored: httpx.Client, name: str
         keep(stored, matrix(4, project=f"{project}-{name}", labels=names))
         path = f"{newest_of(stored, f'{project}-{name}')}/{name}"
         vector = image(stored, f"{path}.svg")
-        pixels = float(drawing(vector).get("height", "").removesuffix("pt")) * 96 / 72
+        pixels = float(drawing(vector).get("height", ""))
         # An SVG has the names as texts, and no note, which makes the image higher.
         noted[project] = size(image(stored, f"{path}.png", scale=1))[1] > pixels + 1
         drawn = texts(vector)
         assert set(names) <= set(drawn)
         assert not [text for text in drawn if "lack letters" in text]
-    fonts = [get_font(path) for path in findSystemFonts()]
-    lacking = not all(
-        any(font.get_char_index(ord(letter)) for font in fonts) for word in names for letter in word
-    )
+    has = {code for path in installed() for code in code_points(path)}
+    lacking = not {ord(letter) for word in names for letter in word} <= has
     assert noted == {"latin": False, "scripts": lacking}
+
+
+def test_a_pdf_has_vectors_and_every_text_in_an_embedded_font(
+    stored: httpx.Client, newest: str
+) -> None:
+    answer = stored.get(f"{newest}/confusion.pdf")
+    assert answer.headers["Content-Type"] == "application/pdf"
+    assert answer.content == stored.get(f"{newest}/confusion.pdf").content
+    drawn, words = pdf_page(answer.content)
+    assert b" Do" not in drawn, "an image in place of vectors"
+    written = texts(image(stored, f"{newest}/confusion.svg"))
+    assert words == [text for text in written if text]
+    assert len(answer.content) < 60_000, "a font without what is used of it alone"
+
+
+def pdf_page(content: bytes) -> tuple[bytes, list[str]]:
+    """Return the content of the page of a PDF of ours, and its texts by its own tables."""
+    streams = [
+        zlib.decompress(part.split(b"endstream")[0].strip(b"\n"))
+        for part in content.split(b"stream\n")[1:]
+        if part[:1] == b"x"
+    ]
+    page, letters = streams[0], list[dict[str, str]]()
+    for stream in streams[1:]:
+        if b"begincmap" in stream:
+            pairs = re.findall(rb"<([0-9A-F]{4})> <([0-9A-F]+)>", stream.split(b"beginbfchar")[1])
+            letters.append(
+                {a.decode(): bytes.fromhex(b.decode()).decode("utf-16-be") for a, b in pairs}
+            )
+    words = []
+    for block in page.split(b"BT")[1:]:
+        pieces = re.findall(rb"/F(\d) [\d.]+ Tf <([0-9A-F]*)> Tj", block.split(b"ET")[0])
+        words.append("".join(_spelt(letters[int(font)], codes.decode()) for font, codes in pieces))
+    return page, words
+
+
+def _spelt(letters: dict[str, str], codes: str) -> str:
+    return "".join(letters[codes[i : i + 4]] for i in range(0, len(codes), 4))

@@ -145,8 +145,9 @@ def test_every_chart_is_drawn_as_svg_and_png(name: str, k: int, tmp_path: Any) -
 def test_the_html_report_has_them_with_a_table_each(k: int) -> None:
     report = evaluated(k)
     html = render_html(report.subject())
-    assert html.count('<svg class="curves"') == 4 + min(k, MOST_CLASSES)
-    assert html.count("Show as a table") == len(CHARTS)
+    assert html.count('<svg class="figure curves"') == 4 + min(k, MOST_CLASSES)
+    # The confusion matrix has one, too, unless it is large.
+    assert html.count("Show as a table") == len(CHARTS) + (k < 40)
     assert "<b>$x" not in html
     assert "NaN" not in html
     assert "nan" not in re.findall(r'points="([^"]*)"', html)
@@ -203,9 +204,9 @@ def test_what_is_stored_is_drawn_as_what_was_sent(stored: httpx.Client) -> None:
         wrong = stored.get(f"{address}/figures/{name}.svg?index=recall")
         assert (wrong.status_code, wrong.json()["errors"][0]["code"]) == (422, "misplaced")
     html = stored.get(f"{address}/report.html").text
-    assert html.count('<svg class="curves"') == 7
+    assert html.count('<svg class="figure curves"') == 7
     page = stored.get(f"/ui/evaluations/{address.rsplit('/', 1)[1]}").text
-    assert page.count('<svg class="curves"') == 7
+    assert page.count('<svg class="figure curves"') == 7
     assert "/figures/roc.png" in page
 
 
@@ -223,14 +224,14 @@ def test_a_posted_body_is_drawn_in_the_report_and_the_evaluator(stored: httpx.Cl
     content = body(project=None) | {"project": None}
     del content["project"]
     html = stored.post("/evaluate", json=content, headers={"Accept": "text/html"}).text
-    assert html.count('<svg class="curves"') == 7
+    assert html.count('<svg class="figure curves"') == 7
     plain = {name: value for name, value in content.items() if name != "curves"}
     headers = {"Accept": "text/html"}
     assert 'id="scores"' not in stored.post("/evaluate", json=plain, headers=headers).text
     pasted = stored.post(
         "/ui/evaluate", content=rprime_json(plain), headers={"Content-Type": "text/plain"}
     )
-    assert pasted.text.count('<svg class="curves"') == 7
+    assert pasted.text.count('<svg class="figure curves"') == 7
 
 
 def rprime_json(content: Json) -> bytes:

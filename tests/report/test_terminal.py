@@ -59,7 +59,7 @@ def test_the_verdict_comes_first_and_values_follow() -> None:
 def test_changed_predictions_are_shown() -> None:
     text = render_terminal(of_items(("cat", "dog"), 400))
     assert re.search(r"\d+ items changed: \d+ from right to wrong, \d+ from wrong to right", text)
-    assert re.search(r"True class +Was predicted +Is predicted +Items", text)
+    assert re.search(r"True class +Before +Now +Items", text)
     assert re.search(r"cat +cat +dog +\d+$", text, re.MULTILINE)
 
 

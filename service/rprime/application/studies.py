@@ -22,7 +22,7 @@ from rprime.core.studies import (
     discriminate,
 )
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
-from rprime.report.figures.discrimination import Panels
+from rprime.report.charts.discrimination import Panels
 from rprime.schemas.document import Document, parse
 from rprime.schemas.studies import AgreementRequest, DiscriminationRequest, IndexOfClass
 from rprime.schemas.violations import validated

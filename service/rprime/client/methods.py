@@ -36,7 +36,7 @@ from rprime.client.request import (
     document,
     encode,
 )
-from rprime.report.figures.sheet import MEDIA_TYPES
+from rprime.report.charts.sheet import MEDIA_TYPES
 from rprime.report.formats import BY_SUFFIX
 from rprime.schemas.history import (
     AliasHistory,

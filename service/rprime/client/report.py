@@ -16,7 +16,7 @@ from rprime.core.gates.lint import LintReport
 from rprime.core.gates.plan import PlanReport
 from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
-from rprime.report.figures.sheet import Canvas, EvaluationFigure, form_of
+from rprime.report.charts.sheet import Canvas, EvaluationFigure, form_of
 from rprime.schemas import report as schema
 from rprime.schemas.comparison import ChangedItems
 from rprime.schemas.fields import members, repr_args
@@ -134,7 +134,7 @@ class Figure:
         return self._draw(Canvas("svg", self._width)).decode()
 
     def save(self, path: str | Path, *, scale: float = 2.0) -> None:
-        """Write a file whose path ends in .svg or .png.
+        """Write a file whose path ends in .svg, .png or .pdf.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class Report(Judged[schema.Report]):
         ValueError
             If there is no such figure or index, or a service gave the report without its table.
         """
-        from rprime.report.figures.evaluation import FIGURES, drawn  # noqa: PLC0415 - few reports are drawn
+        from rprime.report.charts.evaluation import FIGURES, drawn  # noqa: PLC0415 - few reports are drawn
 
         if figure not in FIGURES:
             raise ValueError(f"there is no figure {figure!r}; there are {', '.join(FIGURES)}")

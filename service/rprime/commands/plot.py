@@ -16,9 +16,9 @@ from rprime.commands.ci_request import assemble
 from rprime.commands.evaluation import read, subject_of
 from rprime.commands.exit_status import attempting, refuse, refusing
 from rprime.commands.history_source import HistorySource, with_history
-from rprime.report.figures import sheet
-from rprime.report.figures.evaluation import drawn
-from rprime.report.figures.sheet import Canvas
+from rprime.report.charts import sheet
+from rprime.report.charts.evaluation import drawn
+from rprime.report.charts.sheet import Canvas
 from rprime.report.subject import ReportSubject
 
 _filter = partial(Option, rich_help_panel="Of a history")
@@ -41,7 +41,8 @@ def plot(
     *,
     figure: Annotated[_Figure, Option(help="What to draw.")],
     output: Annotated[
-        Path | None, Option("--output", "-o", help="The file, .svg or .png; default: FIGURE.svg.")
+        Path | None,
+        Option("--output", "-o", help="The file, .svg, .png or .pdf; default: FIGURE.svg."),
     ] = None,
     index: Annotated[
         list[str] | None, Option(help="Key of an index to show; can be repeated.")
@@ -106,7 +107,7 @@ def known_form(output: Path) -> sheet.Form:
 
 def write_image(output: Path, draw: Callable[[], bytes]) -> None:
     """Draw into a file, or end and say why not."""
-    undrawn = refusing(sheet.NoFiguresError, sheet.NothingToDrawError, sheet.TooMuchToDrawError)
+    undrawn = refusing(sheet.NothingToDrawError, sheet.TooMuchToDrawError)
     with undrawn, attempting(f"write {output}"):
         output.write_bytes(draw())
 

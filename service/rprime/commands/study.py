@@ -41,7 +41,7 @@ def discrimination(
     ] = None,
     output: Annotated[
         Path | None,
-        Option("--output", "-o", help="Draw into this file, .svg or .png, instead of JSON."),
+        Option("--output", "-o", help="Draw into this file, .svg, .png or .pdf, instead of JSON."),
     ] = None,
 ) -> None:
     """Show where an index cannot tell two kinds of classifier apart."""
@@ -54,7 +54,7 @@ def discrimination(
         refuse("name an index, or a figure by --figure 1 to --figure 5")
     lines = _studied(studies.discrimination_lines, orjson.dumps(request))
     if output is not None or figure is not None:
-        from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
+        from rprime.report.charts.discrimination import COLUMNS, draw_discrimination
 
         output = output or Path(f"figure-{figure}.svg")
         look: Any = {"title": plan.title, "by": by or plan.by, "form": known_form(output)}

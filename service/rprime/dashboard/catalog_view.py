@@ -19,7 +19,7 @@ from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
-from rprime.report.heat_map import heat_map
+from rprime.report.heat_map import count_table
 from rprime.report.marks import Axis
 from rprime.report.text import decimal, explained
 from rprime.report.view import term
@@ -95,7 +95,7 @@ class CatalogEntry:
         values = np.ravel(_values(index, COUNTS[None]))
         names = ("overall",) if index.scope == "overall" else LABELS
         return {
-            "heat": heat_map(evaluate(ConfusionTable.dense(COUNTS), LABELS, options)),
+            "heat": count_table(evaluate(ConfusionTable.dense(COUNTS), LABELS, options)),
             "values": [(name, decimal(value)) for name, value in zip(names, values, strict=True)],
             "plots": [_plot(index, moved, tables) for moved, tables in _changing()],
         }

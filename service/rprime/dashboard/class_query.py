@@ -17,7 +17,7 @@ from rprime.report.class_selection import ClassSelection
 from rprime.schemas.history import Narrowed, Query
 from rprime.schemas.population import Prevalence, SliceWanted
 
-ROWS = 25
+ROWS = 12
 """Classes of a page."""
 FAMILY_NAMES: dict[str, str] = {
     "summary": "Summary",

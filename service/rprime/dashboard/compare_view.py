@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from math import ceil
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -17,12 +16,14 @@ from rprime.application.population import stands_for_population
 from rprime.application.stored_sides import VisibleHistory
 from rprime.application.work import RemoteStore
 from rprime.core.catalog import CLASS_INDICES
-from rprime.dashboard.class_query import ROWS, ClassQuery, slice_text
+from rprime.dashboard.class_query import ClassQuery, slice_text
 from rprime.dashboard.listings import entry_of, pointing
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
+from rprime.report.charts.axes import named as named_class
+from rprime.report.charts.confusion import HeatMap
 from rprime.report.class_selection import ClassSelection
-from rprime.report.heat_map import LEVELS, Cell, shaded_table
+from rprime.report.heat_map import LEVELS
 from rprime.report.marks import Axis, Mark
 from rprime.report.measures import Change, class_changes
 from rprime.report.slices import named
@@ -264,6 +265,8 @@ def _flips(comparison: Comparison) -> list[tuple[str, str]]:
     return facts + [(n, few if p < smallest else decimal(p)) for n, p in tests if p is not None]
 
 
+MOST_MAPPED = 15
+"""Classes of the map of changes."""
 DARKEST_CHANGE = 0.2
 """At least this change of a share is the darkest, so that no small one is."""
 
@@ -271,15 +274,15 @@ DARKEST_CHANGE = 0.2
 def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[str, Any] | None:
     """Draw candidate minus baseline, cell by cell, in shares of the true class.
 
-    The members of `shaded_table`; how many classes are `common` to both, and `darkest`, the change
-    that is drawn darkest. Shown are the classes whose rows and columns moved most. None where
-    nothing moved.
+    The `heat` map; how many classes are `common` to both, how many of them are `shown`, those whose
+    rows and columns moved most, and `darkest`, the change that is drawn darkest. None where nothing
+    moved.
     """
     labels = [label for label in candidate.labels if label in set(baseline.labels)]
     after, before = (_shares(side, labels) for side in (candidate, baseline))
     moved = abs(after - before)
     total = moved.sum(axis=1) + moved[:, : len(labels)].sum(axis=0)
-    places = np.sort(np.argsort(-total, kind="stable")[:ROWS])
+    places = np.sort(np.argsort(-total, kind="stable")[:MOST_MAPPED])
     places = places[total[places] > 0]
     if not places.size:
         return None
@@ -288,24 +291,20 @@ def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[
     cells = np.ix_(places, [*places, *silent])
     new, old = after.tocsr()[cells].toarray(), before.tocsr()[cells].toarray()
     darkest = max(float(abs(new - old).max()), DARKEST_CHANGE)
-    number = {label: i for i, label in enumerate(candidate.labels)}
-    names = [labels[place] for place in places]
+    change = new - old
+    # Rounded, so that equal changes are equally dark.
+    levels = np.ceil(np.round(LEVELS * np.abs(change) / darkest, 9))
+    better = np.where(np.eye(*change.shape) > 0, change, -change)
+    names = [named_class(labels[place]) for place in places]
+    columns = [*names, *["unclassified"] * len(silent)]
+    texts = [[_points(number) for number in row] for row in change.tolist()]
+    heat = HeatMap(names, columns, levels * np.sign(better), texts, apart=bool(silent))
+    return {"heat": heat, "darkest": bound(darkest), "common": len(labels), "shown": len(names)}
 
-    def cell(row: int, column: int) -> Cell:
-        then, now = float(old[row, column]), float(new[row, column])
-        change = now - then
-        if not change:
-            return "", "", ""
-        # Rounded, so that equal changes are equally dark.
-        level = ceil(round(LEVELS * abs(change) / darkest, 9))
-        shade = "right" if (row == column) == (change > 0) else "wrong"
-        text = f"{'+' if change > 0 else MINUS}{100 * abs(change):.1f}"
-        words = f"{decimal(then)} to {decimal(now)} of the class, {signed(change)}"
-        return text, f"{shade} s{max(level, 1)}", words
 
-    support = candidate.table.support[[number[name] for name in names]]
-    shaded = shaded_table(names, support, cell, unclassified=bool(silent))
-    return {**shaded, "darkest": bound(darkest), "common": len(labels)}
+def _points(change: float) -> str:
+    """Write a change of a share in points of per cent; nothing where there is none."""
+    return f"{'+' if change > 0 else MINUS}{100 * abs(change):.1f}" if change else ""
 
 
 def _shares(side: StoredEvaluation, labels: list[str]) -> csr_array:

@@ -102,6 +102,7 @@ def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
         "moment": summary.created_at,
         "time": f"{summary.created_at:%Y-%m-%d %H:%M}",
         "tags": [shown(tag) for tag in summary.tags],
+        "key": summary.verdict,
         "verdict": VERDICTS.get(cast("GateVerdict | None", summary.verdict), VERDICTS[None]),
         "waived": summary.waived,
     }

@@ -31,8 +31,8 @@ NOT_FOUND = "It may have been deleted, or your key may not open it."
 NAVIGATION = (
     ("Projects", "ui/projects"),
     ("Evaluate", "ui/evaluate"),
-    ("Indices (metrics)", "ui/indices"),
-    ("Paper results", "ui/reproduced"),
+    ("Indices", "ui/indices"),
+    ("Papers", "ui/reproduced"),
     ("API", "docs"),
 )
 """Names and paths, in the order in which they are shown."""
@@ -70,7 +70,7 @@ class Page:
     @property
     def root(self) -> str:
         """The way to the root of the service, which may stand behind a prefix."""
-        return "../" * (self.path.count("/") - 1) or "./"
+        return _root(self.path)
 
     @property
     def navigation(self) -> list[tuple[str, str, bool]]:
@@ -82,6 +82,15 @@ class Page:
             for name, path in NAVIGATION
             if self.history or path != OF_HISTORY
         ]
+
+
+def root_of(request: Request) -> str:
+    """Return the way from a page to the root of the service."""
+    return _root(request.url.path)
+
+
+def _root(path: str) -> str:
+    return "../" * (path.count("/") - 1) or "./"
 
 
 def show(

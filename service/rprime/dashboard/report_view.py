@@ -1,6 +1,5 @@
 """An evaluation as the pages show it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -19,10 +18,8 @@ from rprime.dashboard.class_query import ClassQuery, slice_text
 from rprime.dashboard.templates_environment import render
 from rprime.evidence.pasted import oriented, read_pasted, reading
 from rprime.problems.problem import refuse
-from rprime.report.class_charts import ClassChart, RadarChart, default_indices
 from rprime.report.formats import Format
-from rprime.report.heat_map import POWERS, TINTS, ConfusionChart
-from rprime.report.measures import Measures
+from rprime.report.heat_map import ConfusionChart
 from rprime.report.styles import rounded
 from rprime.report.subject import ReportSubject
 from rprime.report.text import isolated, shown
@@ -47,36 +44,25 @@ def render_report_view(
     """
     # Whoever looks at a page waits for the curves, too.
     content = view_of(replace(subject, kept_scores=subject.scores), query.selection)
-    charts = _charts(
-        subject, [line.label for line in content["selected"].lines], query.selection.by
-    )
-    content |= {"charts": charts, "query": query, "stored": subject.id, "slice_text": slice_text}
+    content |= {
+        "costs": _cells(subject, content["heat"]),
+        "query": query,
+        "stored": subject.id,
+        "slice_text": slice_text,
+    }
     content |= {"resolved": subject.comparison and subject.comparison.baseline.resolved, **more}
     return Markup(render("pages/report.html", root, **content))  # noqa: S704 (a template)
 
 
-def _charts(subject: ReportSubject, shown_first: Sequence[str], by: str) -> dict[str, Any]:
-    """Return the data of all charts; that beside the table has its classes, ordered `by` an index.
-
-    NaN stays.
-    """
-    measures, evaluation = Measures(subject), subject.evaluation
-    chart = ConfusionChart.of(evaluation)
-    indices = measures.class_indices
-    radar = default_indices("radar", compared=measures.compared)
-    around = tuple(index for index in indices if index.key in radar) or indices
+def _cells(subject: ReportSubject, chart: ConfusionChart) -> dict[str, Any]:
+    """Return what the script says of a cell of the heat map, and what its items cost."""
     return {
         "labels": [isolated(shown(label)) for label in chart.labels],
         "support": rounded(chart.support),
         "predicted": rounded(chart.predicted),
         "counts": [rounded(row) for row in chart.counts],
         "unclassified": chart.unclassified,
-        "note": chart.left_out,
-        "powers": POWERS,
-        "tints": TINTS,
-        "table": ClassChart.of(measures, indices).named(shown_first).data() | {"by": by},
-        "radar": RadarChart.of(subject, around).data() if around else None,
-        "costs": _costs(evaluation, chart.places),
+        "costs": _costs(subject.evaluation, chart.places),
     }
 
 

@@ -66,7 +66,7 @@ _SHEETS = (
     ("rprime.dashboard", "static/pages.css"),
     ("rprime.dashboard", "static/history.css"),
 )
-_SCRIPTS = ("charts.js", "dashboard.js", "theme.js")
+_SCRIPTS = ("dashboard.js", "theme.js")
 ASSETS = {STYLE: "text/css"} | dict.fromkeys(_SCRIPTS, "text/javascript")
 """By name, with the media type."""
 

@@ -19,14 +19,14 @@ from rprime.core.slices.slices import Slice
 from rprime.history.series import Measured, filters_of
 from rprime.history.stored_report import NOTHING, StoredReport, stored_report
 from rprime.history.stored_values import values_of_classes
-from rprime.problems.problem import Problem, refuse
+from rprime.problems.problem import refuse
+from rprime.report.charts import sheet
+from rprime.report.charts.discrimination import draw_discrimination
+from rprime.report.charts.evaluation import FIGURES as EVALUATION_FIGURES
+from rprime.report.charts.evaluation import shown_indices
+from rprime.report.charts.history import MOST_PANELS, draw_boxes, draw_lines, draw_trend
+from rprime.report.charts.sheet import Canvas, Form
 from rprime.report.class_charts import default_indices
-from rprime.report.figures import sheet
-from rprime.report.figures.discrimination import draw_discrimination
-from rprime.report.figures.evaluation import FIGURES as EVALUATION_FIGURES
-from rprime.report.figures.evaluation import shown_indices
-from rprime.report.figures.history import MOST_PANELS, draw_boxes, draw_lines, draw_trend
-from rprime.report.figures.sheet import Canvas, Form
 from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of
 from rprime.report.marks import union
 from rprime.schemas.history import HistoryFigureQuery
@@ -39,22 +39,16 @@ _NO_MODEL = "\N{EN DASH}"
 
 
 def drawn(draw: Callable[[], bytes]) -> bytes:
-    """Draw; problem 501 without matplotlib, 422 if the data do not fit a figure."""
+    """Draw; problem 422 if the data do not fit a figure."""
     try:
         return draw()
-    except sheet.NoFiguresError as error:
-        raise Problem("not_installed", str(error)) from None
     except sheet.NothingToDrawError as error:
         raise refuse("", "no_scores", str(error)) from None
     except sheet.TooMuchToDrawError as error:
         raise refuse("", "too_much", str(error)) from None
 
 
-LIBRARY = (
-    "matplotlib.figure",
-    "matplotlib.backends.backend_svg",
-    "matplotlib.backends.backend_agg",
-)
+LIBRARY = ("rprime.report.charts.evaluation", "resvg_py")
 """The modules that draw."""
 
 
@@ -138,7 +132,7 @@ class HistoryFigure:
         return filters_of(self.query)
 
     def draw(self, store: Store, canvas: Canvas) -> bytes:
-        """Draw the figure; problem 404, 422 or 501. Blocks."""
+        """Draw the figure; problem 404 or 422. Blocks."""
         if self.name == TREND:
             trend = self._trend(store)
             return drawn(lambda: draw_trend(trend, canvas))

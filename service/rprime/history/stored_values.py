@@ -141,9 +141,18 @@ class StoredValues:
         Shape (overall, evaluation) by `ids`; NaN for undefined values.
     per_class
         Shape (reported, evaluation, class); NaN for undefined values.
+    low, high
+        Limits of `per_class`, where they are asked for.
     """
 
-    def __init__(self, stacks: list[Stack], selection: Selection, *, uniform: bool = False) -> None:
+    def __init__(
+        self,
+        stacks: list[Stack],
+        selection: Selection,
+        *,
+        uniform: bool = False,
+        limits: bool = False,
+    ) -> None:
         self.stacks = stacks
         self.selection = selection
         self.ids = sorted(identifier for stack in stacks for identifier in stack.ids)
@@ -151,6 +160,7 @@ class StoredValues:
         count = len(self.ids)
         self.overall = np.full((len(selection.overall), count), np.nan)
         self.per_class = np.full((selection.reported, count, len(self.labels)), np.nan)
+        self.low, self.high = (np.full(self.per_class.shape, np.nan) for _ in "ab")
         row = {identifier: i for i, identifier in enumerate(self.ids)}
         column = {label: i for i, label in enumerate(self.labels)}
         for stack in stacks:
@@ -164,6 +174,10 @@ class StoredValues:
                     self.overall[:, part] = finite(values.overall)
                     per_class = values.per_class[: selection.reported]
                     self.per_class[:, part[:, None], columns] = finite(per_class)
+                    if limits and (intervals := estimates.intervals) is not None:
+                        low, high = intervals.per_class_low, intervals.per_class_high
+                        self.low[:, part[:, None], columns] = finite(low[: selection.reported])
+                        self.high[:, part[:, None], columns] = finite(high[: selection.reported])
 
     def of_classes(self, index: Index) -> Array:
         """Return one index of the classes, shape (evaluation, class)."""
@@ -179,13 +193,14 @@ def values_of_classes(
     newest: int,
     indices: Sequence[Index],
     uniform: bool = False,
+    limits: bool = False,
 ) -> StoredValues:
     """Compute per-class indices over the newest evaluations of a project. Reads the store."""
     stacks = gathered(store, project, filters, newest=newest)
     if sum(len(stack.ids) for stack in stacks) * len(_labels(stacks)) > MOST_VALUES:
         raise refuse("/query/limit", "too_much", _TOO_MANY)
     selection = select(Options(indices=tuple(index.key for index in indices)))
-    return StoredValues(stacks, selection, uniform=uniform)
+    return StoredValues(stacks, selection, uniform=uniform, limits=limits)
 
 
 def gathered(store: Store, project: str, filters: Filters, *, newest: int) -> list[Stack]:

@@ -221,13 +221,6 @@ KINDS = {
         "Compress the body by Content-Encoding instead.",
         "The only Transfer-Encoding is `chunked`.",
     ),
-    "not_installed": Kind(
-        501,
-        "A library is not installed",
-        "The operation needs a library of an optional extra of the package.",
-        "Install the extra that the answer names; the image includes it.",
-        "Figures need the extra `figures`: pip install 'rprime[figures]'.",
-    ),
     "overloaded": Kind(
         503,
         "The service is busy",

@@ -53,7 +53,7 @@ _AS_TABLES = (
 )
 
 
-def _worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, SliceDelta]]:
+def worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, SliceDelta]]:
     """Return the slices that are shown to have got worse, and by which index."""
     alpha, worse = 1 - comparison.confidence, []
     for change in comparison.slices or ():
@@ -67,7 +67,7 @@ def _worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, Slic
 
 
 def _slices(comparison: Comparison) -> NameTable:
-    slices, worse = comparison.slices or [], _worse_slices(comparison)
+    slices, worse = comparison.slices or [], worse_slices(comparison)
     names = {named(change.slice): change.slice for change, _, _ in worse}
     number = f"{len(names):,}" if names else "None"
     level = f"adjusted p at most {1 - comparison.confidence:.2g}"
@@ -114,7 +114,7 @@ def _moves(flips: Flips, moves: list[Move]) -> NameTable:
         ((shown(move.true), shown_if_any(move.from_), shown_if_any(move.to)), (count(move.items),))
         for move in moves
     ]
-    columns = ("True class", "Was predicted", "Is predicted")
+    columns = ("True class", "Before", "Now")
     return NameTable("Changed predictions", note, columns, ("Items",), rows)
 
 

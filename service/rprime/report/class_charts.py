@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from rprime.core.quantities import plural
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.marks import Axis, union
 from rprime.report.measures import MeasureColumns, Measures, class_changes
-from rprime.report.styles import Series, rounded, series_style
+from rprime.report.styles import Series, series_style
 from rprime.report.subject import ReportSubject
-from rprime.report.text import isolated, shown
 
 MOST_ROWS = 30
 """On a page of a table, and in the chart beside it."""
@@ -95,16 +93,6 @@ class ClassChart(MeasureColumns):
         numbers = np.concatenate([getattr(self, name)[row] for name in _DRAWN])
         return Axis.around(numbers, self.indices[row].range)
 
-    def data(self) -> dict[str, Any]:
-        """Return what the script of the pages draws."""
-        indices = []
-        for row, index in enumerate(self.indices):
-            drawn = {name: rounded(getattr(self, name)[row]) for name in _DRAWN}
-            about = {"key": index.key, "name": index.name, "axis": self.axis(row)}
-            indices.append(about | drawn)
-        labels = [isolated(shown(label)) for label in self.labels]
-        return {"labels": labels, "support": rounded(self.support), "indices": indices}
-
 
 @dataclass(frozen=True, eq=False)
 class RadarChart:
@@ -147,15 +135,6 @@ class RadarChart:
     def bars(self) -> bool:
         """Whether a radar would say nothing."""
         return len(self.labels) < FEWEST_SPOKES
-
-    def data(self) -> dict[str, Any]:
-        """Return what the script of the pages draws."""
-        return {
-            "bars": self.bars,
-            "labels": [isolated(shown(label)) for label in self.labels],
-            "axis": self.axis,
-            "outlines": [outline.data() for outline in self.outlines],
-        }
 
 
 def default_indices(name: str, *, compared: bool) -> tuple[str, ...]:

@@ -1,32 +1,23 @@
-"""Heat map: the confusion table as rows of shaded cells, for pages and files alike."""
+"""Heat map: what it shows of a confusion table, for pages and files alike."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
-from rprime.core.quantities import plural
-from rprime.report.text import count, decimal, isolated, shown
+from rprime.report.text import count, isolated, shown
 
 MOST_DRAWN = 40
 """Classes of a chart: those with most errors; of hundreds nobody sees more."""
 MOST_CLASSES = 30
 """Of an HTML table, which has a cell for each two of them."""
-MOST_WITH_NUMBERS = 15
 LEVELS = 10
 POWERS = {"right": 1.0, "wrong": 0.5}
 """A shade is this power of a share: errors are rare, and their roots show the small ones."""
 TINTS = (0.1, 0.62)
 """Parts of the hue in the lightest and in the darkest shade, on which ink is still read."""
-LONGEST_UPRIGHT = 5
-"""Characters of a class name that still stands upright above its column."""
-
-Cell = tuple[str, str, str]
-"""What stands in a cell, the class of its shade, and what it says of its items, if any."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,48 +78,20 @@ class ConfusionChart:
         return f"Shown are the {len(self.labels)} of {self.total:,} classes with most errors."
 
 
-def shaded_table(
-    labels: Sequence[str], support: Array, cell: Callable[[int, int], Cell], *, unclassified: bool
-) -> dict[str, Any]:
-    """Lay out a heat map whose cells are drawn by `cell`, a function of row and column.
+def count_table(evaluation: Evaluation) -> dict[str, Any] | None:
+    """Return the counts as a table; None of too many classes.
 
-    Returns
-    -------
-    `columns`, the names of what is predicted, with a last one for `unclassified` items, if any;
-    `rows`; whether there is room for `numbers`, and whether the names of the columns are too long
-    to stand upright, so that they are `turned`.
+    `columns`, the names of what is predicted, with a last one for unclassified items, if any;
+    `rows`, each with its name, its cells and its items; and the totals, `predicted`.
     """
-    names = [*(isolated(shown(label)) for label in labels), *["unclassified"] * unclassified]
-
-    def drawn(row: int, column: int) -> dict[str, str]:
-        text, shade, words = cell(row, column)
-        sentence = words and f"{names[row]} predicted as {names[column]}: {words}"
-        return {"text": text, "shade": shade, "words": sentence}
-
-    fits, rows = len(names) <= MOST_WITH_NUMBERS, []
-    for row, items in enumerate(support.tolist()):
-        cells = [drawn(row, column) for column in range(len(names))]
-        rows.append({"label": names[row], "cells": cells, "support": count(items)})
-    turned = max(map(len, names)) > (LONGEST_UPRIGHT if fits else 2)
-    table = {"columns": names, "rows": rows, "unclassified": unclassified}
-    return {**table, "numbers": fits, "turned": turned}
-
-
-def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Return what `shaded_table` does, and totals, `predicted`; None of too many classes."""
     if len(evaluation.labels) > MOST_CLASSES:
         return None
     chart = ConfusionChart.of(evaluation)
-    shares = chart.shares
-
-    def cell(row: int, column: int) -> Cell:
-        number, share = float(chart.counts[row, column]), float(shares[row, column])
-        kind = "right" if row == column else "wrong"
-        if not number:
-            return "", kind if row == column else "", ""
-        shade = f"{kind} s{ceil(LEVELS * share ** POWERS[kind])}"
-        return count(number), shade, f"{plural(number, 'item')}, {decimal(share)} of the class"
-
-    table = shaded_table(chart.labels, chart.support, cell, unclassified=chart.unclassified)
+    names = [isolated(shown(label)) for label in chart.labels]
+    rows = zip(names, chart.counts.tolist(), chart.support.tolist(), strict=True)
     totals = [*chart.predicted, *chart.counts[:, len(chart.labels) :].sum(axis=0)]
-    return {**table, "predicted": [count(float(items)) for items in totals]}
+    return {
+        "columns": [*names, *["unclassified"] * chart.unclassified],
+        "rows": [(name, [count(n) if n else "" for n in row], count(n)) for name, row, n in rows],
+        "predicted": [count(float(items)) for items in totals],
+    }

@@ -1,18 +1,17 @@
 """History charts: indices over the evaluations of a project, as a page and a file draw them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.studies import Quartiles, box
 from rprime.report.marks import Axis, Ends
-from rprime.report.styles import VERDICT_STYLES, Series, SeriesStyle, rounded, series_style
-from rprime.report.text import decimal, isolated, shown
+from rprime.report.styles import VERDICT_STYLES, Series, SeriesStyle, series_style
+from rprime.report.text import decimal
 
 MOST_LINES = 14
 """Classes up to which each has a line; of more, some are drawn over the bands of all."""
@@ -59,11 +58,6 @@ class TrendChart:
             part for course in self.courses for part in (course.values, course.low, course.high)
         ]
         return Axis.around(np.concatenate(parts), self.within)
-
-    def data(self) -> dict[str, Any]:
-        """Return what the script of the pages draws: a course over all steps."""
-        (course,), marks = self.courses, [step.mark for step in self.steps]
-        return {**course.data(), "axis": self.axis, "marks": marks}
 
 
 def course_of(
@@ -150,20 +144,3 @@ class ClassHistory:
         return Axis.around(
             np.concatenate([self.values.ravel(), *self.overall.values()]), self.within
         )
-
-    def data(self) -> dict[str, Any]:
-        """Return what the script of the pages draws."""
-        steps, named = len(self.steps), [isolated(shown(label)) for label in self.labels]
-        worst = [
-            None if i is None else {"label": named[i], "value": rounded(row[[i]])[0]}
-            for i, row in zip(self.worst, self.values, strict=True)
-        ]
-        return {
-            "axis": self.axis,
-            "banded": self.banded,
-            "lines": [series.data() for series in self.series],
-            "boxes": [b and rounded(np.array(astuple(b)[1:])) for b in self.boxes],
-            "boxed": steps <= MOST_BOXES,
-            "dots": [rounded(row) for row in self.values] if len(named) <= MOST_DOTS else [],
-            "worst": worst if steps <= MOST_NAMED else [],
-        }

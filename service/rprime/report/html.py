@@ -8,6 +8,7 @@ from functools import lru_cache
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from rprime.report.charts.page import FUNCTIONS
 from rprime.report.subject import ReportSubject
 from rprime.report.text import MINUS, shortened
 from rprime.report.view import view_of
@@ -51,6 +52,7 @@ def environment_of(loader: BaseLoader) -> Environment:
     )
     environment.filters["prose"] = prose
     environment.filters["shortened"] = shortened
+    environment.globals["charts"] = FUNCTIONS
     return environment
 
 

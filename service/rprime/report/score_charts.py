@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 
@@ -11,9 +10,8 @@ from rprime.core.evaluate import Evaluation
 from rprime.core.intervals.proportions import quantile_of, wilson
 from rprime.core.quantities import plural
 from rprime.core.scores.curves import Detections, ScoreSummary, risk_coverage
-from rprime.report.marks import round_step
 from rprime.report.subject import ReportSubject
-from rprime.report.text import bound, count, decimal, percent, shown, span
+from rprime.report.text import count, decimal, percent, shown, span
 
 MOST_CLASSES = 6
 """Classes in a chart: those with the smallest areas under their ROC curves."""
@@ -25,8 +23,6 @@ NO_SCORES = (
 _FALSE_POSITIVES = (0.01, 0.05, 0.1, 0.2)
 _RECALLS = (0.5, 0.8, 0.9, 0.95)
 _COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
-WIDTH, HEIGHT = 360.0, 270.0
-"""Of the axes, in the units of the SVG."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +43,6 @@ class Line:
     dotted: bool = False
     """Whether the points are marked."""
 
-    @property
-    def css(self) -> str:
-        """The class that a page draws it with."""
-        return "line" if self.style is None else f"line style{self.style}"
-
 
 @dataclass(frozen=True, eq=False)
 class Panel:
@@ -71,35 +62,6 @@ class Panel:
     def square(self) -> bool:
         """Whether both axes have the same unit and length."""
         return self.ends == (0.0, 1.0) and self.top == 1.0
-
-    @property
-    def x_ticks(self) -> list[tuple[Array, str]]:
-        """Where round numbers stand on the horizontal axis, and how they are written."""
-        return [(self._across(tick), bound(tick)) for tick in _ticks(*self.ends)]
-
-    @property
-    def y_ticks(self) -> list[tuple[Array, str]]:
-        """Where round numbers stand on the vertical axis, and how they are written."""
-        return [(self._down(tick), bound(tick)) for tick in _ticks(0.0, self.top)]
-
-    def points(self, x: Array, y: Array) -> list[str]:
-        """Place points, each as an SVG has it."""
-        places = zip(self._across(x).tolist(), self._down(y).tolist(), strict=True)
-        return [f"{across:g},{down:g}" for across, down in places]
-
-    def band(self, line: Line) -> list[str]:
-        """Place a band, along its upper limits and back along the lower ones; empty without."""
-        if line.band is None:
-            return []
-        low, high = line.band
-        return self.points(np.append(line.x, line.x[::-1]), np.append(high, low[::-1]))
-
-    def _across(self, x: Array | float) -> Array:
-        low, high = self.ends
-        return np.round((np.asarray(x) - low) / ((high - low) or 1.0) * WIDTH, 1)
-
-    def _down(self, y: Array | float) -> Array:
-        return np.round(HEIGHT - np.asarray(y) / self.top * HEIGHT, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +86,6 @@ class Chart:
         diagonal = self.panels[0].diagonal
         legend |= {diagonal: ""} if diagonal else {}
         return legend if len(legend) > 1 else {}
-
-    @property
-    def legend(self) -> list[tuple[str, str, str]]:
-        """The `keys`, each with the class that its line is drawn with before it."""
-        lines = {name: line.css for name, line in self.lines.items()}
-        return [(lines.get(name, "diagonal"), name, value) for name, value in self.keys.items()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +238,3 @@ def plots(subject: ReportSubject) -> dict[str, Chart]:
     """Return all charts that an evaluation has, by their names; none without scores."""
     charts = {name: chart_of_scores(name, subject) for name in CHARTS}
     return {name: chart for name, chart in charts.items() if chart is not None}
-
-
-def _ticks(low: float, high: float) -> list[float]:
-    """Return round numbers within an axis."""
-    step = round_step((high - low) or 1.0)
-    return [n * step for n in range(ceil(low / step - 1e-9), int(high / step + 1e-9) + 1)]

@@ -2,12 +2,10 @@
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.report.text import isolated, shown
 
 DIGITS = 7
 """Pages show four decimals; what they add up has some more."""
@@ -26,7 +24,7 @@ class SeriesStyle:
     dash: tuple[float, ...]
     """Lengths of dashes and gaps in widths of the line; none where it is solid."""
     symbol: str
-    """What marks its values, by the names of ECharts."""
+    """What marks its values, by the names of `SYMBOLS` and circle."""
     words: str = ""
     """What a symbol says that stands for something."""
 
@@ -60,17 +58,6 @@ class Series:
     """Which steps of a history have them, rising."""
     low: Array = field(default_factory=_nothing)
     high: Array = field(default_factory=_nothing)
-
-    def data(self) -> dict[str, Any]:
-        """Return what the script of the pages draws."""
-        return {
-            "name": isolated(shown(self.name)),
-            "style": self.style,
-            "values": rounded(self.values),
-            "end": isolated(shown(self.end)),
-            "low": rounded(self.low),
-            "high": rounded(self.high),
-        }
 
 
 def rounded(numbers: Array) -> list[float]:

@@ -13,10 +13,11 @@ from markupsafe import Markup
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.core.quantities import plural
+from rprime.report.answer import answer
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.grouped_warnings import grouped_warnings
-from rprime.report.heat_map import heat_map
+from rprime.report.heat_map import ConfusionChart, count_table
 from rprime.report.marks import Axis, axis_of, mark_of
 from rprime.report.measures import Measure, Measures
 from rprime.report.score_charts import plots
@@ -69,7 +70,8 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         **_opening(subject),
         **_overall(measures, tiles),
         **_classes(measures, selection),
-        "heat": heat_map(subject.evaluation),
+        "heat": ConfusionChart.of(subject.evaluation),
+        "counts": count_table(subject.evaluation),
         "confusions": [
             (shown(true), shown(predicted), count(items), decimal(share))
             for true, predicted, items, share in measures.confusions()
@@ -99,6 +101,7 @@ def _opening(subject: ReportSubject) -> dict[str, Any]:
         "title": shown(subject.title),
         "verdict": headline(subject.gate),
         "tally": "" if subject.gate is None else summary(subject.gate),
+        "answer": answer(comparison),
         "compared": "" if comparison is None else before,
         "baseline": shown(subject.baseline or "the baseline"),
         "evidence": after,

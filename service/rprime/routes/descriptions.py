@@ -12,7 +12,7 @@ from rprime import __version__
 from rprime.application.reproduction import printed_request
 from rprime.evidence import MEDIA_TYPES
 from rprime.problems.problem import MEDIA_TYPE, responses
-from rprime.report.figures.sheet import EvaluationFigure
+from rprime.report.charts.sheet import EvaluationFigure
 from rprime.report.formats import BY_SUFFIX
 from rprime.routes.negotiation import JSON, RENDERINGS
 from rprime.schemas.provenance import PathName
@@ -247,7 +247,8 @@ VERDICT = {
     }
 }
 """The header of `verdict_header`."""
-IMAGES = {"image/svg+xml": TEXT, "image/png": {"schema": {"type": "string", "format": "binary"}}}
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+IMAGES = {"image/svg+xml": TEXT, "image/png": _BINARY, "application/pdf": _BINARY}
 UNCHANGED = "The {} equals the one that If-None-Match names."
 """What 304 says."""
 _WRITTEN = {

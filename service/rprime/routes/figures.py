@@ -1,4 +1,4 @@
-"""Figures as SVG or PNG: of an evaluation, and of the history of a project."""
+"""Figures as SVG, PNG or PDF: of an evaluation, and of the history of a project."""
 
 from collections.abc import Callable, Container, Iterable
 from functools import partial
@@ -17,8 +17,8 @@ from rprime.history.figures import (
     figure_of_stored,
 )
 from rprime.problems.problem import Problem, refuse, responses
-from rprime.report.figures import evaluation as of_evaluation
-from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
+from rprime.report.charts import evaluation as of_evaluation
+from rprime.report.charts.sheet import MEDIA_TYPES, Canvas, library
 from rprime.routes.descriptions import ETAG, IMAGES, PROBLEMS, UNCHANGED, response_of
 from rprime.routes.evaluations import find
 from rprime.routes.negotiation import PAGE_POLICY, CompressedRoute, etag_of, is_known
@@ -30,13 +30,14 @@ from rprime.schemas.history import FigureQuery, HistoryFigureQuery
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    **responses("not_found", "not_installed", "overloaded", "invalid_request", "internal_error"),
+    **responses("not_found", "overloaded", "invalid_request", "internal_error"),
     200: response_of("The image.", IMAGES, ETAG),
     304: {"description": UNCHANGED.format("image")},
 }
-_OF_STORED = RESPONSES | responses("not_found", "not_installed", "overloaded", *PROBLEMS)
+_OF_STORED = RESPONSES | responses("not_found", "overloaded", *PROBLEMS)
 _SIZES = (
-    "`form` is `svg` or `png`. SVG keeps text as text. The same data always give the same image."
+    "`form` is `svg`, `png` or `pdf`. SVG keeps text as text. The same data always give the same "
+    "image."
 )
 
 

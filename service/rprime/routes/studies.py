@@ -11,7 +11,7 @@ from rprime.auth.access import requires
 from rprime.evidence import MEDIA_TYPES as COLUMN_KINDS
 from rprime.history.figures import figure_of_lines, printed_figure
 from rprime.problems.problem import Problem, refuse
-from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, library
+from rprime.report.charts.sheet import MEDIA_TYPES, Canvas, library
 from rprime.routes.descriptions import (
     BODY_PROBLEMS,
     COLUMNS,
@@ -100,12 +100,12 @@ async def study_slices(request: Request) -> Response:
     description="Discrimination lines (Labatut, Cherifi 2011). A classifier of series x is right "
     "with probability c_x in every class; one of series y with c_y in class 1, and always in the "
     "others; errors are spread evenly. A line has the pairs (c_x, c_y) to which an index gives "
-    "the same value; above it the index prefers series y. With `Accept: image/svg+xml` or "
-    "`image/png` the answer is a figure.",
+    "the same value; above it the index prefers series y. With `Accept: image/svg+xml`, "
+    "`image/png` or `application/pdf` the answer is a figure.",
     responses=route_responses(
         "The lines, each point exact to 1e-9.",
         json_content("DiscriminationReport") | IMAGES,
-        *("not_acceptable", "not_installed", *BODY_PROBLEMS),
+        *("not_acceptable", *BODY_PROBLEMS),
     ),
     openapi_extra=json_body(
         "DiscriminationRequest",
@@ -120,7 +120,7 @@ async def study_discrimination(request: Request) -> Response:
     if media == JSON:
         content = await in_worker(request, partial(discrimination_request, limits=limits), body)
         return Response(content, media_type=JSON)
-    form: Form = "svg" if media == MEDIA_TYPES["svg"] else "png"
+    form = next(form for form, kind in MEDIA_TYPES.items() if kind == media)
     image = await draw(request, partial(figure_of_lines, limits=limits, form=form), body)
     headers = {"Content-Security-Policy": PAGE_POLICY}
     return Response(image, headers=headers, media_type=media)
@@ -129,7 +129,7 @@ async def study_discrimination(request: Request) -> Response:
 @router.get(
     "/v1/studies/discrimination/figures/{number}.{form}",
     summary="A figure of Labatut and Cherifi",
-    description="`number` is 1 to 5, as in the paper; `form` is `svg` or `png`.",
+    description="`number` is 1 to 5, as in the paper; `form` is `svg`, `png` or `pdf`.",
     responses=RESPONSES,
 )
 @requires("evaluate", "read", cost="heavy")

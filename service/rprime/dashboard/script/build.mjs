@@ -1,10 +1,9 @@
 // Builds what the package carries: `npm ci && npm run build`.
-//   ../static/{charts,dashboard,theme}.js         the scripts of the pages, bundled
-//   ../../static/licenses/                       the licences of what is bundled
-//   ../../data/formulas.json                     every formula of the catalog, TeX to MathML
+//   ../static/{dashboard,theme}.js         the scripts of the pages, bundled
+//   ../../data/formulas.json               every formula of the catalog, TeX to MathML
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 import temml from "temml";
 
@@ -14,7 +13,7 @@ for (const name of readdirSync("src").sort()) digest.update(readFileSync(`src/${
 digest.update(readFileSync("package-lock.json"));
 
 await build({
-  entryPoints: ["src/charts.js", "src/dashboard.js", "src/theme.js"],
+  entryPoints: ["src/dashboard.js", "src/theme.js"],
   outdir: "../static",
   bundle: true,
   minify: true,
@@ -22,20 +21,10 @@ await build({
   target: ["es2022"],
   legalComments: "none",
   banner: {
-    js: `/* Built by \`npm run build\` in dashboard/script; licences: rprime/static/licenses; sources: ${digest.digest("hex")} */`,
+    js: `/* Built by \`npm run build\` in dashboard/script; sources: ${digest.digest("hex")} */`,
   },
   logLevel: "info",
 });
-
-const licences = {
-  "echarts/LICENSE": "echarts.LICENSE.txt",
-  "echarts/NOTICE": "echarts.NOTICE.txt",
-  "zrender/LICENSE": "zrender.LICENSE.txt",
-  "tslib/LICENSE.txt": "tslib.LICENSE.txt",
-};
-for (const [from, to] of Object.entries(licences)) {
-  copyFileSync(`node_modules/${from}`, `../../static/licenses/${to}`);
-}
 
 // Letters that stand together are one name, as TPR, unless they are a command or text already.
 const upright = (tex) =>

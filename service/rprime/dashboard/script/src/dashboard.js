@@ -1,12 +1,19 @@
-// What every page has: the switch of colours, definitions, and the filters of lists.
+// What the pages do with a script: colours, definitions, filters, hover, the evaluator.
 import { startCatalog } from "./catalog.js";
 import { startCopyLink } from "./copy.js";
 import { startDefinitions } from "./definitions.js";
+import { startEvaluator } from "./evaluator.js";
 import { startFilters } from "./filters.js";
+import { startHeat } from "./heat.js";
 import { startTheme } from "./switch.js";
+import { startChoice, startTips } from "./tips.js";
 
 startTheme();
 startDefinitions();
 startCatalog();
 startFilters();
 startCopyLink();
+startTips();
+startChoice();
+startEvaluator();
+startHeat(document);

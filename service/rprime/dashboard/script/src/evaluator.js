@@ -1,7 +1,7 @@
 // The evaluator: what is pasted, typed or dropped becomes a report at once.
 import { remember } from "./address.js";
 import { askForColumns, columnsOf } from "./columns.js";
-import { drawReport } from "./report.js";
+import { startHeat } from "./heat.js";
 import { showSnippets, snippetsOf } from "./snippets.js";
 
 const PAUSE = 400;
@@ -12,7 +12,7 @@ const FILES = {
 };
 const PREDICTIONS = /(^|[,;\t"])y_true\b/;
 const OPTIONS = ["axis", "confidence", "family"];
-const SELECTION = ["order", "name", "page"];
+const SELECTION = ["order", "name", "page", "cells"];
 /** What people paste or drop that has no counts, and what to give in its place. */
 const NO_MATRIX = [
   [/precision\s+recall\s+f1-score/, "This is a classification report", "It has no counts of confusions. Paste what confusion_matrix(y_true, y_pred) prints."],
@@ -82,7 +82,7 @@ export function startEvaluator() {
     report.innerHTML = html;
     report.classList.remove("stale");
     status.textContent = "The report is up to date.";
-    drawReport(report);
+    startHeat(report);
     offer();
   };
   /** Show other classes of the table, and stay where the reader is. */
@@ -184,7 +184,7 @@ export function startEvaluator() {
     const link = event.target.closest?.("a[href^='?']");
     if (!link) return;
     event.preventDefault();
-    const place = link.rel ? `.pages a[rel=${link.rel}]` : link.matches(".sort") ? "[aria-sort] .sort" : "#class-name";
+    const place = link.closest("[data-heat-modes]") ? "[data-heat-modes] [aria-current]" : link.rel ? `.pages a[rel=${link.rel}]` : link.matches(".sort") ? "[aria-sort] .sort" : "#class-name";
     select(Object.fromEntries(new URLSearchParams(link.search)), place);
   });
   report.addEventListener("submit", (event) => {

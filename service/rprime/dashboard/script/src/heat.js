@@ -1,168 +1,89 @@
-// The confusion heat map: shares shade the cells, a chosen cell says what it costs.
+// The confusion heat map, which the server drew: a chosen cell says what it costs.
 import { chosen as asked, remember } from "./address.js";
-import { brief, clipped, count, decimal, items, percent } from "./numbers.js";
-import { mixed, plot, tooltip } from "./plot.js";
+import { count, decimal, items, percent } from "./numbers.js";
+import { hideTip, showTip } from "./tips.js";
 
-const LARGEST_CELL = 56;
-const LINE = 13;
+const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const SVG = "http://www.w3.org/2000/svg";
 
-/** The table: rows and columns of numbers, the last column without a prediction, if there is one. */
-function tableOf({ labels, counts, unclassified }) {
-  const shown = [...labels.keys()];
-  const silent = labels.length;
-  return { rows: shown, columns: unclassified ? [...shown, silent] : shown, at: (i, j) => counts[i][j], silent };
-}
+export function startHeat(report) {
+  const source = report.querySelector("#charts");
+  const map = report.querySelector("svg[data-cell]");
+  if (!source || !map) return;
+  const charts = JSON.parse(source.textContent);
+  const panel = report.querySelector("[data-cost]");
+  const [left, top, cell] = ["left", "top", "cell"].map((name) => Number(map.dataset[name]));
+  const [rows, columns] = [charts.labels.length, charts.labels.length + (charts.unclassified ? 1 : 0)];
+  const nameOf = (j) => charts.labels[j] ?? "unclassified";
+  const ring = document.createElementNS(SVG, "rect");
+  for (const [name, value] of Object.entries({ width: cell, height: cell, class: "ring" })) ring.setAttribute(name, value);
+  map.append(ring);
 
-function shareOf(charts, mode, i, j, number) {
-  const whole = mode === "column" && j < charts.labels.length ? charts.predicted[j] : charts.support[i];
-  return whole ? number / whole : 0;
-}
-
-export function drawHeat(element, charts, report) {
-  const table = tableOf(charts);
-  const nameOf = (j) => (j === table.silent ? "unclassified" : charts.labels[j]);
-  const modes = report.querySelector("[data-heat-modes]");
-  const known = [...modes.children].map((button) => button.dataset.mode);
-  let mode = known.find((name) => name === asked("cells")) ?? known[0];
-  let chosen = [0, 0];
-  let worst = 0;
-  table.rows.forEach((i, y) =>
-    table.columns.forEach((j, x) => {
-      if (i !== j && table.at(i, j) > worst) [worst, chosen] = [table.at(i, j), [x, y]];
-    }),
-  );
-
-  const [row, column] = asked("cell")?.split(",").map(Number) ?? [];
-  if (row < table.rows.length && column < table.columns.length) chosen = [column, row];
-
-  const build = (colours, width) => {
-    const longest = Math.max(...table.columns.map((j) => Math.min(nameOf(j).length, 12)));
-    const side = Math.min(20 + 7 * longest, width * 0.28);
-    const [supports, predictions] = [charts.support.map(count), charts.predicted.map(count)];
-    const widest = Math.max(...[...supports, ...predictions].map((text) => text.length));
-    const margin = 14 + 6 * widest;
-    const cell = Math.min((width - side - margin) / table.columns.length, LARGEST_CELL);
-    const turned = longest * 7 > cell;
-    const top = turned ? side : 28;
-    const data = [];
-    table.rows.forEach((i, y) =>
-      table.columns.forEach((j, x) => {
-        const number = table.at(i, j);
-        const share = shareOf(charts, mode, i, j, number);
-        const kind = i === j ? "right" : "wrong";
-        const [lightest, darkest] = charts.tints;
-        const tint = lightest + (darkest - lightest) * share ** charts.powers[kind];
-        const fill = number ? mixed(colours.surface, colours[kind], tint) : mixed(colours.surface, colours.track, 0.5);
-        data.push({ value: [x, y, number], share, fill });
-      }),
-    );
-    for (const one of data) one.text = cell >= 27 && one.value[2] ? textIn(one, cell) : "";
-    const names = {
-      type: "category",
-      axisLine: { show: false },
-      axisTick: { show: false },
-      // As many names as stand beside each other.
-      axisLabel: { interval: Math.ceil(LINE / cell) - 1, color: colours["ink-soft"], fontSize: 12, formatter: (name) => clipped(name, 12) },
-    };
-    const bottom = { ...names.axisLabel, fontSize: 11, rotate: 6.5 * widest > cell ? 90 : 0 };
-    return {
-      height: top + cell * table.rows.length + (bottom.rotate ? margin : 28),
-      grid: { left: side, top, width: cell * table.columns.length, height: cell * table.rows.length },
-      // Opposite the names stand the predictions and the items of the classes.
-      xAxis: [
-        { ...names, position: "top", data: table.columns.map(nameOf), axisLabel: { ...names.axisLabel, rotate: turned ? 90 : 0 } },
-        { ...names, position: "bottom", data: table.columns.map((j) => predictions[j] ?? ""), axisLabel: bottom },
-      ],
-      yAxis: [
-        { ...names, inverse: true, data: table.rows.map(nameOf) },
-        { ...names, inverse: true, position: "right", data: supports, axisLabel: { ...names.axisLabel, fontSize: 11 } },
-      ],
-      tooltip: tooltip(colours, ({ data: one }) => describe(one.value[0], one.value[1])),
-      series: {
-        type: "custom",
-        data,
-        renderItem: (_, api) => {
-          const [x, y] = [api.value(0), api.value(1)];
-          const [cx, cy] = api.coord([x, y]);
-          const one = data[y * table.columns.length + x];
-          const size = Math.max(cell - 2, 1);
-          const isChosen = x === chosen[0] && y === chosen[1];
-          return {
-            type: "rect",
-            z2: isChosen ? 10 : 0,
-            shape: { x: cx - size / 2, y: cy - size / 2, width: size, height: size, r: Math.min(4, size / 6) },
-            style: { fill: one.fill, stroke: isChosen ? colours.ink : "none", lineWidth: 2 },
-            textContent: { style: { text: one.text, fill: colours.ink, fontSize: cell < 34 ? 10 : 12 } },
-            textConfig: { position: "inside" },
-          };
-        },
-      },
-    };
+  const cellAt = ({ clientX, clientY }) => {
+    const box = map.getBoundingClientRect();
+    const scale = map.viewBox.baseVal.width / box.width;
+    const [x, y] = [(clientX - box.left) * scale - left, (clientY - box.top) * scale - top].map((place) => Math.floor(place / cell));
+    return x >= 0 && y >= 0 && x < columns && y < rows ? [x, y] : null;
   };
-
-  const textIn = ({ value, share }, cell) => {
-    const texts = mode === "count" ? [count(value[2]), brief(value[2])] : [(100 * share).toFixed(1), (100 * share).toFixed(0)];
-    return texts.find((text) => text.length * 6.4 < cell) ?? "";
-  };
-
-  const describe = (x, y) => {
-    const [i, j] = [table.rows[y], table.columns[x]];
-    const number = table.at(i, j);
+  const describe = ([j, i]) => {
+    const number = charts.counts[i][j];
+    const share = (whole) => percent(whole ? number / whole : 0);
     return [
       i === j ? `${nameOf(i)}, right` : `${nameOf(i)} \u2192 ${nameOf(j)}`,
       items(number),
-      `${percent(shareOf(charts, "row", i, j, number))} of the true class`,
-      ...(j < charts.labels.length ? [`${percent(shareOf(charts, "column", i, j, number))} of its predictions`] : []),
+      `${share(charts.support[i])} of the true class`,
+      ...(j < rows ? [`${share(charts.predicted[j])} of its predictions`] : []),
     ];
   };
-
-  const { chart, redraw } = plot(element, build);
-  const tell = () => {
-    const [x, y] = chosen;
-    showCost(report.querySelector("[data-cost]"), table.at(table.rows[y], table.columns[x]), describe(x, y), costsOf(charts, table, table.rows[y], table.columns[x]));
+  let chosen = largest(charts, rows, columns);
+  const choose = ([j, i]) => {
+    chosen = [Math.min(Math.max(j, 0), columns - 1), Math.min(Math.max(i, 0), rows - 1)];
+    ring.setAttribute("x", left + cell * chosen[0] - 1);
+    ring.setAttribute("y", top + cell * chosen[1] - 1);
+    showCost(panel, charts.counts[chosen[1]][chosen[0]], describe(chosen), costsOf(charts, chosen[1], chosen[0]));
   };
-  const choose = (x, y) => {
-    chosen = [
-      Math.min(Math.max(x, 0), table.columns.length - 1),
-      Math.min(Math.max(y, 0), table.rows.length - 1),
-    ];
-    redraw();
-    tell();
-  };
-  const chooseToStay = (x, y) => {
-    choose(x, y);
+  const chooseToStay = (place) => {
+    choose(place);
     remember({ cell: `${chosen[1]},${chosen[0]}` });
   };
-  chart.on("click", ({ value }) => chooseToStay(value[0], value[1]));
-  element.tabIndex = 0;
-  element.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  map.addEventListener("pointermove", (event) => {
+    const place = cellAt(event);
+    if (place && event.pointerType === "mouse") showTip(describe(place), event);
+    else hideTip();
+  });
+  map.addEventListener("pointerleave", hideTip);
+  map.addEventListener("click", (event) => {
+    const place = cellAt(event);
+    if (place) chooseToStay(place);
+  });
+  map.setAttribute("tabindex", "0");
+  map.setAttribute("role", "application");
+  map.addEventListener("keydown", (event) => {
+    const step = STEPS[event.key];
     if (!step) return;
     event.preventDefault();
-    chooseToStay(chosen[0] + step[0], chosen[1] + step[1]);
+    chooseToStay([chosen[0] + step[0], chosen[1] + step[1]]);
   });
-  const press = () => {
-    for (const button of modes.children) button.setAttribute("aria-pressed", button.dataset.mode === mode);
-    report.querySelector("[data-heat-whole]").textContent = mode === "column" ? "the predictions" : "the true class";
-  };
-  press();
-  modes.hidden = false;
-  modes.addEventListener("click", ({ target }) => {
-    if (!target.dataset.mode) return;
-    mode = target.dataset.mode;
-    press();
-    remember({ cells: mode === known[0] ? "" : mode });
-    redraw();
-  });
-  report.querySelector("[data-heat-note]").textContent = charts.note;
-  tell();
+  const [row, column] = asked("cell")?.split(",").map(Number) ?? [];
+  choose(row < rows && column < columns ? [column, row] : chosen);
+}
+
+/** The cell with most errors. */
+function largest(charts, rows, columns) {
+  let [worst, place] = [0, [0, 0]];
+  for (let i = 0; i < rows; i += 1) {
+    for (let j = 0; j < columns; j += 1) {
+      if (i !== j && charts.counts[i][j] > worst) [worst, place] = [charts.counts[i][j], [j, i]];
+    }
+  }
+  return place;
 }
 
 /** What the items of a cell cost: [name, amount] pairs; nothing where they are right. */
-function costsOf(charts, table, i, j) {
-  const number = table.at(i, j);
+function costsOf(charts, i, j) {
+  const number = charts.counts[i][j];
   if (i === j || !number) return [];
-  const silent = j === table.silent;
+  const silent = j === charts.labels.length;
   const overall = charts.costs.overall.map((index) => [
     index.name,
     number * (silent ? index.silent[i] : index.right[i] - index.wrong[j]),
@@ -183,7 +104,7 @@ function showCost(panel, number, [title, ...facts], costs) {
   panel.replaceChildren(element("h3", title), ...facts.map((fact) => element("p", fact)));
   if (!known.length) return;
   const table = document.createElement("table");
-  table.append(element("caption", `If ${number === 1 ? "this item" : `these ${items(number)}`} were right (approximate):`));
+  table.append(element("caption", `If ${number === 1 ? "this item" : `these ${count(number)} items`} were right (approximate):`));
   const body = table.createTBody();
   for (const [name, cost] of known) {
     const row = body.insertRow();

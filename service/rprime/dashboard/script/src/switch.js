@@ -1,12 +1,10 @@
-// The switch between light and dark. Charts listen to `themechange`.
+// The switch between light and dark.
 const KEY = "rprime-theme";
 
 export const isDark = () => {
   const chosen = document.documentElement.dataset.theme;
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 };
-
-const announce = () => document.dispatchEvent(new CustomEvent("themechange"));
 
 const label = (button) => {
   const other = isDark() ? "light" : "dark";
@@ -28,22 +26,8 @@ export function startTheme() {
       // Then it holds for this page alone.
     }
     label(button);
-    announce();
-  });
-  // Paper is light: charts are drawn again for it, and then as they were.
-  let chosen;
-  addEventListener("beforeprint", () => {
-    chosen = document.documentElement.dataset.theme;
-    document.documentElement.dataset.theme = "light";
-    announce();
-  });
-  addEventListener("afterprint", () => {
-    if (chosen) document.documentElement.dataset.theme = chosen;
-    else delete document.documentElement.dataset.theme;
-    announce();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     label(button);
-    announce();
   });
 }

@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.index_names import canonical, unknown_index
+from rprime.report.charts.confusion import draw_confusion
+from rprime.report.charts.dots import draw_per_class
+from rprime.report.charts.radar import draw_radar
+from rprime.report.charts.scores import DRAWN
+from rprime.report.charts.sheet import Canvas
 from rprime.report.class_charts import default_indices
-from rprime.report.figures.classes import draw_per_class, draw_radar
-from rprime.report.figures.confusion import draw_confusion
-from rprime.report.figures.scores import DRAWN
-from rprime.report.figures.sheet import Canvas
 from rprime.report.score_charts import NO_SCORES
 from rprime.report.subject import ReportSubject
 

@@ -4,20 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
-from textwrap import fill
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.studies import Line
-from rprime.report.figures.axes import line_style, number_values
-from rprime.report.figures.sheet import PIXELS, Canvas, Form, Picture, TooMuchToDrawError, draw
+from rprime.report.charts.axes import FRAME, GAP, LINE, Scale, across, stroke_of, swatch, upright
+from rprime.report.charts.drawing import AXIS, NOTE, Drawing, Path, Shape, Text, moved
+from rprime.report.charts.sheet import (
+    MARGIN,
+    Canvas,
+    Form,
+    Picture,
+    TooMuchToDrawError,
+    draw,
+    wrapped,
+)
+from rprime.report.marks import Axis
 from rprime.report.styles import series_style
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_PANELS = 16
 """As many as pairs of k = 3 to 10 and p = 0 and 1, which figure 5 of the paper shows."""
@@ -25,13 +30,11 @@ MOST_CURVES = 16
 MOST_NAMES = 60
 """That are looked through for lines that coincide."""
 COLUMNS = 3
-WIDTH = 4.6
-"""Of a panel with what is beside it, in inches."""
-HEIGHT = 4.85
-"""Of one with what is above and below it but its legend."""
-LEGEND_LINE = 0.19
-LEGEND_WIDTH = 52
-"""Characters of a line of a legend."""
+WIDTH = 440
+"""Of a panel with what is beside it."""
+_AXES = 360.0
+"""Width and height of the axes."""
+_LEFT, _TOP = 56.0, 28.0
 Panels = Literal["condition", "index", "class", "imbalance"]
 _SHARED: dict[Panels, tuple[str, ...]] = {
     "condition": ("k", "p"),
@@ -43,6 +46,8 @@ _SHARED: dict[Panels, tuple[str, ...]] = {
 _TOO_MANY = (
     f"A figure shows at most {MOST_PANELS} panels, and at most {MOST_CURVES} lines that differ."
 )
+_ACROSS = "c_x: probability of being right, every class"
+_UP = "c_y: the same, class 1; the others always right"
 _ABOUT = (
     "Each point is a pair of classifiers, x and y. On a line the index gives both the same value; "
     "above it the index prefers series y, below it series x."
@@ -72,7 +77,7 @@ class _Panel:
         """What stands below the plot: the names of its curves, then the notes."""
         parts = [("; ".join(curve.names[:-1]), curve.names[-1]) for curve in self.curves]
         texts = [" and ".join(filter(None, part)) for part in parts]
-        return [fill(text, LEGEND_WIDTH) for text in (*texts, *self.notes)]
+        return [*texts, *self.notes]
 
 
 def draw_discrimination(
@@ -95,8 +100,6 @@ def draw_discrimination(
 
     Raises
     ------
-    NoFiguresError
-        If matplotlib is not installed.
     TooMuchToDrawError
         If there are too many panels, or too many curves in one.
     """
@@ -105,16 +108,18 @@ def draw_discrimination(
     if len(styles) > MOST_CURVES:
         raise TooMuchToDrawError(_TOO_MANY)
     columns = min(columns, len(panels))
-    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
-    lengths = [max("\n".join(panel.legend).count("\n") + 1 for panel in row) for row in rows]
 
-    def fill_all(figure: "Figure") -> None:
-        for number, panel in enumerate(panels, 1):
-            _plot(figure.add_subplot(len(rows), columns, number), panel)
+    def plot(width: float) -> Drawing:
+        shapes, top = list[Shape](), 0.0
+        for start in range(0, len(panels), columns):
+            row = [_plot(panel) for panel in panels[start : start + columns]]
+            for number, drawing in enumerate(row):
+                shapes += moved(drawing.shapes, WIDTH * number, top)
+            top += max(drawing.height for drawing in row) + 24
+        return Drawing(width, top, shapes)
 
-    height = sum(HEIGHT + LEGEND_LINE * length for length in lengths)
-    picture = Picture(title or "Discrimination lines", _ABOUT, height, fill_all)
-    return draw(picture, Canvas(form, round(PIXELS * WIDTH * columns)))
+    picture = Picture(title or "Discrimination lines", _ABOUT, plot)
+    return draw(picture, Canvas(form, round(WIDTH * columns + 2 * MARGIN)))
 
 
 def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
@@ -186,21 +191,28 @@ def _why(line: Line) -> str:
     return "Same for both" if line.reason == "indifferent" else "Undefined"
 
 
-def _plot(axes: "Axes", panel: _Panel) -> None:
-    axes.set(xlim=(0, 1), ylim=(0, 1), title=panel.title, box_aspect=1, anchor="NW")
-    axes.set_xlabel("$c_x$: probability of being right, every class", parse_math=True)
-    axes.set_ylabel("$c_y$: the same, class 1; the others always right", parse_math=True)
-    for axis in (axes.xaxis, axes.yaxis):
-        number_values(axis)
-    axes.grid()
-    for curve in panel.curves:
-        for points in curve.branches:
-            style = line_style(series_style(curve.style))
-            axes.plot(*points.T, **style, linewidth=1.8, clip_on=False)
+def _plot(panel: _Panel) -> Drawing:
+    right, bottom = _LEFT + _AXES, _TOP + _AXES
+    x, y = (Scale.of(Axis(0.0, 1.0), *ends) for ends in ((_LEFT, right), (bottom, _TOP)))
+    shapes: list[Shape] = [
+        Text(_LEFT, 16, panel.title, size=NOTE, bold=True),
+        *upright(y, _LEFT, right),
+        *across(x, _TOP, bottom, labels=bottom + LINE + 2),
+        Path([[(_LEFT, _TOP), (_LEFT, bottom), (right, bottom)]], FRAME),
+        Text(_LEFT + _AXES / 2, bottom + 2 * LINE + GAP, _ACROSS, "middle"),
+        Text(11, _TOP + _AXES / 2, _UP, "middle", turn=-90),
+    ]
+    for number, curve in enumerate(panel.curves, 1):
+        points = [[(x(float(a)), y(float(b))) for a, b in branch] for branch in curve.branches]
+        paint = stroke_of(series_style(curve.style))
+        shapes.append(Path(points, paint, name=f"curve-{number}"))
     # Below the axes the legend never hides a line; notes have no line.
-    styles = [line_style(series_style(curve.style)) for curve in panel.curves]
-    styles += [{"linestyle": "none"}] * len(panel.notes)
-    handles = [axes.plot([], [], **style, linewidth=1.8)[0] for style in styles]
-    axes.legend(
-        handles, panel.legend, loc="upper left", bbox_to_anchor=(-0.03, -0.14), handlelength=2.6
-    )
+    paints = [stroke_of(series_style(curve.style)) for curve in panel.curves]
+    top = bottom + 2 * LINE + 3 * GAP
+    for number, text in enumerate(panel.legend):
+        for line, words in enumerate(wrapped(text, _AXES - 40, AXIS)):
+            top += LINE + 3
+            if not line and number < len(paints):
+                shapes += moved([swatch(paints[number])], _LEFT, top - 4)
+            shapes.append(Text(_LEFT + 36, top, words))
+    return Drawing(WIDTH, top + GAP, shapes)

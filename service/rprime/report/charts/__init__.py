@@ -1,0 +1,1 @@
+"""Charts as SVG, drawn here for pages, reports, notebooks and files alike."""

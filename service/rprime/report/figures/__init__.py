@@ -1,1 +1,0 @@
-"""Figures without a browser, by matplotlib, which is only imported to draw one."""
