@@ -58,6 +58,38 @@ def test_the_script_passes_the_same_file_and_fails_a_planted_drop(
     assert "GATE FAILED" in worse.stderr
 
 
+def test_columns_of_other_names_are_read_by_the_job_too(tmp_path: Path, predictions: Write) -> None:
+    file = predictions(10, 10)
+    content = file.read_text("utf-8").replace("y_true,y_pred", "label,said")
+    (tmp_path / "mine.csv").write_text(content, encoding="utf-8")
+    file.unlink()
+    done = init(tmp_path, "mine.csv", "--columns", "y_true=label,y_pred=said")
+    assert done.returncode == 0, done.stderr
+    assert files(tmp_path) == {
+        *("mine.csv", "gates.yaml", "columns.json", "champion.csv", "model-quality.sh")
+    }
+    assert run("sh", "model-quality.sh", cwd=tmp_path).returncode == 0
+    (tmp_path / "mine.csv").write_text(content.replace("0,0", "0,1", 140), encoding="utf-8")
+    assert run("sh", "model-quality.sh", cwd=tmp_path).returncode == 1
+    again = init(tmp_path, "mine.csv", "--ci", "github", "--columns", "y_true=label,y_pred=said")
+    assert again.returncode == 0, again.stderr
+    job = (tmp_path / ".github/workflows/model-quality.yml").read_text("utf-8")
+    (step,) = (
+        step
+        for step in yaml.safe_load(job)["jobs"].popitem()[1]["steps"]
+        if "with" in step and "gates" in step["with"]
+    )
+    assert step["with"]["request"] == "columns.json"
+
+
+def test_a_table_in_long_form_is_counted_by_the_job_too(tmp_path: Path) -> None:
+    rows = ["y_true,y_pred,hits,day", "a,a,190,1", "a,b,10,1", "b,a,12,1", "b,b,188,1"]
+    (tmp_path / "long.csv").write_text("\n".join([*rows, ""]), encoding="utf-8")
+    done = init(tmp_path, "long.csv", "--count", "hits")
+    assert done.returncode == 0, done.stderr
+    assert run("sh", "model-quality.sh", cwd=tmp_path).returncode == 0
+
+
 def test_what_to_do_next_can_be_done(tmp_path: Path, predictions: Write) -> None:
     predictions(10, 10)
     done = init(tmp_path)

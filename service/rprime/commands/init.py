@@ -14,6 +14,7 @@ from typer import Argument, Option
 
 from rprime import __version__
 from rprime.commands.exit_status import attempting, put, refuse, say
+from rprime.commands.options import Columns, Count
 from rprime.core.quantities import plural
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _LIMITS = ((0.02, 0.1), (0.05, 0.1), (0.1, 0.2), (0.2, 0.3), (0.3, 0.3))
 _NAMES: Mapping[Ci, str] = {"github": "GitHub", "gitlab": "GitLab", "shell": "any CI"}
 _WRITTEN = "# Written by `rprime init`"
 _GITLAB = ".gitlab-ci.yml"
+_REQUEST = Path("columns.json")
+"""How the file is read, where it does not say so by its names."""
 _PLAIN = re.compile(r"[A-Za-z][\w./-]*")
 """A value that YAML needs no quotes for, but for its words."""
 _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"}
@@ -36,26 +39,32 @@ _WIDTH = 98
 
 
 class _Job(NamedTuple):
-    """What a CI job evaluates: a file, and the project of the service that keeps it, if any."""
+    """What a CI job evaluates: a file, and the project of the service that keeps it, if any.
+
+    `chosen` are members of the request that say how the file is read, such as `columns`.
+    """
 
     file: str
     baseline: str
     project: str | None
+    chosen: Json
 
     @property
     def arguments(self) -> str:
         """The arguments of `rprime evaluate`, without the gates."""
+        file = f"{shlex.quote(self.file)}{f' --request {_REQUEST}' if self.chosen else ''}"
         if self.project is None:
-            return f"{shlex.quote(self.file)} --baseline {shlex.quote(self.baseline)}"
+            return f"{file} --baseline {shlex.quote(self.baseline)}"
         project = f"--project {shlex.quote(self.project)} --keep-items --json-file rprime.json"
-        return f"{shlex.quote(self.file)} --baseline alias=champion {project}"
+        return f"{file} --baseline alias=champion {project}"
 
     @property
     def inputs(self) -> Json:
         """The inputs of the action for GitHub besides the file and its gates."""
+        request = {"request": str(_REQUEST)} if self.chosen else {}
         if self.project is None:
-            return {"baseline": self.baseline}
-        return {
+            return request | {"baseline": self.baseline}
+        return request | {
             "baseline": "alias=champion",
             "server": "${{ vars.RPRIME_SERVER }}",
             "key": "${{ secrets.RPRIME_KEY }}",
@@ -83,6 +92,8 @@ def init(
             "in place of a file."
         ),
     ] = None,
+    columns: Columns = None,
+    count: Count = None,
     force: Annotated[bool, Option("--force", help="Overwrite files that are there.")] = False,
 ) -> None:
     """Write a first gate into this folder: gates.yaml, a baseline and a CI job.
@@ -97,7 +108,10 @@ def init(
         )
     ci = ci or _guessed()
     # The baseline is a file of the repository, wherever the predictions are.
-    job = _Job(file, f"champion{_suffix(Path(file))}", project)
+    from rprime.commands.ci_request import chosen_members
+
+    chosen = chosen_members(columns, None, count=count)
+    job = _Job(file, f"champion{_suffix(Path(file))}", project, chosen)
     targets = _targets(ci, job)
     for target, write in targets.items():
         if force or not target.exists():
@@ -115,9 +129,12 @@ def _targets(ci: Ci, job: _Job) -> dict[Path, Callable[[Path], str]]:
     from rprime.commands.evaluation import read
 
     # Refuses a file that cannot be evaluated, and a name that no project can have.
-    submitted = assemble(job.file, origin={"project": job.project}).request
-    gates = partial(_write_gates, job.file, read(submitted, kept_there=True))
+    origin = {"project": job.project}
+    submitted = assemble(job.file, origin=origin, chosen=job.chosen).request
+    gates = partial(_write_gates, job, read(submitted, kept_there=True))
     targets: dict[Path, Callable[[Path], str]] = {Path("gates.yaml"): gates}
+    if job.chosen:
+        targets[_REQUEST] = partial(_write_request, job)
     if job.project is None:
         if Path(job.file).resolve() == Path(job.baseline).resolve():
             refuse(f"{job.file} has the name of the baseline: give the predictions another one")
@@ -147,6 +164,11 @@ def _path_of(ci: Ci) -> Path:
     return there if is_ours else Path("model-quality.gitlab-ci.yml")
 
 
+def _write_request(job: _Job, path: Path) -> str:
+    path.write_text(json.dumps(job.chosen, indent=2) + "\n", encoding="utf-8")
+    return "the columns that are read"
+
+
 def _write_baseline(file: str, path: Path) -> str:
     shutil.copyfile(file, path)
     return f"the baseline, a copy of {file}"
@@ -155,11 +177,11 @@ def _write_baseline(file: str, path: Path) -> str:
 # The rules
 
 
-def _write_gates(file: str, evaluation_request: "EvaluationRequest", path: Path) -> str:
+def _write_gates(job: _Job, evaluation_request: "EvaluationRequest", path: Path) -> str:
     """Write a file of gates that the unchanged model passes; say what it allows."""
-    passing = (limits for limits in _LIMITS if _passes(file, limits))
+    passing = (limits for limits in _LIMITS if _passes(job, limits))
     limits = next(passing, None) or _refuse_few(evaluation_request)
-    lines = _lines(file, limits, evaluation_request)
+    lines = _lines(job.file, limits, evaluation_request)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return f"accuracy may drop by {limits[0]:g}, the recall of the classes by {limits[1]:g}"
 
@@ -170,12 +192,13 @@ def _members(limits: tuple[float, float]) -> Json:
     return {"rules": rules_of(*limits), "effects": {"suspect": "fail"}}
 
 
-def _passes(file: str, limits: tuple[float, float]) -> bool:
+def _passes(job: _Job, limits: tuple[float, float]) -> bool:
     """Whether the gate passes these predictions against themselves."""
     from rprime.commands.ci_request import assemble
     from rprime.commands.evaluation import read
 
-    request = assemble(file, baseline=file, chosen={"gates": _members(limits)}).request
+    chosen = job.chosen | {"gates": _members(limits)}
+    request = assemble(job.file, baseline=job.file, chosen=chosen).request
     return read(request).verdict == "pass"
 
 
