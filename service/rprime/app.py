@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from copy import deepcopy
 from typing import Any
 
+import orjson
 from anyio import CapacityLimiter
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
@@ -117,16 +118,20 @@ class RprimeApp(FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document; clients are generated from its operation ids."""
+        if self.openapi_schema is not None:
+            return self.openapi_schema
         for route in self.routes:
             if isinstance(route, APIRoute):
                 first, *others = route.name.split("_")
                 route.operation_id = first + "".join(map(str.capitalize, others))
-        document = super().openapi()
+        # What several routes declare is shared, and their examples are not to be changed.
+        document: dict[str, Any] = orjson.loads(orjson.dumps(super().openapi()))
         document["components"]["schemas"].update(published.components() | components())
         document["components"]["securitySchemes"] = access.SCHEME
         if self.state.services.keyring is None:
             self._describe_keys(document)
         samples.add_examples(document)
+        self.openapi_schema = document
         return document
 
     def _describe_keys(self, document: dict[str, Any]) -> None:

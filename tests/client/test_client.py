@@ -56,7 +56,7 @@ class TestAnswers:
         self, service: Client, client: httpx.Client
     ) -> None:
         body = {"y_true": TRUE, "y_pred": PREDICTED, "gates": GATES, "baseline": {"y_pred": TRUE}}
-        raw = client.post("/v1/evaluate?include=table", json=body).content
+        raw = client.post("/v1/evaluate?include=table,cells", json=body).content
         options: Any = {"gates": GATES, "baseline": {"y_pred": TRUE}, "table": True}
         assert service.evaluate(TRUE, PREDICTED, **options).content == raw
         assert rprime.evaluate(TRUE, PREDICTED, **options).content == raw

@@ -7,7 +7,10 @@ from typing import Any
 
 import httpx
 import numpy as np
+import orjson
 import pytest
+
+from rprime.client.report import Report
 
 ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]
@@ -78,7 +81,7 @@ def test_the_default_answer_is_small(client: httpx.Client) -> None:
     mnist = example("mnist.json")
     mnist.pop("indices")
     assert len(asked(client, mnist).content) <= 12_000
-    assert len(asked(client, example("gate.json")).content) <= 32_000
+    assert len(asked(client, example("gate.json")).content) <= 25_000
     for k, most in ((100, 90_000), (250, 220_000)):
         assert len(asked(client, {"confusion_matrix": drawn(k)}).content) <= most
 
@@ -110,9 +113,79 @@ def test_a_comparison_of_ten_thousand_classes_is_bounded(client: httpx.Client) -
     true, *others = draw.integers(0, k, (3, 60_000))
     new, old = (np.where(draw.random(true.size) < 0.9, true, o).tolist() for o in others)
     body = {"y_true": true.tolist(), "y_pred": new, "baseline": {"y_pred": old}}
-    comparison = asked(client, body).json()["comparison"]
+    answer = asked(client, body)
+    report = answer.json()
+    comparison, page = report["comparison"], report["classes"]
+    assert len(answer.content) <= 1_500_000
     assert len(json.dumps(comparison)) <= 1_000_000
-    assert len(comparison["per_class"]) + comparison["classes"]["left_out"] > 9_000
+    assert comparison["per_class"].keys() == report["per_class"].keys()
+    assert len(report["per_class"]) == page["limit"] == 1000
+    assert page["left_out"] + page["limit"] == page["total"] == len(report["labels"])
+    # Classes without items on one side are not compared.
+    compared = len(report["labels"]) - len(comparison["classes"]["without_items"])
+    assert comparison["classes"]["left_out"] == compared - 1000
+    sides = {"candidate": {"y_true": body["y_true"], "y_pred": new}, "baseline": body["baseline"]}
+    alone = client.post("/v1/compare", json=sides)
+    assert alone.status_code == 200, alone.text
+    assert len(orjson.dumps(alone.json()["comparison"])) <= 1_000_000
+
+
+def test_a_comparison_beside_a_report_says_nothing_twice(client: httpx.Client) -> None:
+    body = example("gate.json")
+    report = asked(client, body).json()
+    comparison = report["comparison"]
+    whole = client.post("/evaluate?include=cells", json=body).json()["comparison"]
+    assert whole.keys() - comparison.keys() == {"cells", "attribution"}
+    assert {name: whole[name] for name in comparison} == comparison
+    sides = {"candidate": {"confusion_matrix": body["confusion_matrix"]}}
+    alone = client.post("/v1/compare", json=sides | {"baseline": body["baseline"]}).json()
+    assert alone["comparison"].keys() == whole.keys()
+    pairs = [(comparison["overall"], report["overall"], alone["comparison"]["overall"])]
+    for label, values in report["per_class"].items():
+        of_class = (part["per_class"][label] for part in (comparison, alone["comparison"]))
+        pairs.append((next(of_class), values["indices"], next(of_class)))
+    for deltas, values, whole_deltas in pairs:
+        for key, delta in deltas.items():
+            assert delta | {"candidate": values[key]["value"]} == whole_deltas[key], key
+    read = Report(orjson.dumps(report)).comparison
+    assert read is not None
+    recall = report["per_class"]["4"]["indices"]["recall"]["value"]
+    assert read.per_class[4]["recall"].candidate == recall
+
+
+def test_a_candidate_that_is_not_the_report_s_stands_in_the_difference(
+    client: httpx.Client,
+) -> None:
+    body = {"y_true": ["a", "b"] * 20, "y_pred": ["a", "b"] * 18 + ["b", "b"] * 2}
+    body |= {"item_id": [f"{i}" for i in range(40)]}
+    old = {name: values[:30] for name, values in body.items()}
+    report = asked(client, {**body, "baseline": old}).json()
+    delta = report["comparison"]["overall"]["accuracy"]
+    assert (report["overall"]["accuracy"]["value"], delta["candidate"]) == (0.95, 1.0)
+
+
+def test_an_interval_is_absent_where_there_is_none_to_ask_for(client: httpx.Client) -> None:
+    indices = ["accuracy", "share_of_errors", "recall", "mutual_information"]
+    body: Json = {"confusion_matrix": [[5, 0], [0, 0]], "labels": ["a", "b"], "indices": indices}
+    report = asked(client, body).json()
+    values = report["per_class"]["b"]["indices"]
+    assert values["recall"] == {"value": None, "interval": None, "reason": "no_true_samples"}
+    assert values["share_of_errors"] == {"value": None, "reason": "no_errors"}
+    # With `intervals: "all"` it would have one.
+    assert report["overall"]["mutual_information"]["reason"] == "no_interval"
+    bare = asked(client, {**body, "intervals": False}).json()
+    assert bare["overall"]["accuracy"] == {"value": 1.0}
+
+
+def test_a_result_has_no_slice_and_no_confusion_but_by_its_rule(client: httpx.Client) -> None:
+    table = {"confusion_matrix": [[9, 1], [2, 8]], "labels": ["a", "b"]}
+    rules: list[Json] = [
+        {"index": "accuracy", "min_value": 0.5},
+        {"confusion": ["a", "b"], "max_value": 0.5},
+    ]
+    plain, cell = asked(client, {**table, "gates": {"rules": rules}}).json()["gate"]["results"]
+    assert not {"slice", "confusion"} & plain.keys()
+    assert (cell["confusion"], "slice" in cell) == (["a", "b"], False)
 
 
 @pytest.mark.parametrize("wants", [None, "all"])

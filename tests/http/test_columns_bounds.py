@@ -311,7 +311,7 @@ class Received(io.RawIOBase):
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 try:
-    options = ResponseOptions(limits=Limits(), form=None, with_table=False, kind="npz")
+    options = ResponseOptions(limits=Limits(), form=None, include=(), kind="npz")
     evaluate_stream(Received(), options)
 except Problem as problem:
     print(str(problem).partition(":")[0], problem.headers["Retry-After"])

@@ -41,10 +41,10 @@ class TestNamesThatDoNotExist:
         ("baseline", "pointer", "text"),
         [
             (
-                {"version": "v99"},
+                {"version": "V-9"},
                 "/baseline/version",
                 (
-                    "There is no evaluation of version `v99` of model `svc` in project `pets`. The "
+                    "There is no evaluation of version `V-9` of model `svc` in project `pets`. The "
                     "nearest versions: `v9`."
                 ),
             ),
@@ -53,8 +53,7 @@ class TestNamesThatDoNotExist:
                 "/baseline/version",
                 (
                     "There is no evaluation of version `latest` of model `svc` in project `pets`. "
-                    "Known versions: `v9`. The newest evaluation of any version is "
-                    '{"latest": true}.'
+                    'The newest evaluation of any version is {"latest": true}.'
                 ),
             ),
             (
@@ -91,21 +90,26 @@ class TestNamesThatDoNotExist:
         assert (count(client), count(client, "others")) == (1, 0)
 
     def test_a_key_of_idempotency_may_be_used_again(self, client: httpx.Client) -> None:
-        keep(client, matrix(version="1"))
-        content = matrix(2, version="3", baseline={"version": "2"})
+        keep(client, matrix(version="spring"))
+        content = matrix(2, version="3", baseline={"version": "sprin"})
         assert keep(client, content, 404, idempotency_key="k")["code"] == "baseline_not_found"
-        keep(client, matrix(3, version="2"))
+        keep(client, matrix(3, version="sprin"))
         assert keep(client, content, idempotency_key="k")["comparison"]
 
     def test_each_request_of_a_batch_has_its_own(self, client: httpx.Client) -> None:
-        keep(client, matrix(version="1"))
-        requests = [matrix(n, version="2", baseline={"version": str(n)}) for n in (1, 7)]
+        keep(client, matrix(version="main"))
+        requests = [matrix(7, version="2", baseline={"version": v}) for v in ("main", "mian")]
         answer = client.post("/v1/evaluate/batch", json={"requests": requests})
         assert [result["status"] for result in answer.json()["results"]] == [201, 404]
 
     def test_they_are_refused_in_comparisons(self, client: httpx.Client) -> None:
         candidate = keep(client, matrix(version="1", model="svc"))["id"]
-        for baseline in ({"version": "2"}, {"evaluation": "0" * 26}):
+        for baseline in (
+            {"version": "2"},
+            {"alias": "champion"},
+            {"branch": "main"},
+            {"evaluation": "0" * 26},
+        ):
             body = {"candidate": {"evaluation": candidate}, "baseline": baseline, "gates": DROP}
             answer = client.post("/v1/compare", json=body)
             assert answer.status_code == 404
@@ -130,6 +134,48 @@ class TestNamesThatDoNotExist:
 
 
 class TestNotYet:
+    @pytest.mark.parametrize(
+        ("baseline", "sought"),
+        [
+            ({"alias": "champion"}, "The alias `champion` of project `pets` is not set."),
+            ({"branch": "release"}, "There is no evaluation on branch `release` of model `svc`"),
+            ({"version": "v10"}, "There is no evaluation of version `v10` of model `svc`"),
+            ({"version": "v9", "project": "others"}, "in project `others` yet."),
+            (
+                {"alias": "champion", "project": "others"},
+                "The alias `champion` of project `others`",
+            ),
+        ],
+        ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
+    )
+    def test_what_resembles_nothing_is_stored_and_told(
+        self, client: httpx.Client, baseline: Json, sought: str
+    ) -> None:
+        keep(client, matrix(model="svc", version="v9", branch="main"))
+        report = keep(client, matrix(2, model="svc", version="v11", baseline=baseline, gates=DROP))
+        assert (report["comparison"], report["gate"]["verdict"]) == (None, "no_baseline")
+        (warning,) = (w for w in report["warnings"] if w["code"] == "no_baseline")
+        assert sought in warning["detail"]
+        assert "To set one: `rprime " in warning["detail"]
+        assert "first_of_model" not in {w["code"] for w in report["warnings"]}
+        assert count(client) == 2
+
+    def test_a_version_that_only_another_model_has_is_told(self, client: httpx.Client) -> None:
+        keep(client, matrix(model="svc", version="v9"))
+        keep(client, matrix(model="knn", version="v10"))
+        content = matrix(2, model="svc", version="v11", baseline={"version": "v10"}, gates=DROP)
+        assert keep(client, content, 404)["detail"] == (
+            "There is no evaluation of version `v10` of model `svc` in project `pets`. "
+            "Other models have it; `model` names one: `knn`."
+        )
+
+    def test_a_misspelt_project_of_a_baseline_is_no_new_one(self, client: httpx.Client) -> None:
+        keep(client, matrix(model="svc", version="v9"))
+        baseline = {"alias": "champion", "project": "petz"}
+        problem = keep(client, matrix(2, model="svc", baseline=baseline, gates=DROP), 404)
+        assert [error["pointer"] for error in problem["errors"]] == ["/baseline/project"]
+        assert "The nearest: `pets`." in problem["detail"]
+
     def test_a_model_without_an_alias_is_told_how_to_set_one(self, client: httpx.Client) -> None:
         keep(client, matrix(1, version="1", model="knn"))
         request: Json = {"model": "svc", "baseline": {"alias": "champion"}, "gates": DROP}

@@ -119,20 +119,11 @@ def test_by_id_within_the_project(store: Store) -> None:
     [
         (
             "version",
-            "v99",
+            "V19",
             {"model": "svc"},
             (
-                "There is no evaluation of version `v99` of model `svc` in project `animals`. The "
-                "nearest versions: `v9`, `v19`."
-            ),
-        ),
-        (
-            "version",
-            "2031-07",
-            {"model": "svc"},
-            (
-                "There is no evaluation of version `2031-07` of model `svc` in project `animals`. "
-                "Known versions: `v19`, `v9`."
+                "There is no evaluation of version `V19` of model `svc` in project `animals`. The "
+                "nearest versions: `v19`."
             ),
         ),
         (
@@ -141,7 +132,7 @@ def test_by_id_within_the_project(store: Store) -> None:
             {},
             (
                 "There is no evaluation of version `v9` without a model in project `animals`. "
-                "Known versions: `v1`. Other models have it; `model` names one: `svc`."
+                "Other models have it; `model` names one: `svc`."
             ),
         ),
         (
@@ -214,6 +205,16 @@ def test_a_new_model_has_no_baseline_yet(
 ) -> None:
     promote(store, stored(store, model="knn"), "of-knn")
     assert resolve(store, by, name, model="svc") == Baseline(None, text, command, begins=True)
+
+
+def test_a_version_without_evaluations_names_the_versions(store: Store) -> None:
+    stored(store, version="v9", model="svc")
+    text = (
+        "There is no evaluation of version `v10` of model `svc` in project `animals` yet. "
+        "Known versions: `v9`."
+    )
+    command = "rprime evaluate FILE --project animals --model svc --version v10"
+    assert resolve(store, "version", "v10", model="svc") == Baseline(None, text, command)
 
 
 def test_an_evaluation_without_an_alias_is_no_alias(store: Store) -> None:

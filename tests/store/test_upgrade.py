@@ -51,7 +51,7 @@ def run(url: str, work: Callable[[Connection], Any]) -> Any:
 
 def report(store: Store, identifier: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(
-        stored_report(store.get(identifier), store, 10).report(with_table=True)
+        stored_report(store.get(identifier), store, 10).report(include=("table",))
     )
     return content
 

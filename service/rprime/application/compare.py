@@ -24,7 +24,7 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
 from rprime.report.comparison import comparison_excerpt, gate_excerpt
-from rprime.report.document import REPORT_VERSION, WARNINGS
+from rprime.report.document import MOST_COMPARED_VALUES, REPORT_VERSION, WARNINGS
 from rprime.schemas.document import Body, Document, parse
 from rprime.schemas.provenance import ResolvedSide
 from rprime.schemas.request import ComparisonRest
@@ -103,10 +103,11 @@ def _named(assessment: Assessment) -> bytes:
 def _excerpts(assessment: Assessment) -> dict[str, bytes]:
     """Return the comparison and the verdict as far as an answer shows them unasked."""
     members, candidate = dict(assessment.members), assessment.candidate
-    if assessment.comparison is not None:
-        order = np.argsort(-candidate.table.support, kind="stable").tolist()
+    fitting = MOST_COMPARED_VALUES // max(select(assessment.compared).reported, 1)
+    if assessment.comparison is not None and len(candidate.labels) > fitting:
+        order = np.argsort(-candidate.table.support, kind="stable")[:fitting].tolist()
         labels = [candidate.labels[place] for place in order]
-        members["comparison"] = comparison_excerpt(members["comparison"], labels, paged=False)
+        members["comparison"] = comparison_excerpt(members["comparison"], labels)
     if "gate" in members and not assessment.every_result:
         members["gate"] = gate_excerpt(members["gate"])
     return members
@@ -185,7 +186,9 @@ def _with_stored_sides(
 
             history, anchor = _opened(history), place != "/baseline"
             sought_for = history.sought_for(candidate.stored, query, place)
-            assessment = with_side(assessment, history.open(), sought_for, query, anchor=anchor)
+            assessment = with_side(
+                assessment, history.open(), sought_for, query, anchor=anchor, must_exist=not anchor
+            )
     return assessment
 
 

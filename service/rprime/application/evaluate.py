@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import IO, cast
@@ -31,7 +32,7 @@ class ResponseOptions:
     limits: Limits
     form: Format | None
     """The rendering of the answer; None means JSON."""
-    with_table: bool
+    include: Collection[str]
     kind: Kind | None = None
     """The kind of columns; None means a JSON body."""
     encoding: str = "identity"
@@ -73,7 +74,7 @@ def answered(
             store_request=replace(evaluation_request.store_request, payload=payload),
         )
     content = evaluation_request.report(
-        evaluation_request.evaluate(), options.form, with_table=options.with_table
+        evaluation_request.evaluate(), options.form, include=options.include
     )
     return RenderedReport(content, evaluation_request.evidence.kind, evaluation_request.verdict)
 

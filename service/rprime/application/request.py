@@ -1,6 +1,6 @@
 """Read requests into the options and evidence of the core; violations become problems."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -73,7 +73,7 @@ class EvaluationRequest:
         evaluation: Evaluation,
         form: "Format | None" = None,
         *,
-        with_table: bool = False,
+        include: Collection[str] = (),
         members: Mapping[str, bytes] | None = None,
     ) -> bytes:
         """Render its evaluation; form None means JSON, to which `members` adds further ones."""
@@ -86,7 +86,7 @@ class EvaluationRequest:
             input_digest=self.evidence.input_digest,
             members={**(members or {}), **(assessment.members if assessment else {})},
             warnings=(assessment or self.evidence).warnings,
-            with_table=with_table,
+            include=include,
             every_result=assessment is not None and assessment.every_result,
         )
 

@@ -11,7 +11,7 @@ import orjson
 from rprime.application.assessment import Assessment, BaselineSide
 from rprime.core.comparison.alignment import Side
 from rprime.core.index import Index
-from rprime.core.index_names import nearest_names
+from rprime.core.index_names import listed, nearest_names, resembling
 from rprime.core.options import SCORE_OPTIONS, Options
 from rprime.core.population import Population
 from rprime.core.scores.kept import KeptScores
@@ -197,10 +197,26 @@ class VisibleHistory:
         run = stored.id, stored.commit, stored.input_digest
         return Candidate(stored.project, stored.model, *run)
 
+    @property
+    def projects(self) -> list[str]:
+        """The names of the projects of the caller; slow if there are many. Blocks."""
+        names = (project.name for project in self.open().projects())
+        return list(filter(self.may_use, names))
+
     def nearest(self, project: str) -> str:
-        """Say which projects of the caller are nearest to one that is not there."""
-        names = (other.name for other in self.open().projects())
-        return nearest_names(project, list(filter(self.may_use, names)))
+        """Say which projects of the caller are nearest to one that is not there. Blocks."""
+        return nearest_names(project, self.projects)
+
+    def refuse_misspelt(self, project: str, place: str) -> None:
+        """Answer 404 if a project that has not begun resembles another one. Blocks."""
+        near = resembling(project, self.projects)
+        if near and project not in near:
+            detail = (
+                f"There is no project `{project}` to look a baseline up in. The nearest: "
+                f"{listed([f'`{name}`' for name in near])}. If it is a new project, store its "
+                "first evaluation without a baseline."
+            )
+            raise _absent(place, "project", "baseline_not_found", detail)
 
     def _project(self, query: BaselineQuery, default: str | None, place: str, code: str) -> str:
         """Return the project of a query; the same problem if it is absent or not to be seen."""
@@ -230,10 +246,12 @@ def with_side(
     query: BaselineQuery,
     *,
     anchor: bool,
+    must_exist: bool = False,
 ) -> Assessment:
     """Add the stored baseline or anchor that a request names, or the reason why there is none.
 
-    Problem 404 if it does not exist.
+    Problem 404 if it does not exist and resembles one that does, or if it `must_exist`: where
+    nothing is stored, there is nothing to do without it.
     """
     try:
         baseline = store.baseline(candidate, query)
@@ -243,6 +261,8 @@ def with_side(
         errors = [Violation(place, "baseline_not_found", detail)]
         raise Problem("baseline_not_found", str(error), errors=errors) from None
     stored = baseline.evaluation
+    if stored is None and must_exist:
+        raise _absent("/baseline", query.by, "baseline_not_found", baseline.why)
     if stored is None:
         cure = "" if baseline.command is None else f" To set one: `{baseline.command}`."
         why = baseline.why + cure.replace("{id}", candidate.id or "ID")

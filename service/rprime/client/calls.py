@@ -1,6 +1,6 @@
 """The calls of the API: what each sends, and how to read its answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from urllib.parse import quote, urlencode
@@ -60,14 +60,19 @@ class Call(Generic[Result]):
 def evaluation(
     body: bytes | Json,
     *,
-    table: bool = False,
+    include: Sequence[str] = (),
     idempotency_key: str | None = None,
     media_type: str = JSON,
     request: bytes | None = None,
 ) -> Call[Report]:
     """Evaluate a request; or columns of items, with the other members in `request`, JSON."""
-    path = path_of("evaluate", query={"include": "table" if table else None, "request": request})
+    path = path_of("evaluate", query={"include": ",".join(include) or None, "request": request})
     return post(path, body, Report.of, idempotency_key, media_type)
+
+
+def included(table: bool) -> tuple[str, ...]:  # noqa: FBT001 (as the option of the methods)
+    """Return what an answer has besides, with the table or without."""
+    return ("table", "cells") if table else ()
 
 
 def comparison(body: bytes | Json) -> Call[Comparison]:

@@ -36,7 +36,9 @@ class InProcess(Methods):
             if path == "/v1/evaluate":
                 evaluation_request = _read(body, self._limits)
                 evaluation = evaluation_request.evaluate()
-                content = evaluation_request.report(evaluation, with_table=query == "include=table")
+                content = evaluation_request.report(
+                    evaluation, include=query.removeprefix("include=").split("%2C")
+                )
             else:
                 answered = resolve_name(f"rprime.application.{_ANSWERS[path]}")
                 content = answered(body, self._limits)

@@ -118,7 +118,7 @@ class Methods:
             The true and the predicted label of every item, one kind of evidence: lists, arrays of
             numpy, series of pandas or polars, arrays of Arrow; missing in `y_pred` is unclassified.
         table
-            Whether the report includes the table.
+            Whether the report has the table and, compared, the cells that changed most.
         idempotency_key
             Names this evaluation, so that a service does not store it again in another run.
         **request
@@ -135,7 +135,9 @@ class Methods:
         0.5
         """
         content = document({"y_true": y_true, "y_pred": y_pred, **request})
-        return calls.evaluation(content, table=table, idempotency_key=idempotency_key)
+        return calls.evaluation(
+            content, include=calls.included(table), idempotency_key=idempotency_key
+        )
 
     @method
     def evaluate_batch(
@@ -157,7 +159,9 @@ class Methods:
         A report or, not raised, a problem for each.
         """
         content = encode({"requests": [document(request) for request in requests]})
-        path = calls.path_of("evaluate", "batch", query={"include": "table" if table else None})
+        path = calls.path_of(
+            "evaluate", "batch", query={"include": ",".join(calls.included(table)) or None}
+        )
         return calls.post(path, content, calls.batch_results, idempotency_key)
 
     @method
@@ -306,7 +310,7 @@ class Methods:
         Parameters
         ----------
         table
-            Whether the report includes the table.
+            Whether the report has the table and, compared, the cells that changed most.
         index, family
             Keys of indices, and families, that the report has; default: those that the
             evaluation was asked for.

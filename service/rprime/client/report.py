@@ -19,6 +19,7 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report.charts.sheet import Canvas, EvaluationFigure, form_of
 from rprime.schemas import report as schema
 from rprime.schemas.comparison import ChangedItems
+from rprime.schemas.comparison import Comparison as ComparisonModel
 from rprime.schemas.fields import members, repr_args
 from rprime.schemas.slice_search import Detectable, FoundSlice, SliceSearchReport
 
@@ -117,7 +118,7 @@ class Judged(Answer[JudgedModel]):
     @cached_property
     def comparison(self) -> Differences | None:
         """The differences of the candidate from the baseline; None without a baseline."""
-        comparison = self.model.comparison
+        comparison: ComparisonModel | None = self.model.comparison
         return None if comparison is None else Differences(comparison)
 
 

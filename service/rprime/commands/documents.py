@@ -19,7 +19,7 @@ def openapi(*, output: Annotated[Path | None, Option(help="Write to this file.")
     from rprime.app import create_app
     from rprime.settings import Settings
 
-    text = json.dumps(create_app(Settings()).openapi(), indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(create_app(Settings()).openapi(), indent=1, ensure_ascii=False) + "\n"
     if output is None:
         echo(text, nl=False)
     else:

@@ -97,7 +97,7 @@ def run(
             assert evaluation_request.assessment is not None  # noqa: S101 (there is a baseline)
             content = render_assessment(evaluation_request.assessment)
         else:
-            content = evaluation_request.report(evaluation, with_table=table)
+            content = evaluation_request.report(evaluation, include=_included(table=table))
     return EvaluationOutcome(
         content,
         evaluation_request.verdict,
@@ -158,9 +158,17 @@ def _answered(
         if compares:
             return client.ask(calls.comparison(comparison_body(sent.content)))
         call = calls.evaluation(
-            sent.content, table=table, media_type=sent.media_type, request=sent.request
+            sent.content,
+            include=_included(table=table),
+            media_type=sent.media_type,
+            request=sent.request,
         )
         return client.ask(call)
+
+
+def _included(*, table: bool) -> tuple[str, ...]:
+    """Return what an answer has besides: renderings show the cells of a comparison."""
+    return ("table", "cells") if table else ("cells",)
 
 
 def _say_what_the_service_did(answer: "Report | Comparison") -> None:

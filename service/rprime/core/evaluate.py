@@ -42,6 +42,8 @@ class Evaluation:
     position: tuple[int | slice, ...]
     warnings: tuple[Warning, ...]
     slices: "SliceEvaluation | None" = None
+    most_values: int = DEFAULT_PAGE_VALUES
+    """Of classes that it shows where no page was requested."""
 
     @property
     def options(self) -> Options:
@@ -86,7 +88,7 @@ class Evaluation:
         """The classes to show; None means all, in the order of the labels."""
         paging = self.options.classes
         if paging is None:
-            fitting = DEFAULT_PAGE_VALUES // max(self.selection.reported, 1)
+            fitting = self.most_values // max(self.selection.reported, 1)
             if self.table.k <= fitting:
                 return None
             paging = Paging(limit=fitting)

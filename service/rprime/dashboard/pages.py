@@ -96,7 +96,7 @@ async def evaluate(request: Request) -> Response:
     kind = MEDIA_TYPES[media]
     reading = f"Read as predictions in {kind.upper()}, one row for each item."
     view = View("view", "the page", "text/html", "", query=query, reading=reading)
-    question = ResponseOptions(limits, view, with_table=False, kind=kind)
+    question = ResponseOptions(limits, view, include=(), kind=kind)
     answer = await answer_columns(request, question, evaluate_stream)
     if not isinstance(answer, RenderedReport):
         raise NOT_KEPT

@@ -1,7 +1,7 @@
 """Prepare an evaluation for the store: its baseline, its look and its record."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -217,10 +217,10 @@ class PendingEvaluation:
         members = assessment.members if assessment else {}
         return {name: members[name] for name in ("changed_items",) if name in members}
 
-    def report(self, *, with_table: bool = False) -> bytes:
+    def report(self, *, include: Collection[str] = ()) -> bytes:
         """Render the report, equal to a later one from the store."""
         return self.evaluation_request.report(
-            self.evaluation, with_table=with_table, members=metadata_members(self.record)
+            self.evaluation, include=include, members=metadata_members(self.record)
         )
 
     @property

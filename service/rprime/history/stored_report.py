@@ -1,6 +1,6 @@
 """A stored evaluation as it was, computed again from its table."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -152,12 +152,12 @@ class StoredReport:
     def _side(self) -> Side:
         return Side(labels=self.stored.labels, table=self.stored.table, items=self.items)
 
-    def report(self, *, with_table: bool = False, with_curves: bool = False) -> bytes:
+    def report(self, *, include: Collection[str] = ()) -> bytes:
         """Render it as the JSON document of the contract."""
         stored = self.stored
         members = {"comparison": stored.comparison, "gate": stored.gate}
         judged = {name: content for name, content in members.items() if content is not None}
-        if with_curves and self.scores is not None:
+        if "curves" in include and self.scores is not None:
             judged["curves"] = stored_curves(self.scores, stored.labels)
         if self.slice:
             judged["slice"] = orjson.dumps(self.slice)
@@ -166,7 +166,7 @@ class StoredReport:
             engine_version=__version__,
             input_digest=stored.input_digest,
             members=metadata_members(stored) | judged | dict(self.listed),
-            with_table=with_table,
+            include=include,
             every_result=asks_every_result(stored.options),
         )
 

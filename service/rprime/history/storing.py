@@ -1,7 +1,7 @@
 """Store an evaluation, or a batch of them, before it is answered, in the service or in a worker."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Self
@@ -167,7 +167,7 @@ class Storing:
     def _content(self, source: PendingEvaluation | StoredReport) -> bytes:
         form = self.options.form
         if form is None:
-            return source.report(with_table=self.options.with_table)
+            return source.report(include=self.options.include)
         return form.render(source.subject)
 
 
@@ -190,7 +190,7 @@ Result = Reported | Exception
 
 
 def answer_batch(
-    body: bytes, store: RemoteStore, *, limits: Limits, with_table: bool
+    body: bytes, store: RemoteStore, *, limits: Limits, include: Collection[str]
 ) -> list[Result]:
     """Answer a batch in a worker; what names a project is stored first."""
     documents = parse_batch(body, limits.batch_requests, limits.json_depth)
@@ -202,7 +202,7 @@ def answer_batch(
         except Problem as problem:
             results[i] = problem
     results |= _refused_as_slow(requests)
-    options, digest = ResponseOptions(limits, None, with_table=with_table), b""
+    options, digest = ResponseOptions(limits, None, include=include), b""
     storing: dict[int, Storing] = {}
     for i, evaluation_request in requests.items():
         if i in results or evaluation_request.store_request is None:
@@ -280,7 +280,7 @@ def _reported(
 ) -> Result:
     """Report on one request of a batch; store it first if it names a project."""
     if storing is None:
-        report = evaluation_request.report(evaluation, with_table=options.with_table)
+        report = evaluation_request.report(evaluation, include=options.include)
         verdict = evaluation_request.verdict
         return Reported(HTTPStatus.OK, report, evaluation_request.evidence.kind, verdict)
     try:

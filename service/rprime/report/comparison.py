@@ -38,33 +38,50 @@ def render_comparison(
     return orjson.dumps(comparison_document(comparison, baseline, reported) | slices)
 
 
-MOST_BYTES = 800_000
-"""Of a comparison whose request does not page the classes."""
 MOST_RESULTS = 100
 """Of a gate whose answer has all of its results, whether they decide or not."""
+CELLS = ("cells", "attribution")
+"""The members of a comparison about single cells of the table, which a report has on request."""
 
 
-def comparison_excerpt(document: bytes, labels: Sequence[str], *, paged: bool) -> bytes:
-    """Keep of a comparison the differences of the classes that a report shows.
-
-    `labels` are these classes or, if not `paged`, all of them, of which those are kept that fit.
-    """
-    if not paged and len(document) <= MOST_BYTES:
-        return document
+def comparison_excerpt(document: bytes, labels: Collection[str]) -> bytes:
+    """Keep of a comparison the differences of the classes that an answer shows."""
     content: Json = from_json(document)
-    parts: list[Json] = [content, *([content["flips"]] if content["flips"] else [])]
-    compared: Json = content["per_class"]
-    shown = [label for label in labels if label in compared]
-    if not paged:
-        size = sum(len(orjson.dumps(part["per_class"])) for part in parts)
-        room = max(MOST_BYTES - (len(document) - size), 0)
-        shown = shown[: int(len(shown) * room / size)]
-    for part in parts:
-        of_classes = part["per_class"]
-        part["per_class"] = {label: of_classes[label] for label in shown if label in of_classes}
-    if len(shown) < len(compared):
-        content["classes"]["left_out"] = len(compared) - len(shown)
+    return orjson.dumps(_of_classes(content, labels))
+
+
+def comparison_beside_report(
+    document: bytes, labels: Collection[str], *, with_cells: bool
+) -> bytes:
+    """Keep of a comparison the classes that the report shows, and what only it says.
+
+    No difference has the value of the candidate where it is that of the report.
+    """
+    content = _of_classes(from_json(document), labels)
+    if not with_cells:
+        content = {name: part for name, part in content.items() if name not in CELLS}
+    if not _changes_candidate(content):
+        for deltas in (content["overall"], *content["per_class"].values()):
+            for delta in deltas.values():
+                delta.pop("candidate", None)
     return orjson.dumps(content)
+
+
+def _of_classes(comparison: Json, labels: Collection[str]) -> Json:
+    """Leave the classes with these labels in a comparison, and say how many others there are."""
+    number = len(comparison["per_class"])
+    for part in (comparison, comparison["flips"]):
+        if part is not None:
+            of_classes = part["per_class"]
+            part["per_class"] = {name: of_classes[name] for name in labels if name in of_classes}
+    if left_out := number - len(comparison["per_class"]):
+        comparison["classes"]["left_out"] = left_out
+    return comparison
+
+
+def _changes_candidate(comparison: Json) -> bool:
+    """Whether the candidate's values may differ from those of all of its items and classes."""
+    return comparison["items"] is not None or any(comparison["classes"][name] for name in _CLASSES)
 
 
 def gate_excerpt(document: bytes) -> bytes:
@@ -102,6 +119,8 @@ def comparison_document(
     def shown(deltas: Iterable[tuple[str, Json]]) -> Json:
         return {key: delta for key, delta in deltas if reported is None or key in reported}
 
+    _leave_out_intervals(c, rows, overall)
+    method = _lift_method(every)
     return {
         "baseline": baseline,
         "comparability": c.comparability,
@@ -109,6 +128,7 @@ def comparison_document(
         "items": c.common_items and asdict(c.common_items),
         **missing_document(c.missing),
         "confidence": c.confidence,
+        "method": method,
         "classes": {name: getattr(c, name) for name in _CLASSES},
         "overall": shown(zip(c.aligned.selection.overall_place, overall, strict=True)),
         "per_class": {
@@ -133,13 +153,42 @@ def comparison_document(
 _CLASSES = ("candidate_only", "baseline_only", "without_items")
 
 
+def _leave_out_intervals(c: Comparison, per_class: list[Json], overall: list[Json]) -> None:
+    """Take the interval, which is null, from indices that have none anywhere."""
+    of_classes = [entry for entry in c.aligned.selection.per_class for _ in c.classes]
+    pairs = ((of_classes, per_class), (c.aligned.selection.overall, overall))
+    for entries, deltas in pairs:
+        for entry, delta in zip(entries, deltas, strict=True):
+            if delta.get("reason") == "no_interval" and entry.interval is None:
+                del delta["interval"], delta["reason"]
+
+
+def _lift_method(deltas: Iterable[Json]) -> str | None:
+    """Take the method of most intervals out of the differences, and return it."""
+    counted = Counter(delta["method"] for delta in deltas if "method" in delta)
+    method, _ = next(iter(counted.most_common(1)), (None, 0))
+    for delta in deltas:
+        if delta.get("method") == method:
+            delta.pop("method", None)
+    return method
+
+
 def since_document(anchor: Comparison, baseline: Json) -> Json:
     """Return the differences from an anchor, a part of the object of a comparison."""
     document = comparison_document(anchor, baseline)
     return {name: document[name] for name in _SINCE if name in document}
 
 
-_SINCE = ("baseline", "comparability", "missing", "pairing", "confidence", "overall", "per_class")
+_SINCE = (
+    "baseline",
+    "comparability",
+    "missing",
+    "pairing",
+    "confidence",
+    "method",
+    "overall",
+    "per_class",
+)
 
 
 def missing_document(missing: MissingItems | None) -> Json:
@@ -192,8 +241,11 @@ def _deltas(*parts: Array) -> list[Json]:
             "candidate": candidate,
             "baseline": baseline,
             "value": value,
-            "interval": (start, end) if start == start and end == end else None,  # noqa: PLR0124 (NaN)
-            "method": _METHODS[method],
+            **(
+                {"interval": (start, end), "method": _METHODS[method]}
+                if start == start and end == end  # noqa: PLR0124 (NaN)
+                else {"interval": None}
+            ),
         }
         for candidate, baseline, value, start, end, method in zip(*flat, methods, strict=True)
     ]

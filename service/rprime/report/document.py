@@ -1,6 +1,6 @@
 """The JSON report, joined from prepared pieces and numbers dumped as whole arrays."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from math import isnan, prod
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from rprime.core.slices.evaluation import SliceEvaluation
 
 
+_NO_LIMITS = b"%.0b%.0b"
+
+
 @dataclass(frozen=True, eq=False)
 class Formats:
     """A format for each Value: the brace that ends the one before, its key, and its numbers."""
@@ -30,24 +33,42 @@ class Formats:
     plain: list[bytes]
     """For the value alone."""
     bounded: list[bytes]
-    """For the value and its limits."""
+    """For the value and its limits, where the index has an interval at all."""
     unbounded: list[bytes]
     """For the same numbers where there is no interval."""
+    has_interval: Array
+    """Whether the index has one at all."""
 
     @classmethod
-    def of(
-        cls, entries: tuple[Index, ...], methods: Sequence[bytes], always: bytes = b""
-    ) -> "Formats":
-        """Prepare them for the Values of indices.
-
-        After its interval each has its method, if intervals are asked for, then what is `always`.
-        """
-        openings = [b'},"%b":{"value":%%b,"interval":' % entry.key.encode() for entry in entries]
-        pairs = zip(openings, methods, strict=False)
+    def of(cls, entries: tuple[Index, ...], methods: Sequence[str]) -> "Formats":
+        """Prepare them for the Values of indices, with the methods of their intervals, if any."""
+        plain = [b'},"%b":{"value":%%b' % entry.key.encode() for entry in entries]
+        pairs = list(zip(plain, methods, strict=False))
         return cls(
-            plain=[opening + b"null" + always for opening in openings],
-            bounded=[opening + b"[%b,%b]" + method + always for opening, method in pairs],
-            unbounded=[opening + b"null%.0b%.0b" + always for opening in openings],
+            plain=plain,
+            bounded=[
+                opening + b',"interval":[%%b,%%b],"method":"%b"' % method.encode()
+                if method
+                else opening + _NO_LIMITS
+                for opening, method in pairs
+            ],
+            unbounded=[
+                opening + (b',"interval":null' if method else b"") + _NO_LIMITS
+                for opening, method in pairs
+            ],
+            has_interval=np.array([bool(method) for method in methods]),
+        )
+
+    @classmethod
+    def of_differences(cls, entries: tuple[Index, ...]) -> "Formats":
+        """Prepare them for differences, whose interval may be null."""
+        openings = [b'},"%b":{"value":%%b,"interval":' % entry.key.encode() for entry in entries]
+        tests = b',"p_adjusted":%b,"detectable":%b'
+        return cls(
+            plain=[],
+            bounded=[opening + b"[%b,%b]" + tests for opening in openings],
+            unbounded=[opening + b"null%.0b%.0b" + tests for opening in openings],
+            has_interval=np.ones(len(entries), dtype=bool),
         )
 
     def values(
@@ -116,14 +137,10 @@ def layout_of(
     """
     entries = selection.overall
     numbered = tuple(enumerate(entries))
-    of_class, of_all = (
-        [b',"method":"%b"' % name.encode() for name in names] for names in (class_methods, methods)
-    )
-    adjusted = b',"p_adjusted":%b,"detectable":%b'
     return Layout(
-        overall=Formats.of(entries, of_all),
-        per_class=Formats.of(selection.per_class, of_class),
-        differences=Formats.of(entries, [b""] * len(entries), adjusted),
+        overall=Formats.of(entries, methods),
+        per_class=Formats.of(selection.per_class, class_methods),
+        differences=Formats.of_differences(entries),
         bands=tuple((i, entry.band) for i, entry in numbered if entry.band),
         p_values=tuple(i for i, entry in numbered if entry.p_value),
         averages=tuple(i for i, e in numbered if e.reads in ("macro", "weighted", "means")),
@@ -161,6 +178,9 @@ WARNINGS: dict[str, Any] = {
     "option": orjson.OPT_PASSTHROUGH_DATACLASS,
 }
 """How warnings become the objects of the contract."""
+NOTHING = b"null"
+MOST_COMPARED_VALUES = 6_000
+"""Most per-class values of a comparison without a requested page: at most a megabyte."""
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 LARGEST_SLICE_VALUES = 20_000
 """Values of classes in all slices together; with more the slices have only overall values."""
@@ -173,15 +193,18 @@ def render(
     input_digest: str,
     members: Mapping[str, bytes] | None = None,
     warnings: tuple[Warning, ...] = (),
-    with_table: bool = False,
+    include: Collection[str] = (),
     every_result: bool = False,
 ) -> bytes:
     """Render an evaluation of one table as the JSON document of the contract, in UTF-8.
 
     Numbers have full round-trip precision; what is undefined is null. Further `members` are
     already JSON, further `warnings` stand after those of the evaluation. A gate with `every_result`
-    keeps all of them.
+    keeps all of them. `include` adds `table`, and `cells` of a comparison.
     """
+    compared = (members or {}).get("comparison", NOTHING) != NOTHING
+    if compared:
+        evaluation = replace(evaluation, most_values=MOST_COMPARED_VALUES)
     labels = [orjson.dumps(label) for label in evaluation.labels]
     intervals = evaluation.intervals
     methods = () if intervals is None else (intervals.per_class_methods, intervals.overall_methods)
@@ -206,28 +229,27 @@ def render(
         "input_digest": orjson.dumps(input_digest),
         **(members or {}),
     }
-    if parts["comparison"] not in (b"", b"null"):
-        parts["comparison"] = _shown_comparison(parts["comparison"], evaluation)
+    if compared:
+        parts["comparison"] = _shown_comparison(
+            parts["comparison"], evaluation, with_cells="cells" in include
+        )
     if parts["gate"] and not every_result:
         from rprime.report.comparison import gate_excerpt  # noqa: PLC0415 (few have a gate)
 
         parts["gate"] = gate_excerpt(parts["gate"])
-    if with_table:
+    if "table" in include:
         parts["table"] = table(evaluation)
     if evaluation.values.scores is not None:
         parts |= scores.members(evaluation)
     return b"{" + b",".join(b'"%b":%b' % (k.encode(), v) for k, v in parts.items() if v) + b"}"
 
 
-def _shown_comparison(document: bytes, evaluation: Evaluation) -> bytes:
-    page = evaluation.page
-    places = (
-        np.argsort(-evaluation.table.support, kind="stable") if page is None else page.positions
-    )
-    labels = [evaluation.labels[place] for place in places]
-    from rprime.report.comparison import comparison_excerpt  # noqa: PLC0415 (as above)
+def _shown_comparison(document: bytes, evaluation: Evaluation, *, with_cells: bool) -> bytes:
+    page, labels = evaluation.page, evaluation.labels
+    from rprime.report.comparison import comparison_beside_report  # noqa: PLC0415 (few are compared)
 
-    return comparison_excerpt(document, labels, paged=page is not None)
+    shown = labels if page is None else [labels[place] for place in page.positions]
+    return comparison_beside_report(document, shown, with_cells=with_cells)
 
 
 def numbers(values: Array, *, counts: bool = False) -> list[bytes]:
@@ -295,7 +317,9 @@ def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list
     coded = [(None if codes is None else rows(codes), REASON_MEMBERS)]
     if intervals:
         values += [rows(intervals.overall_low), rows(intervals.overall_high)]
-        coded.append((rows(intervals.overall_reasons), REASON_MEMBERS))
+        coded.append(
+            (rows(intervals.overall_reasons) * layout.overall.has_interval, REASON_MEMBERS)
+        )
         coded.append((rows(intervals.overall_low_reliability), LOW_RELIABILITY))
     formats = layout.overall.values(values[1:2], coded, times=tables)
     if intervals and intervals.overall_items is not None:
@@ -411,7 +435,8 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> li
     coded = [(None if codes is None else rows(codes), REASON_MEMBERS)]
     if intervals:
         values += [rows(intervals.per_class_low), rows(intervals.per_class_high)]
-        coded.append((rows(intervals.per_class_reasons), REASON_MEMBERS))
+        reasons = rows(intervals.per_class_reasons) * layout.per_class.has_interval[:width]
+        coded.append((reasons, REASON_MEMBERS))
         coded.append((rows(intervals.per_class_low_reliability), LOW_RELIABILITY))
     formats = layout.per_class.values(values[1:2], coded, times=tables * classes)
     population = evaluation.options.population

@@ -63,7 +63,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
     measures = Measures(subject)
     tiles = list(measures.overall.values())[:MOST_TILES]
     explained_here = (*(measure.index for measure in tiles), *measures.class_indices)
-    attributed = {} if subject.comparison is None else subject.comparison.attribution
+    attributed = {} if subject.comparison is None else subject.comparison.attribution or {}
     # The request asked for curves, now or when it was stored.
     curves = subject.evaluation.options.curves or subject.kept_scores is not None
     content = {

@@ -1,10 +1,9 @@
 """Aliases: names that point at a stored evaluation, changed under If-Match or If-None-Match."""
 
 from http import HTTPStatus
-from typing import Any
 
-import orjson
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
 
 from rprime.auth.access import caller_of, requires
 from rprime.problems.problem import Problem, refuse, responses, rooted
@@ -16,10 +15,9 @@ from rprime.routes.descriptions import (
     TEXT,
     json_body,
     response_of,
-    route_responses,
 )
 from rprime.routes.evaluations import require_project
-from rprime.routes.negotiation import JSON, expected
+from rprime.routes.negotiation import expected
 from rprime.routes.services import (
     Parameters,
     check_name,
@@ -28,9 +26,17 @@ from rprime.routes.services import (
     named_page,
     read_model,
 )
-from rprime.schemas.history import AliasTarget, NamesQuery
+from rprime.schemas.history import (
+    AliasChange,
+    AliasEntry,
+    AliasHistory,
+    AliasList,
+    AliasTarget,
+    NamesQuery,
+)
 from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected
 
+_FOUND = {"description": "The alias.", "headers": ETAG}
 router = APIRouter(tags=["History"], default_response_class=Response)
 
 _MATCH, _NONE_MATCH = (
@@ -46,44 +52,48 @@ _MATCH, _NONE_MATCH = (
     "/v1/projects/{project}/aliases",
     summary="The aliases of a project",
     description="Sorted by name.",
-    responses=route_responses("The list.", "AliasList", "not_found", *PROBLEMS),
+    response_class=JSONResponse,
+    response_description="The list.",
+    responses=responses("not_found", *PROBLEMS),
 )
 @requires("read", cost="store")
-def list_aliases(request: Request, project: str, query: Parameters[NamesQuery]) -> Response:
+def list_aliases(request: Request, project: str, query: Parameters[NamesQuery]) -> AliasList:
     """Return a page of the aliases of the project."""
     aliases = get_store(request).aliases(project)
     if not aliases:
         require_project(request, project)
     page, cursor = named_page(aliases, lambda alias: alias.name, query)
-    document = {"items": list(map(_document, page)), "next_cursor": cursor}
-    return Response(orjson.dumps(document), media_type=JSON)
+    return AliasList(items=list(map(_entry, page)), next_cursor=cursor)
 
 
 @router.get(
     "/v1/projects/{project}/aliases/{alias}",
     summary="An alias",
     description="The evaluation it points at. A change must send the header ETag in If-Match.",
-    responses=route_responses("The alias.", "AliasEntry", "not_found", *PROBLEMS, headers=ETAG),
+    response_class=JSONResponse,
+    responses={**responses("not_found", *PROBLEMS), 200: _FOUND},
 )
 @requires("read", cost="store")
-def get_alias(request: Request, project: str, alias: str) -> Response:
+def get_alias(request: Request, response: Response, project: str, alias: str) -> AliasEntry:
     """Return the alias."""
-    return _response(get_store(request).alias(project, alias))
+    return _answered(get_store(request).alias(project, alias), response)
 
 
 @router.get(
     "/v1/projects/{project}/aliases/{alias}/history",
     summary="What an alias pointed at",
     description="Since when, and who changed it; newest first. It outlives a deleted alias.",
-    responses=route_responses("The changes.", "AliasHistory", "not_found", *PROBLEMS),
+    response_class=JSONResponse,
+    response_description="The changes.",
+    responses=responses("not_found", *PROBLEMS),
 )
 @requires("read", cost="store")
-def alias_history(request: Request, project: str, alias: str) -> Response:
+def alias_history(request: Request, project: str, alias: str) -> AliasHistory:
     """Return the changes of the alias."""
     changes = get_store(request).alias_changes(project, alias)
     if not changes:
         raise Problem("not_found")
-    return Response(orjson.dumps({"items": list(map(vars, changes))}), media_type=JSON)
+    return AliasHistory(items=[AliasChange(**vars(change)) for change in changes])
 
 
 @router.put(
@@ -92,28 +102,31 @@ def alias_history(request: Request, project: str, alias: str) -> Response:
     description="The request says which state of the alias it expects, so that one of two "
     "simultaneous promotions fails with 412.",
     responses={
-        **route_responses(
-            "The alias points at the evaluation.",
-            "AliasEntry",
+        **responses(
             *("not_found", "precondition_failed", "precondition_required"),
             *CHANGE_PROBLEMS,
             *PROBLEMS,
-            headers=ETAG,
         ),
-        201: response_of("The alias is new.", "AliasEntry", headers=ETAG),
+        200: {"description": "The alias points at the evaluation.", "headers": ETAG},
+        201: response_of("The alias is new.", AliasEntry, headers=ETAG),
     },
+    response_class=JSONResponse,
     openapi_extra={
         "parameters": [_MATCH, _NONE_MATCH],
-        **json_body("AliasTarget", example={"evaluation": EVALUATION}),
+        **json_body(AliasTarget, example={"evaluation": EVALUATION}),
     },
 )
 @requires("write", cost="store")
-async def put_alias(request: Request, project: str, alias: str) -> Response:
+async def put_alias(request: Request, response: Response, project: str, alias: str) -> AliasEntry:
     """Point the alias at the evaluation in the body."""
+    _check_names(project, alias)
     expectation = expected(request)
     target = await read_model(request, AliasTarget)
     put = await point(request, (project, alias), target.evaluation, expectation)
-    return _response(put.alias, HTTPStatus.CREATED if put.created else HTTPStatus.OK)
+    if put.created:
+        response.status_code = HTTPStatus.CREATED
+        response.headers["Location"] = rooted(f"/v1/projects/{project}/aliases/{alias}")
+    return _answered(put.alias, response)
 
 
 async def point(
@@ -144,17 +157,26 @@ async def point(
 @requires("write", cost="store")
 def delete_alias(request: Request, project: str, alias: str) -> None:
     """Delete the alias."""
+    _check_names(project, alias)
     expectation, by = expected(request), caller_of(request)
     get_store(request).delete_alias(project, alias, expected=expectation, by=by)
 
 
-def _document(alias: Alias) -> dict[str, Any]:
-    names = {"project": alias.project, "alias": alias.name}
-    return names | {"evaluation": alias.evaluation, "updated_at": alias.updated_at}
+def _check_names(project: str, alias: str) -> None:
+    """Refuse a name that no alias can have, before its state is compared."""
+    check_name("project", project)
+    check_name("alias", alias)
 
 
-def _response(alias: Alias, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    headers = {"ETag": f'"{alias.etag}"'}
-    if status == HTTPStatus.CREATED:
-        headers["Location"] = rooted(f"/v1/projects/{alias.project}/aliases/{alias.name}")
-    return Response(orjson.dumps(_document(alias)), status, headers, media_type=JSON)
+def _answered(alias: Alias, response: Response) -> AliasEntry:
+    response.headers["ETag"] = f'"{alias.etag}"'
+    return _entry(alias)
+
+
+def _entry(alias: Alias) -> AliasEntry:
+    return AliasEntry(
+        project=alias.project,
+        alias=alias.name,
+        evaluation=alias.evaluation,
+        updated_at=alias.updated_at,
+    )

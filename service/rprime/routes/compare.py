@@ -8,6 +8,8 @@ from fastapi import APIRouter, Request, Response
 from rprime.application.compare import compare_in_worker
 from rprime.application.lint import lint_request, plan_request
 from rprime.auth.access import access_of, requires
+from rprime.core.gates.lint import LintReport
+from rprime.core.gates.plan import PlanReport
 from rprime.problems.problem import responses
 from rprime.routes.descriptions import (
     BODY_PROBLEMS,
@@ -22,6 +24,8 @@ from rprime.routes.negotiation import JSON, verdict_header
 from rprime.routes.services import get_services, read_json_pieces
 from rprime.routes.workers import in_worker, in_worker_with_store
 from rprime.schemas.published import one_of
+from rprime.schemas.report import CompareReport
+from rprime.schemas.request import CompareRequest
 from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS
 from rprime.server.worker_limits import CPU_SECONDS
 from rprime.settings import Limits
@@ -43,11 +47,10 @@ router = APIRouter(tags=["Comparison"], default_response_class=Response)
     "predictions (`y_pred`) for the candidate's items. Paired if both sides carry the items of "
     "one test set, else unpaired. Every difference is candidate minus baseline. A stored "
     "evaluation needs a key with the scope `read`.",
-    responses=route_responses("The comparison.", "CompareReport", *BODY_PROBLEMS, headers=VERDICT)
+    responses=route_responses("The comparison.", CompareReport, *BODY_PROBLEMS, headers=VERDICT)
     | responses("no_store", "baseline_not_found", "candidate_not_found"),
     openapi_extra=json_body(
-        "CompareRequest",
-        example={"candidate": MNIST_BEFORE, "baseline": MNIST_AFTER, "gates": GATES},
+        CompareRequest, example={"candidate": MNIST_BEFORE, "baseline": MNIST_AFTER, "gates": GATES}
     ),
 )
 @requires("evaluate", cost="heavy")
@@ -65,7 +68,7 @@ async def compare(request: Request) -> Response:
     description="Simulates the gate, with a seed, on pairs of models that both behave as the "
     "evidence says: how often it fails only by chance, and which drop it detects with 80 % power. "
     "Rules about scores are not simulated.",
-    responses=route_responses("The simulated rates.", "LintReport", *BODY_PROBLEMS),
+    responses=route_responses("The simulated rates.", LintReport, *BODY_PROBLEMS),
     openapi_extra=json_body(one_of(LINT_REQUESTS), example={"gates": GATES, **MNIST_AFTER}),
 )
 @requires("evaluate", cost="heavy")
@@ -82,7 +85,7 @@ async def lint_gate(request: Request) -> Response:
     description="Simulates the gate on larger and smaller test sets with the classes and errors of "
     "the evidence: how many items, in which classes, until an unchanged model passes in 90 % of "
     "runs and a drop is found in 80 %.",
-    responses=route_responses("The numbers of items.", "PlanReport", *BODY_PROBLEMS),
+    responses=route_responses("The numbers of items.", PlanReport, *BODY_PROBLEMS),
     openapi_extra=json_body(one_of(PLAN_REQUESTS), example={"gates": GATES, **MNIST_AFTER}),
 )
 @requires("evaluate", cost="heavy")

@@ -16,6 +16,7 @@ from rprime.report.charts.sheet import EvaluationFigure
 from rprime.report.formats import BY_SUFFIX
 from rprime.routes.negotiation import JSON, RENDERINGS
 from rprime.schemas.provenance import PathName
+from rprime.schemas.report import Report
 
 Json = dict[str, Any]
 
@@ -166,6 +167,25 @@ def add_examples(document: Json) -> None:
                 elif parameter.get("required") or name == "If-Match":
                     parameter["example"] = _PARAMETERS[name][1]
             _add_answers(operation)
+    document["components"]["examples"] = _shared_examples(document)
+
+
+def _shared_examples(document: Json) -> Json:
+    """Refer to the answers of problems and of both paths that evaluate; return these answers."""
+    shared: Json = {}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            name = operation["operationId"]
+            for status, response in operation["responses"].items():
+                prefix = "" if int(status) >= HTTPStatus.BAD_REQUEST else f"evaluate_{status}_"
+                if prefix and _SAME.get(name, name) != "evaluate":
+                    continue
+                for content in response.get("content", {}).values():
+                    for code, example in content.get("examples", {}).items():
+                        shared[prefix + code] = example
+                        reference = f"#/components/examples/{prefix}{code}"
+                        content["examples"][code] = {"$ref": reference}
+    return dict(sorted(shared.items()))
 
 
 def _add_answers(operation: Json) -> None:
@@ -207,35 +227,36 @@ CHANGE_PROBLEMS = (*_UNREAD, "store_full")
 """Problems, besides, of a body that changes what is stored."""
 
 
-def json_content(schema: str | Json, **more: Any) -> Json:  # noqa: ANN401 (JSON)
-    """Describe a JSON body by its schema, or by the name of one."""
-    definition = {"$ref": f"#/components/schemas/{schema}"} if isinstance(schema, str) else schema
-    return {JSON: {"schema": definition, **more}}
+def json_content(schema: type | Json, **more: Any) -> Json:  # noqa: ANN401 (JSON)
+    """Describe a JSON body by its model, or by a schema."""
+    if not isinstance(schema, dict):
+        schema = {"$ref": f"#/components/schemas/{schema.__name__}"}
+    return {JSON: {"schema": schema, **more}}
 
 
-def response_of(description: str, content: str | Json, headers: Json | None = None) -> Json:
-    """Describe a response by its content, or by the name of the schema of its JSON body."""
-    media = json_content(content) if isinstance(content, str) else content
+def response_of(description: str, content: type | Json, headers: Json | None = None) -> Json:
+    """Describe a response by its content, or by the model of its JSON body."""
+    media = content if isinstance(content, dict) else json_content(content)
     more = {} if headers is None else {"headers": headers}
     return {"description": description, "content": media, **more}
 
 
 def route_responses(
-    description: str, content: str | Json, *problems: str, headers: Json | None = None
+    description: str, content: type | Json, *problems: str, headers: Json | None = None
 ) -> dict[int | str, Json]:
     """Describe an answer, as `response_of`, and the problems of a route."""
     return {**responses(*problems), 200: response_of(description, content, headers)}
 
 
-def json_body(schema: str | Json, **more: Any) -> Json:  # noqa: ANN401 (JSON)
-    """Describe the JSON body of a request by its schema, or by the name of one."""
+def json_body(schema: type | Json, **more: Any) -> Json:  # noqa: ANN401 (JSON)
+    """Describe the JSON body of a request by its model, or by a schema."""
     return {"requestBody": {"required": True, "content": json_content(schema, **more)}}
 
 
 TEXT: Json = {"schema": {"type": "string"}}
 """The content of a text, or a header."""
 ETAG = {"ETag": TEXT}
-REPORT = {**json_content("Report"), **RENDERINGS}
+REPORT = {**json_content(Report), **RENDERINGS}
 """The content of a report, in JSON and in all other formats."""
 VERDICT = {
     "Evaluation-Verdict": {

@@ -37,6 +37,7 @@ from rprime.routes.store_calls import idempotency_key_of
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import answer_columns, evaluate_json_in_worker, in_worker_with_store
 from rprime.schemas.published import one_of
+from rprime.schemas.report import BatchReport
 from rprime.schemas.request import EVALUATE_REQUESTS
 from rprime.server.body import media_type, read_chunks
 
@@ -73,8 +74,11 @@ and stripped of surrounding white space.
 _INCLUDE = {
     "name": "include",
     "in": "query",
-    "description": "`table` adds the table itself to the report.",
-    "schema": {"type": "string", "enum": ["table"]},
+    "description": "`table` adds the table itself to the report. `cells` adds to its comparison "
+    "the cells of the table that changed most, and what each confusion contributes to the change "
+    "of an index.",
+    "schema": {"type": "string", "enum": ["table", "cells", "table,cells"]},
+    "example": "table",
 }
 _KEY = {
     "name": "Idempotency-Key",
@@ -122,8 +126,8 @@ async def evaluate(request: Request) -> Response:
         idempotency_key_of(request, b"")
     has_query = bool(request.scope["query_string"])
     form = wanted_format(request)
-    with_table = has_query and _wants_table(request, columnar=columns is not None)
-    options = ResponseOptions(services.limits, form, with_table=with_table, kind=columns)
+    include = _included(request, columnar=columns is not None) if has_query else frozenset[str]()
+    options = ResponseOptions(services.limits, form, include=include, kind=columns)
     answer = await _evaluated(request, options, services)
     if isinstance(answer, RenderedReport):
         kind, verdict = answer.evidence, answer.verdict
@@ -167,7 +171,7 @@ async def _evaluated(
     if stored is not None:
         return replace(evaluation_request, store_request=replace(stored, payload=body))
     evaluation = await services.batcher.evaluate(evaluation_request)
-    content = evaluation_request.report(evaluation, options.form, with_table=options.with_table)
+    content = evaluation_request.report(evaluation, options.form, include=options.include)
     return RenderedReport(content, evaluation_request.evidence.kind, evaluation_request.verdict)
 
 
@@ -184,8 +188,8 @@ _BATCH |= {"required": ["requests"], "properties": {"requests": _REQUESTS}}
     "equal size with equal options are computed as one stack.",
     responses={
         **_PROBLEMS,
-        200: response_of("Every request got a report.", "BatchReport"),
-        207: response_of("Some requests got a problem instead of a report.", "BatchReport"),
+        200: response_of("Every request got a report.", BatchReport),
+        207: response_of("Some requests got a problem instead of a report.", BatchReport),
     },
     openapi_extra={
         "parameters": [_INCLUDE, _KEY],
@@ -197,12 +201,12 @@ _BATCH |= {"required": ["requests"], "properties": {"requests": _REQUESTS}}
 @requires("evaluate", cost="heavy")
 async def evaluate_batch(request: Request) -> Response:
     """Return a report or a problem for each request."""
-    with_table = _wants_table(request)
+    include = _included(request)
     media_type(request, [JSON])
     services = get_services(request)
     idempotency_key_of(request, b"")
     body = await read_chunks(request, services.limits.json_body_bytes)
-    work = partial(answer_batch, limits=services.limits, with_table=with_table)
+    work = partial(answer_batch, limits=services.limits, include=include)
     answers = await in_worker_with_store(request, work, body)
     status, results = HTTPStatus.OK, list[bytes]()
     for answer in answers:
@@ -219,17 +223,21 @@ async def evaluate_batch(request: Request) -> Response:
     return Response(b'{"results":[%b]}' % b",".join(results), status, media_type=JSON)
 
 
-def _wants_table(request: Request, *, columnar: bool = False) -> bool:
+def _included(request: Request, *, columnar: bool = False) -> frozenset[str]:
+    """Return what the answer has on request."""
     check_repeated(request.query_params)
-    detail = (
-        "The query parameters are `include=table` and `request`, a JSON object of everything else."
-        if columnar
-        else "The only query parameter is `include=table`; all else is a member of the body."
-    )
+    detail = f"`include` is `table`, `cells` or `table,cells`{_ELSEWHERE[columnar]}"
     refuse_unknown(
         request.query_params, ("include", "request") if columnar else ("include",), detail
     )
     include = request.query_params.get("include")
-    if include not in {None, "table"}:
+    names = frozenset() if include is None else frozenset(include.split(","))
+    if not names <= {"table", "cells"}:
         raise refuse("/query/include", "unknown_parameter", detail)
-    return include is not None
+    return names
+
+
+_ELSEWHERE = (
+    ", the only query parameter; all else is a member of the body.",
+    "; the other query parameter is `request`, a JSON object of everything else.",
+)

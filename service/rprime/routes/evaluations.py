@@ -7,10 +7,9 @@ import orjson
 from fastapi import APIRouter, Request, Response
 
 from rprime import __version__
-from rprime.auth.access import access_of, check_project, requires
+from rprime.auth.access import check_project, requires
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.families.averages import AVERAGES
-from rprime.core.index_names import nearest_names
 from rprime.history.series import LISTED, filters_of, listed_values
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import NO_PROJECT, Problem, refuse, responses
@@ -34,9 +33,16 @@ from rprime.routes.negotiation import (
     verdict_header,
     wanted_format,
 )
-from rprime.routes.services import Parameters, get_services, get_store, in_render, in_store
+from rprime.routes.services import (
+    Parameters,
+    get_services,
+    get_store,
+    in_render,
+    in_store,
+    visible_history,
+)
 from rprime.routes.workers import in_worker
-from rprime.schemas.history import IndicesQuery, ListQuery, ReportQuery
+from rprime.schemas.history import EvaluationPage, IndicesQuery, ListQuery, ReportQuery
 from rprime.store import EvaluationSummary, StoredEvaluation
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
@@ -46,7 +52,7 @@ PARTS = (
     "warnings",
 )
 """Parts of a report that `include` can select."""
-ADDED = frozenset({"table", "curves"})
+ADDED = frozenset({"table", "cells", "curves"})
 """Parts that `include` adds to the whole report."""
 MOST_CLASSES, MOST_SLICES = 200, 300
 """Of a stored evaluation that is rendered in this process; a worker renders a larger one."""
@@ -60,7 +66,7 @@ _ALWAYS_LEFT_OUT = {*PARTS, *_OF_SLICES, "notes", *ADDED}
     summary="The evaluations of a project",
     description="Newest first, as summaries with `values`, which are computed now from the stored "
     "tables as one stack; an evaluation must match every filter.",
-    responses=route_responses("A page.", "EvaluationPage", "not_found", *PROBLEMS),
+    responses=route_responses("A page.", EvaluationPage, "not_found", *PROBLEMS),
 )
 @requires("read", cost="render")
 def list_evaluations(request: Request, project: str, query: Parameters[ListQuery]) -> Response:
@@ -84,10 +90,9 @@ def list_evaluations(request: Request, project: str, query: Parameters[ListQuery
 def require_project(request: Request, project: str) -> None:
     """Answer 404 if there is no such project, with the nearest ones that the caller sees."""
     # Called only if nothing was found, so listing all projects may be slow.
-    names = [other.name for other in get_store(request).projects()]
-    if project not in names:
-        visible = list(filter(access_of(request).may_use, names))
-        raise Problem("not_found", NO_PROJECT + nearest_names(project, visible))
+    history = visible_history(request)
+    if project not in history.projects:
+        raise Problem("not_found", NO_PROJECT + history.nearest(project))
 
 
 @router.get(
@@ -181,13 +186,13 @@ def _parts(include: str) -> tuple[str, ...]:
     """Return the distinct parts that `include` names."""
     names = {*include.split(",")} if include else set()
     if not names <= {*PARTS, *ADDED}:
-        detail = f"The parts of a report are table, curves, {', '.join(PARTS)}."
+        detail = f"The parts of a report are table, cells, curves, {', '.join(PARTS)}."
         raise refuse("/query/include", "unknown_parameter", detail)
     return tuple(sorted(names))
 
 
 def _report(source: StoredReport, parts: tuple[str, ...]) -> bytes:
-    whole = source.report(with_table="table" in parts, with_curves="curves" in parts)
+    whole = source.report(include=parts)
     if not set(parts) - ADDED:
         return whole
     report = orjson.loads(whole)

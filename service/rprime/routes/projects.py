@@ -3,14 +3,13 @@
 from dataclasses import asdict
 from http import HTTPStatus
 
-import orjson
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
 
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import responses
-from rprime.routes.descriptions import CHANGE_PROBLEMS, PROBLEMS, json_body, route_responses
+from rprime.routes.descriptions import CHANGE_PROBLEMS, PROBLEMS, json_body
 from rprime.routes.evaluations import require_project
-from rprime.routes.negotiation import JSON
 from rprime.routes.services import (
     Parameters,
     check_name,
@@ -19,7 +18,14 @@ from rprime.routes.services import (
     named_page,
     read_model,
 )
-from rprime.schemas.history import NamesQuery, ProjectSettings, PurgeRequest
+from rprime.schemas.history import (
+    NamesQuery,
+    ProjectEntry,
+    ProjectList,
+    ProjectSettings,
+    PurgeReport,
+    PurgeRequest,
+)
 from rprime.store import Retention
 
 router = APIRouter(tags=["History"], default_response_class=Response)
@@ -30,16 +36,18 @@ router = APIRouter(tags=["History"], default_response_class=Response)
     summary="The projects",
     description="The projects that the caller may see, sorted by name, with the number of their "
     "evaluations.",
-    responses=route_responses("The list.", "ProjectList", *PROBLEMS),
+    response_class=JSONResponse,
+    response_description="The list.",
+    responses=responses(*PROBLEMS),
 )
 @requires("read", cost="store")
-def list_projects(request: Request, query: Parameters[NamesQuery]) -> Response:
+def list_projects(request: Request, query: Parameters[NamesQuery]) -> ProjectList:
     """Return the projects that the caller may see."""
     may_use = access_of(request).may_use
     visible = [project for project in get_store(request).projects() if may_use(project.name)]
     page, cursor = named_page(visible, lambda project: project.name, query)
-    document = {"items": list(map(asdict, page)), "next_cursor": cursor}
-    return Response(orjson.dumps(document), media_type=JSON)
+    items = [ProjectEntry(**asdict(project)) for project in page]
+    return ProjectList(items=items, next_cursor=cursor)
 
 
 @router.put(
@@ -50,7 +58,7 @@ def list_projects(request: Request, query: Parameters[NamesQuery]) -> Response:
     "else of the project, unless it is made public here. Without `keeps_slices` new evaluations "
     "are stored without their slices. A project may have settings before its first evaluation.",
     responses=responses(*CHANGE_PROBLEMS, *PROBLEMS),
-    openapi_extra=json_body("ProjectSettings", example={"badge_public": True}),
+    openapi_extra=json_body(ProjectSettings, example={"badge_public": True}),
 )
 @requires("write", cost="store")
 async def set_project(request: Request, project: str) -> None:
@@ -81,18 +89,17 @@ def delete_project(request: Request, project: str) -> None:
     description="Deletes the evaluations that are neither among the newest `keep_last` of "
     "their model nor newer than `newer_than_days`; those that an alias points at always stay. "
     "`dry_run` only counts.",
-    responses=route_responses(
-        "What was deleted.", "PurgeReport", "not_found", *CHANGE_PROBLEMS, *PROBLEMS
-    ),
-    openapi_extra=json_body("PurgeRequest", example={"keep_last": 500, "dry_run": True}),
+    response_class=JSONResponse,
+    response_description="What was deleted.",
+    responses=responses("not_found", *CHANGE_PROBLEMS, *PROBLEMS),
+    openapi_extra=json_body(PurgeRequest, example={"keep_last": 500, "dry_run": True}),
 )
 @requires("write", cost="store")
-async def purge_project(request: Request, project: str) -> Response:
+async def purge_project(request: Request, project: str) -> PurgeReport:
     """Delete the evaluations that no criterion protects."""
     store = get_store(request)
     criteria = await read_model(request, PurgeRequest)
     await in_store(request, require_project, request, project)
     keep = Retention(keep_last=criteria.keep_last, newer_than_days=criteria.newer_than_days)
     counts = await in_store(request, store.purge, project, keep, dry_run=criteria.dry_run)
-    document = {**asdict(counts), "dry_run": criteria.dry_run}
-    return Response(orjson.dumps(document), media_type=JSON)
+    return PurgeReport(**asdict(counts), dry_run=criteria.dry_run)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, ParamSpec, TypeVar, cast
 
@@ -9,6 +10,8 @@ from fastapi import Query
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.requests import Request
 
+from rprime.application.stored_sides import VisibleHistory
+from rprime.auth.access import access_of
 from rprime.auth.sessions import AuthServices
 from rprime.problems.problem import from_errors, validated
 from rprime.routes.batching import RequestBatcher
@@ -56,6 +59,11 @@ def get_services(request: Request) -> Services:
 def get_store(request: Request) -> Store:
     """Return the open store; 409 if the service has none, 503 while it cannot be reached."""
     return get_services(request).store.store
+
+
+def visible_history(request: Request) -> VisibleHistory:
+    """Return what the caller may see of the store."""
+    return VisibleHistory(partial(get_store, request), access_of(request).may_use)
 
 
 async def in_store(

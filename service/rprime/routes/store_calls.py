@@ -16,13 +16,12 @@ from rprime.application.evaluate import ResponseOptions
 from rprime.application.stored_sides import StoreRequest
 from rprime.application.work import Raised
 from rprime.auth.access import access_of, check_project, check_scopes
-from rprime.core.index_names import listed, resembling
 from rprime.history.pending_evaluation import PendingEvaluation, needs_store, with_stored_baseline
 from rprime.history.storing import IdempotencyKey, StoredResponse, Storing, idempotency_key
-from rprime.problems.problem import Problem, Violation, rooted
+from rprime.problems.problem import Problem, rooted
 from rprime.report.formats import Format
 from rprime.routes.negotiation import rendered, verdict_header
-from rprime.routes.services import Services, get_services, get_store
+from rprime.routes.services import Services, get_services, get_store, visible_history
 from rprime.routes.store_lifespan import problem_of
 from rprime.server.pools import Threads
 from rprime.store import KeyRunningError, LookMovedError, Outcome, Packed, Replay, Stack, Stored
@@ -177,26 +176,16 @@ def check_access(request: Request, stored: StoreRequest | None) -> None:
 
 async def refuse_misspelt(request: Request, stored: StoreRequest) -> None:
     """Answer 404 where a baseline is sought in a new project that resembles another one."""
-    store, queries = get_store(request), (stored.reference, stored.anchor)
-    if store.has_begun(stored.project) or not any(
-        query is not None and query.project is None for query in queries
-    ):
-        return
-    may_use = access_of(request).may_use
-
-    def resembled() -> list[str]:
-        names = [other.name for other in store.projects()]
-        return resembling(stored.project, list(filter(may_use, names)))
-
-    near = await get_services(request).store_threads.run(resembled)
-    if near and stored.project not in near:
-        detail = (
-            f"There is no project `{stored.project}` to look a baseline up in. The nearest: "
-            f"{listed([f'`{name}`' for name in near])}. If it is a new project, store its first "
-            "evaluation without a baseline."
-        )
-        errors = [Violation("/project", "baseline_not_found", detail)]
-        raise Problem("baseline_not_found", detail, errors=errors)
+    store, history = get_store(request), visible_history(request)
+    sought = {"/baseline": stored.reference, "/gates/anchor": stored.anchor}
+    for place, query in sought.items():
+        if query is None or query.by == "evaluation":
+            continue
+        project = query.project or stored.project
+        if not store.has_begun(project):
+            where = "" if query.project is None else place
+            run = get_services(request).store_threads.run
+            await run(history.refuse_misspelt, project, where)
 
 
 def idempotency_key_of(

@@ -27,7 +27,13 @@ from rprime.routes.negotiation import JSON, PAGE_POLICY, etag_of, is_known, pref
 from rprime.routes.services import get_services, read_json_pieces
 from rprime.routes.workers import answer_columns, evaluate_json_in_worker, in_worker
 from rprime.schemas.published import one_of
-from rprime.schemas.slice_search import SEARCH_REQUESTS
+from rprime.schemas.slice_search import SEARCH_REQUESTS, SliceSearchReport
+from rprime.schemas.studies import (
+    AgreementReport,
+    AgreementRequest,
+    DiscriminationReport,
+    DiscriminationRequest,
+)
 from rprime.server.body import media_type, read_chunks
 
 LARGEST = 4 * 1024 * 1024
@@ -62,7 +68,7 @@ _SEARCHED = {
     "searches, and `detectable` says what would have been found. The body is JSON with `slices`, "
     "or columns `slice:<name>`. Weights and `groups` are refused.",
     responses=route_responses(
-        "The slices that were proposed and tested.", "SliceSearchReport", *BODY_PROBLEMS
+        "The slices that were proposed and tested.", SliceSearchReport, *BODY_PROBLEMS
     ),
     openapi_extra={
         "requestBody": {
@@ -81,7 +87,7 @@ async def study_slices(request: Request) -> Response:
     """Return the slices that were found; large bodies are read in a worker process."""
     media, limits = media_type(request, (JSON, *COLUMNS)), get_services(request).limits
     kind = COLUMN_KINDS.get(media)
-    options = ResponseOptions(limits=limits, form=None, with_table=False, kind=kind, search=True)
+    options = ResponseOptions(limits=limits, form=None, include=(), kind=kind, search=True)
     if kind is not None:
         answer = await answer_columns(request, options, evaluate_stream)
     else:
@@ -104,11 +110,11 @@ async def study_slices(request: Request) -> Response:
     "`image/png` or `application/pdf` the answer is a figure.",
     responses=route_responses(
         "The lines, each point exact to 1e-9.",
-        json_content("DiscriminationReport") | IMAGES,
+        json_content(DiscriminationReport) | IMAGES,
         *("not_acceptable", *BODY_PROBLEMS),
     ),
     openapi_extra=json_body(
-        "DiscriminationRequest",
+        DiscriminationRequest,
         example={"indices": [*_MULTICLASS, {"index": "f1", "class": 1}], "k": [3], "p": [0, 1]},
     ),
 )
@@ -152,8 +158,8 @@ async def get_printed_figure(request: Request, number: int, form: str) -> Respon
     "of every two indices over several models (Zhang, Su, Dou 2021, section 4.2), the quartiles "
     "that box plots show, and the pairs of models on which two indices disagree about which is "
     "better.",
-    responses=route_responses("The agreement.", "AgreementReport", *BODY_PROBLEMS),
-    openapi_extra=json_body("AgreementRequest", example={"values": _POSTED}),
+    responses=route_responses("The agreement.", AgreementReport, *BODY_PROBLEMS),
+    openapi_extra=json_body(AgreementRequest, example={"values": _POSTED}),
 )
 @requires("evaluate", cost="heavy")
 async def study_agreement(request: Request) -> Response:

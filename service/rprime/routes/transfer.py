@@ -3,17 +3,16 @@
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import asdict
 
-import orjson
 from anyio import from_thread
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
 from starlette.responses import StreamingResponse
 
 from rprime.auth.access import requires
-from rprime.problems.problem import Problem
+from rprime.problems.problem import Problem, responses
 from rprime.routes.descriptions import HISTORY, PROBLEMS, TEXT, route_responses
-from rprime.routes.negotiation import JSON
 from rprime.routes.services import Parameters, get_services, get_store
-from rprime.schemas.history import ExportQuery
+from rprime.schemas.history import ExportQuery, ImportReport
 from rprime.server.body import media_type, received_chunks
 
 router = APIRouter(tags=["History"], default_response_class=Response)
@@ -63,9 +62,9 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
     summary="Add an export to the history",
     description="Existing evaluations stay unchanged, so importing twice changes nothing. An "
     "export that was cut is refused at its end.",
-    responses=route_responses(
-        "What was added.",
-        "ImportReport",
+    response_class=JSONResponse,
+    response_description="What was added.",
+    responses=responses(
         *("body_too_large", "unsupported_media_type", "unsupported_encoding", "store_full"),
         *PROBLEMS,
     ),
@@ -74,7 +73,7 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
     },
 )
 @requires("admin", cost="store")
-async def import_evaluations(request: Request) -> Response:
+async def import_evaluations(request: Request) -> ImportReport:
     """Add the lines as they arrive."""
     media_type(request, [NDJSON])
     if request.headers.get("content-encoding", "identity") != "identity":
@@ -82,7 +81,7 @@ async def import_evaluations(request: Request) -> Response:
     store, longest = get_store(request), get_services(request).limits.other_body_bytes
     lines = _lines(received_chunks(request), longest)
     added = await get_services(request).transfer_threads.run(store.import_lines, lines)
-    return Response(orjson.dumps(asdict(added)), media_type=JSON)
+    return ImportReport(**asdict(added))
 
 
 def _lines(pieces: AsyncIterator[bytes], longest: int) -> Iterator[bytes]:

@@ -15,7 +15,14 @@ from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON, CompressedRoute
 from rprime.routes.services import Parameters, get_services, get_store, in_render, in_store
 from rprime.routes.workers import in_worker_with_store
-from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
+from rprime.schemas.history import (
+    BadgeEndpoint,
+    BadgeQuery,
+    Leaderboard,
+    LeaderboardQuery,
+    Trend,
+    TrendQuery,
+)
 from rprime.store import Filters
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
@@ -29,7 +36,7 @@ BADGE_SECONDS = 60
     description="Oldest first, with intervals, computed now from the stored tables as one stack, "
     "so that a new index covers the whole history. With the default options of an evaluation; "
     "overall indices of scores are read as they were stored.",
-    responses=route_responses("The series.", "Trend", "not_found", *PROBLEMS),
+    responses=route_responses("The series.", Trend, "not_found", *PROBLEMS),
 )
 @requires("read", cost="render")
 def get_trend(request: Request, project: str, query: Parameters[TrendQuery]) -> Response:
@@ -47,7 +54,7 @@ def get_trend(request: Request, project: str, query: Parameters[TrendQuery]) -> 
     description="The newest evaluation of each version on one test set, best first. Versions that "
     "a test cannot tell apart from the best of their tier share it: paired if the items of both "
     "are stored, else unpaired, one-sided at 5 %, Holm-adjusted.",
-    responses=route_responses("The tiers.", "Leaderboard", "not_found", *PROBLEMS),
+    responses=route_responses("The tiers.", Leaderboard, "not_found", *PROBLEMS),
 )
 @requires("read", cost="heavy")
 async def get_leaderboard(
@@ -93,7 +100,7 @@ def get_badge_svg(request: Request, project: str, query: Parameters[BadgeQuery])
     "/v1/projects/{project}/badge.json",
     summary="A badge as data",
     description="For the endpoint badge of shields.io; otherwise like badge.svg.",
-    responses=route_responses("The data.", "BadgeEndpoint", "not_found", *PROBLEMS),
+    responses=route_responses("The data.", BadgeEndpoint, "not_found", *PROBLEMS),
 )
 @requires("read", cost="render", unless=has_public_badge)
 def get_badge_json(request: Request, project: str, query: Parameters[BadgeQuery]) -> Response:

@@ -150,6 +150,9 @@ class Comparison(Answer):
         "If items of the baseline are missing, or the candidate has new ones, by `item_id`."
     )
     confidence: float = Field(description="Confidence level of the intervals, as 0.95.")
+    method: str | Absent | None = optional(
+        "The method of every interval that names no other one; null if there is none."
+    )
     classes: OtherClasses = Field(description="What is left out of the comparison.")
     overall: dict[str, Delta] = Field(description="The differences of overall indices.")
     per_class: dict[str, dict[str, Delta]] = Field(description="By class and index.")
@@ -158,6 +161,10 @@ class Comparison(Answer):
     )
     flips: Flips | None = Field(description="Null if items were not compared one by one.")
     moves: list[Move] | None = Field(description="The largest first; null if not paired.")
-    cells: list[CellChange] | None = Field(description="What changed most; null if not comparable.")
+    cells: list[CellChange] | None = optional(
+        "With `include=cells`: what changed most; null if not comparable."
+    )
     shift: Shift | None = Field(description="Null if items were not compared one by one.")
-    attribution: dict[str, Attribution] = Field(description="By key of an index, or `key/class`.")
+    attribution: dict[str, Attribution] | Absent = optional(
+        "With `include=cells`: by key of an index, or `key/class`."
+    )

@@ -296,13 +296,19 @@ class Gates(Request):
 class Delta(Answer):
     """An index of the candidate, of the baseline, and their difference."""
 
-    candidate: float | None = Field(description="Its value there; null if undefined.")
+    candidate: float | Absent | None = optional(
+        "Its value there; null if undefined. Absent where the report has it, since both sides have "
+        "the same classes, and all items are compared."
+    )
     baseline: float | None = Field(description="Its value there; null if undefined.")
     value: float | None = Field(description="Candidate minus baseline.")
-    interval: tuple[float, float] | None = Field(
-        description="The interval of the difference, at the confidence of the comparison."
+    interval: tuple[float, float] | Absent | None = optional(
+        "The interval of the difference, at the confidence of the comparison; null if undefined, "
+        "absent where the index has none."
     )
-    method: str | None = Field(description="The method of the interval.")
+    method: str | Absent | None = optional(
+        "The method of the interval, where it is not the `method` of the comparison."
+    )
     reason: str | Absent = optional("Why the difference or its interval is missing.")
 
 
@@ -316,6 +322,9 @@ class SinceAnchor(Answer):
     comparability: Comparability = Field(description="How far both sides can be compared.")
     pairing: Pairing | None = Field(description="Whether items were compared one by one.")
     confidence: float = Field(description="The confidence of the intervals.")
+    method: str | Absent | None = optional(
+        "The method of every interval that names no other one; null if there is none."
+    )
     overall: dict[str, Delta] = Field(description="The differences of overall indices.")
     per_class: dict[str, dict[str, Delta]] = Field(
         description="The differences of each class, by index."

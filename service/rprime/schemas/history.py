@@ -4,7 +4,15 @@ import re
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from rprime.core.catalog import KEYS
@@ -24,6 +32,12 @@ def _dated(value: object) -> object:
 
 
 Moment = Annotated[datetime, BeforeValidator(_dated)]
+Time = Annotated[
+    datetime,
+    PlainSerializer(datetime.isoformat, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}, mode="serialization"),
+]
+"""A time in an answer, as all others with its offset in digits."""
 Verdict = Literal["pass", "fail", "inconclusive", "no_rules", "no_baseline"]
 ClassWanted = Annotated[
     str | None,
@@ -327,7 +341,7 @@ class AliasEntry(Answer):
     project: str = Field(description="The project of both.")
     alias: str = Field(description="The name in paths, as `champion`.")
     evaluation: str = Field(description="Id of the evaluation that it points at.")
-    updated_at: datetime = Field(description="When it was last moved, in UTC.")
+    updated_at: Time = Field(description="When it was last moved, in UTC.")
 
 
 class AliasList(Answer):
@@ -343,7 +357,7 @@ class AliasChange(Answer):
     evaluation: str | None = Field(description="Id of it; null: the alias was deleted.")
     model: str | None = Field(description="Name of its model; null if none was sent.")
     version: str | None = Field(description="Version of its model; null if none was sent.")
-    changed_at: datetime = Field(description="Since when, in UTC.")
+    changed_at: Time = Field(description="Since when, in UTC.")
     by: str | None = Field(
         description="Name of the key that changed it, or its id; null without keys."
     )

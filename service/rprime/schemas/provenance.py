@@ -97,9 +97,9 @@ class OriginWanted(NeverNull):
 class Reference(Request):
     """A stored evaluation, named in one of five ways.
 
-    A baseline that does not exist is 404 `baseline_not_found`, and nothing is stored. A model
-    without any evaluation, and for `alias` without any alias, has no baseline yet: the gate says
-    `no_baseline`. A candidate that does not exist is 404 `candidate_not_found`.
+    A baseline that does not exist and resembles one that does is 404 `baseline_not_found`, and
+    nothing is stored; so is an `evaluation` that does not exist. Anything else is no baseline yet:
+    the evaluation is stored, and its gate says `no_baseline`. A comparison needs both sides.
     """
 
     alias: PathName | None = optional("The evaluation that the alias points at, of any model.")

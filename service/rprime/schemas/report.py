@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import ConfigDict, Field, RootModel
+from pydantic import ConfigDict, Field, RootModel, model_validator
 
 from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
 from rprime.core.index import REASONS, Family, Index
@@ -34,8 +34,9 @@ class Value(Answer):
     """The value of an index. An undefined value is null, with a reason."""
 
     value: float | None = Field(description="In the range of the index; null if undefined.")
-    interval: tuple[float | None, float | None] | None = Field(
-        description="[low, high]; null if undefined. An infinite end is null."
+    interval: tuple[float | None, float | None] | Absent | None = optional(
+        "[low, high]; null if undefined. An infinite end is null. Absent without `intervals`, and "
+        "where the index has none."
     )
     reason: str | Absent = optional(
         "Why the value, or else its interval, is undefined.",
@@ -330,6 +331,22 @@ class Report(OriginShown):
     )
     thresholds: dict[str, ThresholdView] | Absent = optional("With `thresholds`, by class.")
 
+    @model_validator(mode="after")
+    def _repeat_candidate(self) -> "Report":
+        """Give the differences the values of the candidate that the report has."""
+        if self.comparison is None:
+            return self
+        of_classes = self.comparison.per_class.items()
+        pairs = [
+            (self.comparison.overall, self.overall.root),
+            *((deltas, self.per_class[label].indices.root) for label, deltas in of_classes),
+        ]
+        for deltas, values in pairs:
+            for key, delta in deltas.items():
+                if "candidate" not in delta.model_fields_set and key in values:
+                    delta.candidate = values[key].value
+        return self
+
 
 class CompareReport(Answer):
     """The answer of POST /v1/compare."""
@@ -343,9 +360,7 @@ class CompareReport(Answer):
     population: str | None = Field(
         description="What the values are about, in words, where it is not the items."
     )
-    comparison: Comparison | None = Field(
-        description="Null if no such baseline is stored, with a warning."
-    )
+    comparison: Comparison = Field(description="The differences.")
     gate: Gate | Absent = optional("If the request has `gates`.")
     changed_items: ChangedItems | None = optional(
         "If the request has `changed_items`; null with a warning where items are not compared one "

@@ -118,16 +118,16 @@ class _Scope:
     def nothing_yet(self, more: str) -> Baseline | None:
         """Return that the model has no evaluation yet; None if it has.
 
-        It is an error if the request names this model, and it is not the candidate's own.
+        It is an error if the request names this model, and the project has others.
         """
         if self.is_begun:
             return None
         why = f"There is no evaluation {self} yet."
-        models = _models(self.connection, self.project)
-        if not self.is_own:
-            raise BaselineNotFoundError(f"{why} {_nearest(self.model or '', models, 'models')}")
-        others = f" Models with evaluations: {_listed(self.model or '', models)}."
-        return Baseline(None, f"{why}{others if models else ''}", self.storing(more), begins=True)
+        name, models = self.model or "", _models(self.connection, self.project)
+        if not self.is_own and models:
+            raise BaselineNotFoundError(f"{why} {_nearest(name, models, 'models')}")
+        others = f" Models with evaluations: {_listed(name, models)}." if models else ""
+        return Baseline(None, f"{why}{others}", self.storing(more), begins=self.is_own)
 
     @property
     def is_begun(self) -> bool:
@@ -143,9 +143,9 @@ class _Scope:
 def resolve(connection: Connection, candidate: Candidate, query: BaselineQuery) -> Baseline:
     """Find the evaluation that a candidate has as its baseline, with the reason.
 
-    `BaselineNotFoundError` if there is no such id, version or model, and if an alias or a branch
-    that does not exist resembles one that does. Any other alias or branch, and any evaluation of a
-    model that has none yet, are no errors.
+    `BaselineNotFoundError` if there is no such id or named model, and if an alias, a branch or a
+    version that does not exist resembles one that does. Any other one is no error: there is none
+    yet.
     """
     project = query.project or candidate.project
     model = query.model or candidate.model
@@ -189,19 +189,26 @@ def _by_version(scope: _Scope, name: str) -> Baseline:
     evaluation = scope.newest(_of.version == name)
     if evaluation is not None:
         return Baseline(evaluation, f"It is the newest evaluation of version `{name}` {scope}.")
-    nothing = scope.nothing_yet(f" --version {quote(name)}")
+    more = f" --version {quote(name)}"
+    nothing = scope.nothing_yet(more)
     if nothing is not None:
         return nothing
-    near = _nearest(name, scope.names(_of.version), "versions")
+    versions, text = scope.names(_of.version), f"of version `{name}` {scope}"
     models = _models(scope.connection, scope.project, _of.version == name)
-    others = f" Other models have it; `model` names one: {_listed('', models)}." if models else ""
-    every = _models(scope.connection, scope.project)
-    if scope.model is None and every and not models:
-        others = f" `model` may name {_listed('', every)}."
+    if models:
+        others = f"Other models have it; `model` names one: {_listed('', models)}."
+        raise BaselineNotFoundError(f"There is no evaluation {text}. {others}")
     if name == "latest":
-        others += ' The newest evaluation of any version is {"latest": true}.'
-    text = f"There is no evaluation of version `{name}` {scope}. {near}{others}"
-    raise BaselineNotFoundError(text)
+        others = 'The newest evaluation of any version is {"latest": true}.'
+        raise BaselineNotFoundError(f"There is no evaluation {text}. {others}")
+    if resembling(name, versions):
+        near = _nearest(name, versions, "versions")
+        raise BaselineNotFoundError(f"There is no evaluation {text}. {near}")
+    there = f"Known versions: {_listed(name, versions)}." if versions else "None has a version."
+    every = _models(scope.connection, scope.project)
+    others = f" `model` may name {_listed('', every)}." if scope.model is None and every else ""
+    why = f"There is no evaluation {text} yet. {there}{others}"
+    return Baseline(None, why, scope.storing(more))
 
 
 def _by_branch(scope: _Scope, name: str) -> Baseline:
@@ -316,7 +323,8 @@ def _nearest(name: str, names: list[str], kind: str) -> str:
 
 
 def _near(name: str, names: list[str]) -> list[str]:
-    return get_close_matches(name[:_LONGEST], names, n=MOST_NAMED)
+    near = get_close_matches(name[:_LONGEST], names, n=MOST_NAMED)
+    return list(dict.fromkeys([*resembling(name, names), *near]))
 
 
 def _listed(name: str, names: list[str]) -> str:

@@ -39,10 +39,6 @@ class Result:
     """The key of the index; null for a cell."""
     class_: str | None
     """The class; null for an overall index."""
-    slice: dict[str, str] | None
-    """Column and value of the slice; null for all items."""
-    confusion: tuple[str, str] | None
-    """The true and the predicted class of a cell; null for an index."""
     verdict: str
     """The finding."""
     effect: Effect
@@ -83,6 +79,10 @@ class Result:
     limit and the number of results."""
     reason: str
     """Why it has this verdict: a stable code."""
+    slice: dict[str, str] | None = None
+    """Column and value of the slice; absent for all items."""
+    confusion: tuple[str, str] | None = None
+    """The true and the predicted class of a cell; absent for an index."""
     missing_items: int | None = None
     """The number of items of the baseline behind it that are missing; absent if none is."""
     average_of: int | None = None
