@@ -53,7 +53,7 @@ def at_least(count: int, rounds: int, share: float) -> bool:
 
 
 @pytest.mark.parametrize("population", POPULATIONS, ids=lambda population: population.name)
-@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("paired", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_an_unchanged_model_fails_in_at_most_one_build_of_a_hundred(
     population: Population, *, paired: bool
 ) -> None:
@@ -92,7 +92,7 @@ AT_MARGIN = (
 
 
 @pytest.mark.parametrize("rule", AT_MARGIN, ids=lambda rule: rule.index)
-@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("paired", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_loss_of_the_limit_seldom_passes(rule: Rule, *, paired: bool) -> None:
     population = Population("800, 150, 50", (800, 150, 50), (0.9, 0.85, 0.8))
     pair = lost_at_margin(population, rule)

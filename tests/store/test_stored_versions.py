@@ -26,6 +26,12 @@ EVERY_VERDICT = {
 }
 
 
+on_sqlite = pytest.mark.parametrize(
+    "url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
+"""What is read is the same on each database: test_reports_are_those_that_were_answered."""
+
+
 def reports_of(number: int) -> dict[str, Json]:
     """Return members of the reports that the old version answered, by the id."""
     reports: dict[str, Json] = json.loads(
@@ -115,6 +121,7 @@ def test_reports_are_those_that_were_answered(client: httpx.Client, number: int)
         check_report(answer.json(), then, number)
 
 
+@on_sqlite
 def test_every_rendering_shows_them(client: httpx.Client, number: int) -> None:
     for identifier, then in reports_of(number).items():
         for entry in FORMATS:
@@ -128,6 +135,7 @@ def test_every_rendering_shows_them(client: httpx.Client, number: int) -> None:
         assert (verdict.status_code, verdict.text) == (200, expected)
 
 
+@on_sqlite
 def test_they_are_compared_and_followed(client: httpx.Client, number: int) -> None:
     reports = reports_of(number)
     judged = [i for i, then in reports.items() if then["project"] == PROJECT]
