@@ -470,8 +470,8 @@ def test_rises_have_suspects_and_floors_have_none() -> None:
 
 
 def test_suspicion_is_adjusted_over_all_results() -> None:
-    """Losses of 6 of 12 items (p 1/64) are shown to be worse among 10 results, not among 20."""
-    for count, suspect in ((10, True), (20, False)):
+    """Losses of 6 of 12 items (p 1/64) are shown to be worse among 5 results, not among 10."""
+    for count, suspect in ((5, True), (10, False)):
         result = judged(drop(0.3), *worsened([6] + (count - 1) * [0], 12))
         assert (result.results[0].verdict, result.results[0].suspect) == ("undecided", suspect)
 

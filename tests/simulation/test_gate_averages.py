@@ -87,13 +87,14 @@ SETTINGS = (
     Setting(10, 90, 0.95, 1.0),
     Setting(50, 30, 0.95, 1.0),
     Setting(10, 30, 0.85, 1.0, churn=0.2),
-    Setting(10, 300, 0.85, 1.0, churn=0.1, limit=0.03),
-    Setting(10, 1000, 0.80, 1.0, limit=0.01),
-    Setting(10, 300, 0.90, 1.0, limit=0.03),
-    Setting(10, 90, 0.85, 1.0, churn=0.2),
-    Setting(10, 300, 0.82, 0.90, churn=0.2, limit=0.03),
+    Setting(10, 300, 0.92, 1.0, churn=0.1, limit=0.03),
+    Setting(10, 1000, 0.90, 1.0, limit=0.01),
+    Setting(10, 300, 0.94, 1.0, limit=0.03),
+    Setting(10, 90, 0.94, 1.0, churn=0.2),
+    Setting(10, 300, 0.90, 0.96, churn=0.2, limit=0.03),
+    Setting(20, 500, 0.90, 0.96, churn=0.1, limit=0.02),
     Setting(50, 30, 0.75, 0.85, churn=0.2),
-    Setting(10, 1000, 0.60, 0.72, churn=0.2, limit=0.01),
+    Setting(10, 1000, 0.64, 0.76, churn=0.2, limit=0.01),
 )
 
 
