@@ -21,6 +21,8 @@ FEW_EFFECTIVE_GROUPS = 8.0
 """With fewer effective groups nothing passes a rule of a gate."""
 # A variance smaller than this share of the ungrouped one is a rounded zero.
 NOTHING = 1e-12
+FEW_DECISIVE_GROUPS = 5.0
+"""Up to so many groups behind a variance, limits have a whole effective group more, not half."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,8 @@ class GroupSpread:
         The effective number of groups.
     low, high
         What half an effective group more changes, with the share .5 sum w_g^2: if it has the lowest
-        rate of all groups of at least median size (0 or less), and the highest (0 or more).
+        rate of all groups of at least median size (0 or less), and the highest (0 or more). A whole
+        one where the variance rests on up to 5 groups, and 5 / c of one up to 10.
 
     Notes
     -----
@@ -62,8 +65,8 @@ class GroupSpread:
             number = np.where(fourth > 0, plain * plain / fourth, np.inf)
             degrees = np.maximum(np.minimum(2 * number - 1, effective - 1), 1.0)
             degrees = np.where(effective > 1 + NOTHING, degrees, np.nan)
-            half = 0.5 / effective
-            low, high = (np.nan_to_num(half * end) for end in extremes)
+            more = np.clip(FEW_DECISIVE_GROUPS / number, 0.5, 1.0) / effective
+            low, high = (np.nan_to_num(more * end) for end in extremes)
         return cls(squares, plain, degrees, effective, np.minimum(low, 0.0), np.maximum(high, 0.0))
 
     @classmethod
