@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import deepcopy
+from threading import Lock
 from typing import Any
 
 import orjson
@@ -12,8 +13,6 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.staticfiles import StaticFiles
 
 from rprime import __version__
 from rprime.auth import access
@@ -116,6 +115,18 @@ PUBLIC = (operations.router, documentation.router, pages.public, sign_in.public)
 class RprimeApp(FastAPI):
     """FastAPI, with the schemas of evidence, reports and problems in its OpenAPI document."""
 
+    def __init__(self, **more: Any) -> None:  # noqa: ANN401 - FastAPI types them
+        super().__init__(**more)
+        self._contract: bytes | None = None
+        self._describing = Lock()
+
+    def contract(self) -> bytes:
+        """Return the OpenAPI document as it is sent; it is written once, which takes a second."""
+        with self._describing:
+            if self._contract is None:
+                self._contract = orjson.dumps(self.openapi())
+            return self._contract
+
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document; clients are generated from its operation ids."""
         if self.openapi_schema is not None:
@@ -158,6 +169,7 @@ def create_app(settings: Settings) -> FastAPI:
         license_info={"name": "Apache 2.0", "identifier": "Apache-2.0"},
         openapi_tags=TAGS,
         servers=[{"url": settings.root_path}] if settings.root_path else None,
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -174,10 +186,10 @@ def create_app(settings: Settings) -> FastAPI:
         app.router.routes.extend(guard_queries(guarded))
     for public in PUBLIC:
         app.router.routes.extend(guard_queries(check_declared(public.routes)))
-    app.mount("/static", GZipMiddleware(StaticFiles(directory=documentation.STATIC)), name="static")
+    static = documentation.CompressedFiles(directory=documentation.STATIC)
+    app.mount("/static", static, name="static")
     if services.guide is not None:
-        guide = GZipMiddleware(documentation.Guide(directory=services.guide))
-        app.mount("/guide", guide, name="guide")
+        app.mount("/guide", documentation.Guide(directory=services.guide), name="guide")
     return app
 
 

@@ -32,7 +32,8 @@ def paths(client: httpx.Client) -> tuple[str, ...]:
     report = f"/v1/evaluations/{evaluation}"
     pages = ("/ui/evaluate", "/ui/indices", "/ui/projects/pets", f"/ui/evaluations/{evaluation}")
     renderings = (report, f"{report}/report.html", f"{report}/figures/confusion.svg")
-    return (*pages, *renderings, "/v1/indices", "/docs/gates.md", "/static/redoc.standalone.js")
+    files = ("/static/redoc.standalone.js", "/static/swagger-ui.css")
+    return (*pages, *renderings, "/v1/indices", "/docs/gates.md", "/openapi.json", *files)
 
 
 def raw(client: httpx.Client, path: str, **headers: str) -> tuple[httpx.Response, bytes]:
@@ -61,6 +62,16 @@ def test_an_answer_is_smaller_and_the_same(
 def test_no_coding_that_the_client_refuses(client: httpx.Client, refused: str) -> None:
     response, _ = raw(client, "/ui/indices", Accept_Encoding=refused)
     assert "content-encoding" not in response.headers
+
+
+def test_a_file_that_the_client_has_is_not_sent_again(client: httpx.Client) -> None:
+    path = "/static/redoc.standalone.js"
+    for coding in ("gzip", "identity"):
+        response, _ = raw(client, path, Accept_Encoding=coding)
+        tag = response.headers["etag"]
+        assert tag.startswith("W/") is (coding == "gzip")
+        again, sent = raw(client, path, Accept_Encoding=coding, If_None_Match=tag)
+        assert (again.status_code, sent) == (304, b"")
 
 
 def test_a_short_answer_is_sent_as_it_is(client: httpx.Client) -> None:

@@ -22,6 +22,7 @@ from rprime.server.pools import Slots, Threads, check_time
 from rprime.server.worker_limits import CPU_SECONDS
 from rprime.settings import Limits, Settings
 from tests.services import Serve, ServeApp
+from tests.system.bombs import processor_seconds
 from tests.waiting import gauge, wait_until
 
 TABLE = [[60, 7, 1], [8, 70, 2], [3, 4, 90]]
@@ -56,6 +57,40 @@ def test_every_route_declares_what_it_costs() -> None:
     app = create_app(Settings(store="none"))
     declared = {cost_of(route) for route in app.routes if isinstance(route, APIRoute)}
     assert declared == {"cheap", "store", "render", "heavy"}
+
+
+def test_only_files_of_the_package_are_answered_without_a_declared_cost() -> None:
+    routes = create_app(Settings(store="none")).routes
+    others = [route for route in routes if not isinstance(route, APIRoute)]
+    assert [getattr(route, "path", "") for route in others] == ["/static"]
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            "/openapi.json",
+            "/docs",
+            "/redoc",
+            "/docs/problems",
+            "/docs/operations.md",
+            "/v1/indices",
+        ),
+        *("/ui/evaluate", "/ui/indices", "/version", "/livez", "/readyz", "/metrics"),
+        *("/static/swagger-ui-bundle.js", "/static/redoc.standalone.js", "/static/swagger-ui.css"),
+    ],
+)
+def test_what_anybody_may_read_again_and_again_is_cheap(
+    quick: httpx.Client, processes: dict[int, int], path: str, coding: str
+) -> None:
+    process, headers = processes[quick.base_url.port or 0], {"Accept-Encoding": coding}
+    # What is read first may take longer: it is kept.
+    assert quick.get(path, headers=headers).status_code == 200
+    before, times = processor_seconds(process), 10
+    for _ in range(times):
+        assert quick.get(path, headers=headers).status_code == 200
+    assert (processor_seconds(process) - before) / times < 0.05
 
 
 def test_a_route_that_declares_no_cost_is_refused() -> None:

@@ -1,5 +1,7 @@
 """Documentation pages, served from files in the package without any other host."""
 
+import gzip
+import os
 import re
 from functools import cache
 from http import HTTPStatus
@@ -10,13 +12,15 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from markdown_it import MarkdownIt
 from markupsafe import Markup
+from starlette.datastructures import Headers
 from starlette.responses import FileResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
 
 from rprime.dashboard.page import POLICY, show
 from rprime.problems.kinds import KINDS, PAGE
 from rprime.problems.problem import Problem, rooted
-from rprime.routes.negotiation import CompressedRoute
+from rprime.routes.negotiation import COMPRESSIBLE, CompressedRoute, accepted_codings
 from rprime.routes.services import get_services
 from rprime.server.cost import costs
 
@@ -46,7 +50,43 @@ async def contract(request: Request) -> Response:
     return response
 
 
-class Guide(StaticFiles):
+@router.get("/openapi.json")
+@costs("render")
+def openapi(request: Request) -> Response:
+    """Return the OpenAPI document."""
+    return Response(request.app.contract(), media_type="application/json")
+
+
+class CompressedFiles(StaticFiles):
+    """Files that are compressed once, not for each request."""
+
+    def file_response(
+        self,
+        full_path: str | os.PathLike[str],
+        stat_result: os.stat_result,
+        scope: Scope,
+        status_code: int = 200,
+    ) -> Response:
+        """Answer with a file, compressed if the request accepts that."""
+        response = super().file_response(full_path, stat_result, scope, status_code)
+        response.headers.add_vary_header("Accept-Encoding")
+        kind = response.media_type or ""
+        fits = kind.startswith(COMPRESSIBLE) or kind.endswith("javascript")
+        if not fits or "gzip" not in accepted_codings(Headers(scope=scope)):
+            return response
+        headers = {name: response.headers[name] for name in ("last-modified", "vary")}
+        # A strong tag is of one sequence of bytes, and these are others (RFC 9110, 8.8.1).
+        headers |= {"etag": f"W/{response.headers['etag']}", "content-encoding": "gzip"}
+        content = _compressed(os.fspath(full_path), stat_result.st_mtime_ns)
+        return Response(content, status_code, headers, response.media_type)
+
+
+@cache
+def _compressed(path: str, _changed: int) -> bytes:
+    return gzip.compress(Path(path).read_bytes(), mtime=0)
+
+
+class Guide(CompressedFiles):
     """The built documentation site."""
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 - handed on

@@ -28,7 +28,7 @@ from rprime.report.subject import read_comparison
 from rprime.report.text import shown as fit
 from rprime.report.verdicts import NOT_JUDGED, headline
 from rprime.routes.evaluations import find
-from rprime.routes.negotiation import CompressedRoute
+from rprime.routes.negotiation import CompressedRoute, accepted_codings
 from rprime.routes.services import get_services, get_store, in_render, in_store
 from rprime.routes.workers import PAGE_SECONDS, answer_columns, in_worker, in_worker_with_store
 from rprime.server.body import media_type, read_chunks
@@ -203,7 +203,7 @@ async def static(request: Request, name: str) -> Response:
     current = request.query_params.get("v") == file.digest
     kept = "public, max-age=31536000, immutable" if current else "no-cache"
     headers = {"Cache-Control": kept, "Vary": "Accept-Encoding"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
+    if "gzip" in accepted_codings(request.headers):
         headers["Content-Encoding"] = "gzip"
         return Response(file.compressed, 200, headers, file.media_type)
     return Response(file.content, 200, headers, file.media_type)

@@ -12,6 +12,7 @@ import zstandard
 from anyio import to_thread
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
 from starlette.responses import FileResponse, StreamingResponse
 
 from rprime.problems.problem import Problem
@@ -124,7 +125,7 @@ _CODINGS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("gzip", lambda body: gzip.compress(body, 6)),
 )
 _OF_THE_BODY = {b"content-length", b"content-type"}
-_COMPRESSIBLE = ("text/", "application/json", "application/xml", "image/svg+xml")
+COMPRESSIBLE = ("text/", "application/json", "application/xml", "image/svg+xml")
 
 
 class CompressedRoute(APIRoute):
@@ -164,16 +165,20 @@ def _revalidated(request: Request, response: Response) -> Response:
     return unchanged
 
 
+def accepted_codings(headers: Headers) -> set[str]:
+    """Return the content codings that a request accepts (RFC 9110, 12.5.3)."""
+    ranges = ",".join(headers.getlist("accept-encoding")).split(",")
+    return {name for name, weight in map(weighted, ranges) if weight > 0}
+
+
 async def _compressed(request: Request, response: Response) -> Response:
     body = bytes(response.body)
     kind = response.headers.get("Content-Type", "")
-    fits = len(body) >= SMALLEST and kind.startswith(_COMPRESSIBLE)
+    fits = len(body) >= SMALLEST and kind.startswith(COMPRESSIBLE)
     if not fits or "Content-Encoding" in response.headers:
         return response
     response.headers.add_vary_header("Accept-Encoding")
-    # RFC 9110, 12.5.3.
-    ranges = ",".join(request.headers.getlist("accept-encoding")).split(",")
-    accepted = {name for name, weight in map(weighted, ranges) if weight > 0}
+    accepted = accepted_codings(request.headers)
     for coding, compress in _CODINGS:
         if coding in accepted:
             if len(body) < _IN_THREAD:
