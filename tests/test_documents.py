@@ -171,6 +171,22 @@ def test_every_warning_and_every_reason_is_explained() -> None:
         assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["indices.md"], re.MULTILINE), name
 
 
+def warnings_of_the_code() -> Iterator[str]:
+    """Yield the codes of warnings outside the core, which are written where they arise."""
+    for path in (ROOT / "service" / "rprime").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and call.args:
+                name, first = ast.unparse(call.func), call.args[0]
+                if name in {"Warning", "_warning"} and isinstance(first, ast.Constant):
+                    yield str(first.value)
+
+
+def test_every_warning_outside_the_core_is_on_a_page() -> None:
+    codes = set(warnings_of_the_code())
+    assert len(codes) > 30
+    assert not [code for code in codes if not any(f"`{code}`" in page for page in PAGES.values())]
+
+
 def test_every_name_in_the_column_interval_is_explained() -> None:
     for name in {entry.interval for entry in INDICES} - {None}:
         assert re.search(rf"^\|.*`{name}`.*\|", PAGES["indices.md"], re.MULTILINE), name
