@@ -24,7 +24,7 @@ TRUE = DRAW.integers(3, size=SIZE)
 WEAK = (REGION == "US") & (AGE >= 50)
 PREDICTED = np.where(DRAW.random(SIZE) < np.where(WEAK, 0.6, 0.1), (TRUE + 1) % 3, TRUE)
 COLUMNS = ("--column", "region", "--column", "age_band=cut(age, 18, 30, 50)")
-FOUND = "US, age_band=>= 50"
+FOUND = "US, age_band >= 50"
 
 
 @pytest.fixture(scope="module")

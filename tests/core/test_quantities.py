@@ -2,7 +2,7 @@
 
 import pytest
 
-from rprime.core.quantities import plural
+from rprime.core.quantities import conditions, plural
 
 
 @pytest.mark.parametrize(
@@ -17,3 +17,8 @@ from rprime.core.quantities import plural
 )
 def test_the_words_fit_the_number(number: float, noun: str, verb: str, said: str) -> None:
     assert plural(number, noun, verb) == said
+
+
+def test_slices_of_numbers_read_as_people_write_them() -> None:
+    name = {"region": "EU", "age": "[30, 50)", "bright": "< 250", "length": ">= 63"}
+    assert conditions(name) == "region=EU, 30 <= age < 50, bright < 250, length >= 63"

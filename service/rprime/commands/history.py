@@ -19,6 +19,7 @@ from rprime.commands.history_source import (
     page,
     with_history,
 )
+from rprime.core.quantities import conditions
 from rprime.report.text import count, decimal, isolated, shown, signed, span
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def show(
         key = report.weakest_by
         rows = []
         for part in (report.slices[place] for place in report.weakest):
-            name = ", ".join(f"{column}={value}" for column, value in part.slice.items())
+            name = conditions(part.slice)
             value, difference = part.overall.root[key], part.difference_to_rest[key].value
             rows.append((name, count(part.items), _value(value), _span(value), signed(difference)))
         print_rows(("SLICE, WEAKEST FIRST", "ITEMS", key.upper(), "INTERVAL", "TO THE REST"), rows)

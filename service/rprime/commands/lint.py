@@ -13,6 +13,7 @@ from typer import Argument, Option
 from rprime.commands import options
 from rprime.commands.exit_status import put, refuse
 from rprime.commands.options import ServiceOptions
+from rprime.core.quantities import condition
 from rprime.report.text import clipped, decimal, isolated, percent, shown
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _plan_overview(report: "GatePlanReport") -> "RenderableType":
 
 
 def _name(label: str | None, part: dict[str, str] | None) -> str:
-    named = [f"{column}={value}" for column, value in (part or {}).items()]
+    named = [condition(*pair) for pair in (part or {}).items()]
     return ", ".join(isolated(clipped(shown(name), 60)) for name in [label, *named] if name)
 
 

@@ -8,7 +8,7 @@ from rprime.commands import options
 from rprime.commands.exit_status import put, refuse_here
 from rprime.commands.lint import overview, show
 from rprime.commands.options import ServiceOptions, settings
-from rprime.core.quantities import plural
+from rprime.core.quantities import condition, plural
 from rprime.report.text import count, decimal, percent, shown, signed, span
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _found(
 def _rows(search: "SliceSearch") -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for part in (entry for entry in search.slices if entry.weak):
-        name = ", ".join(shown(f"{name}={text}") for name, text in part.slice.items())
+        name = ", ".join(shown(condition(*pair)) for pair in part.slice.items())
         numbers = (
             count(part.items),
             decimal(part.value),

@@ -9,7 +9,7 @@ from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import Index
 from rprime.core.intervals.proportions import quantile_of
-from rprime.core.quantities import plural
+from rprime.core.quantities import condition, plural
 from rprime.core.slices.evaluation import shrink
 from rprime.core.slices.slices import SliceName
 from rprime.report.measures import Measure, finite, measured
@@ -95,7 +95,7 @@ class SliceTable:
 
 def named(name: SliceName) -> str:
     """Write the name of a slice, fit to be shown."""
-    return ", ".join(shown(f"{column}={value}") for column, value in name.items())
+    return ", ".join(shown(condition(*part)) for part in name.items())
 
 
 def slice_table(

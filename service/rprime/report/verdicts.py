@@ -10,7 +10,7 @@ from rprime.core.catalog import find
 from rprime.core.gates.kinds import RULE_KINDS, VERDICTS, Effect
 from rprime.core.gates.results import GateVerdict, Result
 from rprime.core.gates.sentences import CAUSES, PASSED
-from rprime.core.quantities import plural
+from rprime.core.quantities import condition, plural
 from rprime.report.marks import Axis, Mark
 from rprime.report.slices import named
 from rprime.report.text import decimal, isolated, percent, shown, shown_if_any, signed
@@ -153,7 +153,7 @@ def judged(result: Result) -> str:
     if result.average_of is not None:
         return averaged(result)
     parts = [] if result.class_ is None else [shown(result.class_)]
-    parts += [f"{shown(name)}={shown(value)}" for name, value in (result.slice or {}).items()]
+    parts += [shown(condition(*part)) for part in (result.slice or {}).items()]
     return ", ".join(parts)
 
 

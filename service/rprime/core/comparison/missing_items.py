@@ -28,7 +28,7 @@ from rprime.core.comparison.alignment import Side, comparability, shares_class, 
 from rprime.core.index import Index
 from rprime.core.items import Items, table_of
 from rprime.core.published import PUBLISHED
-from rprime.core.quantities import plural
+from rprime.core.quantities import conditions, plural
 from rprime.core.scores.scores import Scores
 from rprime.core.slices.slices import Slice, SliceColumn, SliceName, items_inside
 
@@ -589,7 +589,7 @@ def items_differ(missing: MissingItems) -> str:
         (
             f"{missing.present.size:,} items are compared, by their ids, {of}: {differ}.",
             *_lacking([(f"class `{name}`", part) for name, part in every.classes.items()]),
-            *_lacking([(f"slice {shown(name)}", part) for name, part in every.slices]),
+            *_lacking([(f"slice {conditions(name)}", part) for name, part in every.slices]),
             *_only_new(missing),
             *([RELABELLED_ADVICE] if counts.relabelled and missing is every else []),
             VALUES_OF_ALL,
@@ -617,11 +617,6 @@ def _lacking(parts: list[tuple[str, MissingCounts]]) -> Iterator[str]:
     more = len(parts) - MOST_NAMED
     if named:
         yield f"Not compared: {', '.join(named)}{f', and of {more:,} more' if more > 0 else ''}."
-
-
-def shown(name: SliceName) -> str:
-    """Return a slice as text."""
-    return ", ".join(f"{column}={value}" for column, value in name.items())
 
 
 def _only_new(missing: MissingItems) -> Iterator[str]:

@@ -15,7 +15,7 @@ from rprime.core.gates.simulation import ENDS, LintRun, OtherSets, VerdictCounts
 from rprime.core.gates.verdict import GateVerdictCode, Plan
 from rprime.core.population import Population
 from rprime.core.published import PUBLISHED
-from rprime.core.quantities import plural
+from rprime.core.quantities import condition, plural
 
 OFTEN = 0.01
 """Largest share of unchanged models that may fail without advice."""
@@ -62,7 +62,7 @@ class RuleLint:
             over = f" over {self.average_of} {'slices' if self.columns else 'classes'}"
             return f"the average{over if self.average_of else ''}"
         parts = [] if self.class_ is None else [f"class `{self.class_}`"]
-        named = [f"`{column}={value}`" for column, value in (self.slice or {}).items()]
+        named = [f"`{condition(*part)}`" for part in (self.slice or {}).items()]
         return " of ".join(parts + ([f"slice {', '.join(named)}"] if named else []))
 
 

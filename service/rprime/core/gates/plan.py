@@ -20,7 +20,7 @@ from rprime.core.gates.verdict import GateVerdictCode
 from rprime.core.intervals.proportions import POWER
 from rprime.core.population import Population
 from rprime.core.published import PUBLISHED
-from rprime.core.quantities import plural
+from rprime.core.quantities import conditions, plural
 from rprime.core.slices.slices import Slice
 
 _Result = tuple[str, str | None, Slice | None]
@@ -69,7 +69,7 @@ class SliceItems:
     @property
     def name(self) -> str:
         """The slice, as the subject of a sentence."""
-        return f"Slice `{', '.join(f'{column}={value}' for column, value in self.slice.items())}`"
+        return f"Slice `{conditions(self.slice)}`"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from rprime.core.gates.kinds import VERDICTS, Against, VerdictCode
 from rprime.core.gates.results import GateVerdict, Result
 from rprime.core.gates.rules import Rule, Waiver
-from rprime.core.quantities import plural
+from rprime.core.quantities import conditions, plural
 
 PLACES = 4
 MOST_NAMED = 5
@@ -160,7 +160,7 @@ def _on_slice(result: Result) -> str:
     """Name the slice, if it is about one."""
     if result.slice is None:
         return ""
-    return f" on slice {', '.join(f'{name}={value}' for name, value in result.slice.items())}"
+    return f" on slice {conditions(result.slice)}"
 
 
 def _measured(result: Result, rule: Rule) -> str:
