@@ -91,10 +91,6 @@ def stored(serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield client
 
 
-CELL = 3
-"""Members of a cell: true class, predicted class, count."""
-
-
 def shortened(value: Any, name: str = "") -> Any:
     """Cut lists and texts, leave two classes, round numbers, and fix what varies."""
     if name in VARYING and isinstance(value, str | int):
@@ -103,8 +99,8 @@ def shortened(value: Any, name: str = "") -> Any:
         kept = list(value.items())[: 2 if name == "per_class" else None]
         return {key: shortened(part, key) for key, part in kept}
     if isinstance(value, list):
-        is_cell = name == "cells" and len(value) == CELL
-        return [shortened(part, name) for part in value[: CELL if is_cell else 2]]
+        most = 2 if any(isinstance(part, dict | list) for part in value) else 3
+        return [shortened(part, name) for part in value[:most]]
     return round(value, 4) if isinstance(value, float) else value
 
 
