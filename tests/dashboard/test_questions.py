@@ -82,7 +82,7 @@ class Reader:
 
     def click(self, target: Locator) -> None:
         self.sees(target)
-        self.taken.append(target.inner_text() or str(target.get_attribute("aria-label")))
+        self.taken.append(target.text_content() or str(target.get_attribute("aria-label")))
         target.click()
         self.clicks += 1
 
@@ -118,11 +118,15 @@ def test_why_did_the_gate_fail(reader: Reader) -> None:
 def test_is_a_version_better_than_the_one_before_for_a_class(reader: Reader) -> None:
     page = reader.page
     reader.click(page.locator(".lately tr", has_text="svc v15").locator(".spark a"))
-    reader.click(classes(page).filter(has_text="7"))
-    answer = page.locator("[aria-labelledby=versions] tbody tr").filter(has_text="v12")
-    reader.sees(answer.first)
+    reader.click(page.get_by_role("link", name=re.compile("^7: ")))
     assert page.locator("h1").inner_text() == "Class 7 of svc"
-    # Neither better nor worse than the champion, and one click from the version before.
+    for version in ("v11", "v12"):
+        step = page.get_by_role("link", name=re.compile(f"^{version}: Recall"))
+        step.filter(visible=True).hover()
+        tip = page.locator(".tip", has_text=re.compile(rf"{version}.*Recall 0\.\d{{4}} \["))
+        expect(tip).to_be_in_viewport(ratio=1)
+    # Neither better nor worse than the champion.
+    answer = page.locator("[aria-labelledby=versions] tbody tr").filter(has_text="v12")
     assert not re.search("worse|better", answer.first.inner_text())
 
 
@@ -154,16 +158,17 @@ def test_which_of_300_classes_are_weakest(reader: Reader) -> None:
     reader.click(page.get_by_role("link", name="Weakest"))
     weakest = classes(page)
     reader.sees(weakest.nth(1))
-    assert set(weakest.locator("text").all_inner_texts()[:2]) == {"product-003", "product-250"}
+    assert set(weakest.locator("text").all_text_contents()[:2]) == {"product-003", "product-250"}
 
 
 def test_which_of_300_classes_got_worse(reader: Reader) -> None:
     page = reader.page
     reader.click(page.locator(".lately tr", has_text="vit").locator(".spark a"))
-    answer = page.locator(".answer")
-    reader.sees(answer)
-    assert re.match("Class product-(003|250) is worse since r2 than in r1", answer.inner_text())
-    assert "1 other class is shown to be worse, too" in answer.inner_text()
+    surest = classes(page)
+    reader.sees(surest.nth(1))
+    assert set(surest.locator("text").all_text_contents()[:2]) == {"product-003", "product-250"}
+    # Of 300 classes with 40 items each, no loss of a third holds for all of them together.
+    assert page.locator(".answer").inner_text().startswith("No class is shown to be worse in r2")
 
 
 def test_since_when_is_any_of_300_classes_bad(reader: Reader) -> None:
@@ -174,15 +179,17 @@ def test_since_when_is_any_of_300_classes_bad(reader: Reader) -> None:
     page.get_by_label("Class name contains").fill("PRODUCT-117")
     reader.click(page.get_by_role("button", name="Search"))
     expect(classes(page)).to_have_count(1)
-    assert "product-117" in classes(page).inner_text()
+    assert "product-117" in (classes(page).text_content() or "")
 
 
 def test_how_is_a_report_shared(reader: Reader) -> None:
     page = reader.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     reader.click(page.get_by_role("link", name="svc v15"))
-    for name in ("html", "markdown", "heat map"):
-        reader.sees(page.locator(".renderings").get_by_role("link", name=name))
+    export = page.locator("details.export")
+    reader.sees(export.locator("summary"))
+    names = {text.strip() for text in export.locator("a").all_text_contents()}
+    assert {"HTML", "Markdown", "heat map"} <= names
     reader.click(page.get_by_role("button", name="Copy link"))
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url

@@ -108,7 +108,8 @@ def tally(gate: Gate) -> str:
     if gate.look is None and gate.max_looks:
         look = f" {plural(gate.max_looks, 'evaluation')} may use the test set."
     elif gate.look is not None and (planned or gate.look > 1):
-        look = f" This is evaluation {gate.look}{planned} on this test set."
+        warning = ": after many looks, results get lucky" if gate.look > 1 else ""
+        look = f" Evaluation {gate.look}{planned} on these test items{warning}."
     return f"{', '.join(parts)}. One-sided tests at {percent(gate.alpha)}.{look}"
 
 
@@ -136,7 +137,7 @@ def compared(comparison: Comparison | None) -> tuple[str, str]:
     pairing = None if comparison is None else comparison.pairing
     if pairing is None:
         return "Not compared with", ": the test sets differ"
-    how = "item by item" if pairing == "paired" else "as two tables"
+    how = "on the same items" if pairing == "paired" else "as two tables"
     return "Compared with", f", {how}"
 
 

@@ -217,7 +217,9 @@ def write_svg(drawing: Drawing, *, themed: bool = False, css: str = "") -> str:
     body = "".join(_written(shape, themed=themed) for shape in drawing.shapes)
     data = _data(drawing.data) if themed else ""
     if themed:
-        head = f'class="{css or "figure"}" viewBox="0 0 {width} {height}" role="img"'
+        # What leads somewhere is no image, whose parts nobody could reach.
+        role = "group" if any(map(_leads, drawing.shapes)) else "img"
+        head = f'class="{css or "figure"}" viewBox="0 0 {width} {height}" role="{role}"'
         label = f' aria-label="{_escaped(drawing.title)}"'
         return f'<svg {head} width="{width}" height="{height}"{label}{data}>{body}</svg>'
     head = f'xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}"'
@@ -225,6 +227,10 @@ def write_svg(drawing: Drawing, *, themed: bool = False, css: str = "") -> str:
     surface = f'<rect width="{width}" height="{height}" fill="{palette()["surface"]}"/>'
     box = f'viewBox="0 0 {width} {height}" role="img"'
     return f"<svg {head} {box} {font}>{title}{surface}{body}</svg>\n"
+
+
+def _leads(shape: Shape) -> bool:
+    return isinstance(shape, Group) and (bool(shape.link) or any(map(_leads, shape.shapes)))
 
 
 def _written(shape: Shape, *, themed: bool) -> str:

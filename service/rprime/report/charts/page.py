@@ -60,7 +60,8 @@ def heat(chart: ConfusionChart, mode: Mode = "count") -> Markup:
     """Draw a confusion table."""
     most = chart.counts.copy()
     most[range(len(chart.labels)), range(len(chart.labels))] = 0
-    title = f"Confusion matrix of {len(chart.labels)} classes: {most.sum():,.0f} wrong items shown"
+    classes = len(chart.labels)
+    title = f"Heat map of {classes} classes by their predictions: {most.sum():,.0f} items are wrong"
     return figure(plot_map(map_of(chart, mode), HEAT_WIDTH), title, "heat")
 
 

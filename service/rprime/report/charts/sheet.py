@@ -124,7 +124,8 @@ def _written(
 def wrapped(text: str, room: float, size: float) -> list[str]:
     """Break a text into lines."""
     lines: list[str] = []
-    for word in text.split():
+    # What a no-break space holds together stays together.
+    for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and width_of(longer, size) <= room:
             lines[-1] = longer
