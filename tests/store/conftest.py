@@ -16,6 +16,10 @@ from rprime.store import Store, open_store
 
 _INSTALL = "PostgreSQL 15 or newer is missing: run `sh .ci/postgres`, or install `postgresql`"
 _NUMBERS = count()
+on_sqlite = pytest.mark.parametrize(
+    "url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
+"""For what no database decides: on PostgreSQL only among the slow tests."""
 _HOMES = ("/usr/lib/postgresql", "/usr/pgsql-*", "/opt/homebrew/opt", "/usr/local/opt")
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import create_engine, make_url
 
 from rprime.report.formats import FORMATS
 from tests.history_service import ServeApp, keeping
+from tests.store.conftest import on_sqlite
 from tests.store.full_content import PROJECT
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -24,12 +25,6 @@ EVERY_VERDICT = {
     *("pass", "fail", "inconclusive", "waived"),
     *("no_baseline", "not_comparable", "undefined"),
 }
-
-
-on_sqlite = pytest.mark.parametrize(
-    "url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
-)
-"""What is read is the same on each database: test_reports_are_those_that_were_answered."""
 
 
 def reports_of(number: int) -> dict[str, Json]:

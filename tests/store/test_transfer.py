@@ -23,6 +23,7 @@ from rprime.store import (
 from rprime.store.records import StoredEvaluation
 from tests.history_service import ServeApp, keeping, matrix
 from tests.store import samples
+from tests.store.conftest import on_sqlite
 
 
 def fill(store: Store) -> list[str]:
@@ -224,6 +225,7 @@ def test_a_change_to_an_evaluation_that_is_missing_is_left_out(
     assert [change.evaluation for change in changes] == [ids[1]]
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     "change",
     [
@@ -249,6 +251,7 @@ def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
     return lambda evaluation: evaluation.update(fields)
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -309,6 +312,7 @@ def test_a_spoiled_line_is_named_and_not_stored(
     assert store.projects() == ()
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     ("line", "place"),
     [
@@ -348,6 +352,7 @@ def test_an_import_of_the_far_future_breaks_no_page(serve_app: ServeApp, tmp_pat
         assert client.get("/v1/evaluations/7zzzzzzzzzzzzzzzzzzzzzzzzz").status_code == 404
 
 
+@on_sqlite
 @pytest.mark.parametrize(
     "lines",
     [
