@@ -18,7 +18,7 @@ from rprime.store.schema import evaluations, items, replays
 
 WRITING = Path(__file__).with_name("writing.py")
 WRITERS = 16
-CYCLES = int(os.environ.get("RPRIME_TEST_CRASHES", "3"))
+CYCLES = int(os.environ.get("RPRIME_TEST_CRASHES", "2"))
 
 
 def killed_while_writing(url: str, writes: int) -> list[str]:

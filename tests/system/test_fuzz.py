@@ -18,7 +18,7 @@ import pytest
 from tests.evidence.mutated_requests import Request, requests, valid
 from tests.services import Serve
 
-BODIES = int(os.environ.get("RPRIME_TEST_BODIES", "4000"))
+BODIES = int(os.environ.get("RPRIME_TEST_BODIES", "2500"))
 SEED = int(os.environ.get("RPRIME_TEST_SEED", "1"))
 CONNECTIONS = 4
 LONGEST = 16 * 1024

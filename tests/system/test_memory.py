@@ -57,7 +57,7 @@ def many_classes() -> bytes:
     return json.dumps(sides).encode()
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds: int) -> None:
     enter = f"echo $$ > {group}/cgroup.procs && exec {RPRIME} serve --port 0"
     settings = environment(RPRIME_STORE="none")  # the limit is that of the group
