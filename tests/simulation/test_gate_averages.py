@@ -83,6 +83,18 @@ SETTINGS = (
     Setting(100, 30, 0.50, 0.70, 0.2, 1),
     Setting(100, 30, 0.20, 0.36, 0.3, 1),
     Setting(10, 90, 0.02, 0.09, 0.2, 1),
+    # Losses at other sizes.
+    Setting(20, 30, 0.0, 0.06, 0.1, 20),
+    Setting(10, 60, 0.0, 0.06, 0.1, 10),
+    Setting(20, 30, 0.65, 0.82, 0.05, 20),
+    Setting(10, 30, 0.10, 0.20, 0.15, 5),
+    Setting(20, 30, 0.04, 0.12, 0.15, 10),
+    Setting(20, 30, 0.50, 0.66, 0.2, 1),
+    Setting(20, 30, 0.20, 0.35, 0.3, 1),
+    Setting(10, 60, 0.13, 0.25, 0.2, 1),
+    Setting(10, 60, 0.0, 0.05, 0.3, 1),
+    Setting(10, 120, 0.0, 0.04, 0.2, 1),
+    Setting(20, 90, 0.02, 0.09, 0.2, 1),
     # Unchanged models at other sizes, churn and limits.
     Setting(10, 90, 0.95, 1.0),
     Setting(50, 30, 0.95, 1.0),
