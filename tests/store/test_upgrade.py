@@ -1,10 +1,14 @@
 """Stores that version 0.1.0 made, opened by this one; see `schemas/README.md`."""
 
 import json
+import os
+import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
@@ -59,6 +63,44 @@ def report(store: Store, identifier: str) -> dict[str, Any]:
 def assert_close(now: dict[str, float | None], then: dict[str, float | None]) -> None:
     for name, value in then.items():
         assert now[name] == (None if value is None else pytest.approx(value, rel=1e-12)), name
+
+
+OPENING = """
+import sys
+from rprime.store import open_store
+print("ready", flush=True)
+open_store(sys.argv[1])
+"""
+KILLS = int(os.environ.get("RPRIME_TEST_CRASHES", "3"))
+
+
+def kill_while_opening(url: str, seconds: float) -> None:
+    command = [sys.executable, "-c", OPENING, url]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as opening:
+        assert opening.stdout is not None
+        assert opening.stdout.readline() == b"ready\n"
+        with suppress(subprocess.TimeoutExpired):
+            opening.wait(timeout=seconds)
+        opening.kill()
+
+
+def test_a_kill_while_a_file_is_migrated_loses_nothing(tmp_path: Path) -> None:
+    """At any moment: whoever opens it next begins the migration anew, or has it done."""
+    moments = random.Random(1)  # noqa: S311 - of a test
+    for number in range(KILLS):
+        file = tmp_path / f"{number}.db"
+        shutil.copy(SCHEMAS / "schema_1.db", file)
+        kill_while_opening(f"sqlite:///{file}", moments.uniform(0, 0.4))
+        with closing(open_store(f"sqlite:///{file}")) as store:
+            store.check()
+            assert [store.get(identifier).id for identifier in REPORTS] == [*REPORTS]
+
+
+def test_a_kill_while_a_database_is_migrated_loses_nothing(old: str) -> None:
+    for _ in range(2):
+        kill_while_opening(old, 0.1)
+    with closing(open_store(old)) as store:
+        assert [store.get(identifier).id for identifier in REPORTS] == [*REPORTS]
 
 
 def test_every_evaluation_is_read_as_it_was(old: str) -> None:
