@@ -89,3 +89,9 @@ def test_a_json_door_names_the_type(client: httpx.Client, rprime: Run, tmp_path:
     assert "send them as `application/x-ndjson`" in answer.json()["detail"]
     (tmp_path / "a.json").write_bytes(RIGHT * 2)
     assert "call the file .jsonl" in rprime("evaluate", str(tmp_path / "a.json")).stderr
+
+
+def test_a_line_that_is_too_long_is_no_line_of_a_csv(client: httpx.Client) -> None:
+    answer = send(client, b'{"y_true": "' + b"a" * (3 << 20))
+    assert answer.status_code == 400
+    assert answer.json()["detail"] == "A line of the body is longer than 1048576 bytes."

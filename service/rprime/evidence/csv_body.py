@@ -247,7 +247,7 @@ def whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
             rest = b""
         rest += block[end:]
         if len(rest) >= LONGEST_LINE:
-            raise unreadable(f"A line of the CSV is longer than {LONGEST_LINE} bytes.")
+            raise unreadable(f"A line of the body is longer than {LONGEST_LINE} bytes.")
     if rest:
         yield rest
 
