@@ -377,7 +377,7 @@ class TestAnchor:
         ("anchor", "status", "pointer"),
         [
             ({"alias": "relaese"}, 404, "/gates/anchor/alias"),
-            ({"version": "9"}, 404, "/gates/anchor/version"),
+            ({"version": "latest"}, 404, "/gates/anchor/version"),
             ({}, 422, "/gates/anchor"),
             (None, 422, "/gates/anchor"),
             ({"alias": "release", "version": "9"}, 422, "/gates/anchor"),

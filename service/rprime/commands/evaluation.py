@@ -97,7 +97,7 @@ def run(
             assert evaluation_request.assessment is not None  # noqa: S101 (there is a baseline)
             content = render_assessment(evaluation_request.assessment)
         else:
-            content = evaluation_request.report(evaluation, include=_included(table=table))
+            content = evaluation_request.report(evaluation, include=_WITH_TABLE if table else ())
     return EvaluationOutcome(
         content,
         evaluation_request.verdict,
@@ -138,7 +138,7 @@ def _run_on_server(
     judged, undecided = answer.judged, answer.undecided
     detail_of = partial(details, answer.warnings)
     return EvaluationOutcome(
-        answer.content,
+        answer.content if compares else _as_asked(answer.content, table=table),
         answer.verdict,
         judged,
         undecided,
@@ -159,16 +159,25 @@ def _answered(
             return client.ask(calls.comparison(comparison_body(sent.content)))
         call = calls.evaluation(
             sent.content,
-            include=_included(table=table),
+            # The renderings show the cells of a comparison.
+            include=_WITH_TABLE if table else ("cells",),
             media_type=sent.media_type,
             request=sent.request,
         )
         return client.ask(call)
 
 
-def _included(*, table: bool) -> tuple[str, ...]:
-    """Return what an answer has besides: renderings show the cells of a comparison."""
-    return ("table", "cells") if table else ("cells",)
+_WITH_TABLE = ("table", "cells")
+
+
+def _as_asked(content: bytes, *, table: bool) -> bytes:
+    """Return the answer without the cells of its comparison, if only renderings show them."""
+    from rprime.report.comparison import without_cells
+
+    report = orjson.loads(content)
+    if table or not report.get("comparison"):
+        return content
+    return orjson.dumps(report | {"comparison": without_cells(report["comparison"])})
 
 
 def _say_what_the_service_did(answer: "Report | Comparison") -> None:

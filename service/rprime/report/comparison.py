@@ -16,6 +16,8 @@ from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift
 from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.gates.results import GateResult, Result
+from rprime.core.index import Index
+from rprime.core.selection import Selection
 from rprime.core.slices.comparison import SliceChanges
 from rprime.schemas.document import from_json
 
@@ -51,20 +53,31 @@ def comparison_excerpt(document: bytes, labels: Collection[str]) -> bytes:
 
 
 def comparison_beside_report(
-    document: bytes, labels: Collection[str], *, with_cells: bool
+    document: bytes, labels: Collection[str], selection: Selection, *, with_cells: bool
 ) -> bytes:
     """Keep of a comparison the classes that the report shows, and what only it says.
 
-    No difference has the value of the candidate where it is that of the report.
+    No difference has the value of the candidate where that is a value of the report.
     """
     content = _of_classes(from_json(document), labels)
     if not with_cells:
-        content = {name: part for name, part in content.items() if name not in CELLS}
+        content = without_cells(content)
     if not _changes_candidate(content):
-        for deltas in (content["overall"], *content["per_class"].values()):
-            for delta in deltas.values():
-                delta.pop("candidate", None)
+        _leave_out_candidate(content["overall"], selection.overall)
+        for deltas in content["per_class"].values():
+            _leave_out_candidate(deltas, selection.per_class)
     return orjson.dumps(content)
+
+
+def without_cells(comparison: Json) -> Json:
+    """Return a comparison as a report has it unasked."""
+    return {name: part for name, part in comparison.items() if name not in CELLS}
+
+
+def _leave_out_candidate(deltas: Json, reported: Iterable[Index]) -> None:
+    for entry in reported:
+        if (delta := deltas.get(entry.key)) is not None:
+            delta.pop("candidate", None)
 
 
 def _of_classes(comparison: Json, labels: Collection[str]) -> Json:

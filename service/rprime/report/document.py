@@ -249,7 +249,7 @@ def _shown_comparison(document: bytes, evaluation: Evaluation, *, with_cells: bo
     from rprime.report.comparison import comparison_beside_report  # noqa: PLC0415 (few are compared)
 
     shown = labels if page is None else [labels[place] for place in page.positions]
-    return comparison_beside_report(document, shown, with_cells=with_cells)
+    return comparison_beside_report(document, shown, evaluation.selection, with_cells=with_cells)
 
 
 def numbers(values: Array, *, counts: bool = False) -> list[bytes]:

@@ -297,8 +297,7 @@ class Delta(Answer):
     """An index of the candidate, of the baseline, and their difference."""
 
     candidate: float | Absent | None = optional(
-        "Its value there; null if undefined. Absent where the report has it, since both sides have "
-        "the same classes, and all items are compared."
+        "Its value there; null if undefined. Absent where it is the value of the report."
     )
     baseline: float | None = Field(description="Its value there; null if undefined.")
     value: float | None = Field(description="Candidate minus baseline.")
