@@ -316,6 +316,7 @@ def test_texts_that_are_no_integers_stay_what_they_are(client: httpx.Client) -> 
         ({"y_true": ["10", "09"], "y_pred": ["10", "9"]}, ("09", "9")),
         ({"y_true": ["a", "1"], "y_pred": ["a", "TRUE"]}, ("1", "TRUE")),
         ({"y_true": ["Cat", "dog"], "y_pred": ["cat", "dog"]}, ("Cat", "cat")),
+        ({"y_true": ["1e3", "a"], "y_pred": ["1000", "a"]}, ("1000", "1e3")),
     ],
 )
 def test_two_spellings_of_one_class_have_a_warning(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal, TypeVar
 
@@ -28,6 +29,8 @@ MOST = 2**53 - 1
 _LONGEST_INTEGER = len(str(-MOST))
 _INTEGRAL = re.compile(r"(-?[0-9]+)\.0+")
 _NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*?)0*)?")
+_EXPONENT = re.compile(r"[+-]?[0-9]{1,20}(?:\.[0-9]{0,20})?e([+-]?[0-9]{1,3})", re.ASCII)
+_MOST_ZEROS = 20
 _JOINERS = re.compile(f"[{JOINERS}]")
 _TRUTH = {"true": "1", "false": "0"}
 _MISSING = {"nan", "<na>"}
@@ -84,12 +87,18 @@ def twins(labels: tuple[str, ...]) -> tuple[str, str] | None:
     seen: dict[object, str] = {}
     for label in labels:
         text = " ".join(_JOINERS.sub("", label).casefold().split())
-        number = _NUMBER.fullmatch(_TRUTH.get(text, text))
+        number = _NUMBER.fullmatch(_TRUTH.get(text) or _without_exponent(text))
         meant = text if number is None else (number[1], number[2], number[3] or "")
         first = seen.setdefault(meant, label)
         if first is not label:
             return first, label
     return None
+
+
+def _without_exponent(text: str) -> str:
+    """Write 1e3 as 1000; another text, and a number of very many digits, as it is."""
+    exponent = _EXPONENT.fullmatch(text)
+    return f"{Decimal(text):f}" if exponent and abs(int(exponent[1])) <= _MOST_ZEROS else text
 
 
 @lru_cache(maxsize=256)
