@@ -75,7 +75,7 @@ def test_json_has_its_own_columns(rprime: Run, files: dict[str, str], client: ht
     service = ("--server", str(client.base_url))
     there = rprime("slices", files[".json"], "--column", "cut(age, 50, 60)", "--markdown", *service)
     assert here.stdout == there.stdout
-    assert "| <code>region&#61;US&#44; age&#61;&#62;&#61; 60</code> |" in here.stdout
+    assert "| <code>region&#61;US&#44; age &#62;&#61; 60</code> |" in here.stdout
 
 
 def test_where_nothing_is_weak_no_table_is_shown(rprime: Run, files: dict[str, str]) -> None:
