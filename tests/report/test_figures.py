@@ -13,7 +13,7 @@ import pytest
 from rprime.auth import keys
 from rprime.report.charts.fonts import code_points, installed
 from tests.history_service import LABELS, Json, ServeApp, keep, keeping, matrix
-from tests.report.drawings import SVG, drawing, marks, size, starts, texts
+from tests.report.drawings import SVG, drawing, marks, paths, size, starts, texts
 from tests.report.report_subjects import HOSTILE
 
 BIRDS = ["owl", "tit", "jay", "emu"]
@@ -400,3 +400,23 @@ def pdf_page(content: bytes) -> tuple[bytes, list[str]]:
 
 def _spelt(letters: dict[str, str], codes: str) -> str:
     return "".join(letters[codes[i : i + 4]] for i in range(0, len(codes), 4))
+
+
+def test_a_card_says_the_verdict_what_changed_and_the_classes_that_decide(
+    stored: httpx.Client,
+) -> None:
+    rules = {"rules": [{"index": "accuracy", "max_drop": 0.05}]}
+    table = [[95, 0, 5], [0, 100, 0], [0, 0, 100]]
+    worse = [[55, 0, 45], [0, 100, 0], [0, 0, 100]]
+    body = {"labels": LABELS, "project": "cards", "model": "net"}
+    keep(stored, body | {"confusion_matrix": table, "version": "1"})
+    compared = {"baseline": {"version": "1"}, "gates": rules, "version": "2"}
+    keep(stored, body | compared | {"confusion_matrix": worse})
+    content = image(stored, f"{newest_of(stored, 'cards')}/card.svg")
+    words = " ".join(texts(content)).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Gate failed: net 2" in words
+    assert "Accuracy 98.3 % \u2192 85.0 %: \u221213.3 points" in words
+    assert "Class cat lost most: recall 95.0 % \u2192 55.0 %, into eel (40 more)." in words
+    # Its recall and F1 are shown to be worse, and so is the precision of what it is taken for.
+    bad = [path for path in paths(content, "values") if path.get("fill") == "#a8330a"]
+    assert 2 <= len(bad) < len(paths(content, "values")) == 9

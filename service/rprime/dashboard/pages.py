@@ -46,7 +46,7 @@ _RENDERINGS = tuple(zip(_NAMES, ["", *(f"/report.{f.suffix}" for f in FORMATS)],
 """Of a stored evaluation: how they are called, and where they are."""
 _NAME_OF = {index.key: index.name for index in INDICES}
 _NAME_OF["recall_of_class_0"] = "Recall of class 0"
-_FIGURES = {"confusion": "heat map", "per_class": "classes", "radar": "radar"}
+_FIGURES = {"card": "summary", "confusion": "heat map", "per_class": "classes", "radar": "radar"}
 _SCORE_FIGURES = {
     "roc": "ROC",
     "precision_recall": "precision-recall",

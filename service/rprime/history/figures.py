@@ -23,7 +23,7 @@ from rprime.problems.problem import refuse
 from rprime.report.charts import sheet
 from rprime.report.charts.discrimination import draw_discrimination
 from rprime.report.charts.evaluation import FIGURES as EVALUATION_FIGURES
-from rprime.report.charts.evaluation import shown_indices
+from rprime.report.charts.evaluation import MIXED, shown_indices
 from rprime.report.charts.history import MOST_PANELS, draw_boxes, draw_lines, draw_trend
 from rprime.report.charts.sheet import Canvas, Form
 from rprime.report.class_charts import default_indices
@@ -90,7 +90,7 @@ def printed_figure(_body: bytes, _store: RemoteStore, *, number: int, form: Form
 
 def figure_of(name: str, report: StoredReport, indices: tuple[str, ...], canvas: Canvas) -> bytes:
     """Draw a figure of a stored evaluation; no indices means the default ones. Blocks."""
-    figure_indices(indices, mixed=name == "radar")
+    figure_indices(indices, mixed=name in MIXED)
     compared = report.stored.comparison not in {None, NOTHING}
     shown = indices or default_indices(name, compared=compared)
     subject = replace(report, indices=shown).subject

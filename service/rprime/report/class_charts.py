@@ -139,6 +139,8 @@ class RadarChart:
 
 def default_indices(name: str, *, compared: bool) -> tuple[str, ...]:
     """Return what a chart shows: around the circle, of a comparison, both sides of one index."""
+    if name == "card":
+        return ("recall", "precision", "f1", "r_prime", "accuracy", "macro_f1", "kappa")
     several = name == "per_class" or (name == "radar" and not compared)
     return ("r_prime", "recall", "precision", "f1") if several else ("r_prime",)
 

@@ -46,7 +46,8 @@ _SIZES = (
     summary="A figure of an evaluation",
     description="`name` is `confusion`, the table as a heat map; `radar`, the classes around a "
     "circle, with the baseline, if any, and overall indices as regular polygons; `per_class`, a "
-    "row for each class with its intervals; or, of an evaluation that was stored with `curves`, "
+    "row for each class with its intervals; `card`, the verdict, what changed and the classes that "
+    "decide it; or, of an evaluation that was stored with `curves`, "
     "`roc`, `precision_recall`, `reliability`, `risk_coverage` or `scores`, histograms by class. "
     f"Of many classes only the worst are shown; fewer than four have bars, no radar. {_SIZES}",
     responses=_OF_STORED,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.index_names import canonical, unknown_index
+from rprime.report.charts.card import draw_card
 from rprime.report.charts.confusion import draw_confusion
 from rprime.report.charts.dots import draw_per_class
 from rprime.report.charts.radar import draw_radar
@@ -18,10 +19,13 @@ FIGURES: Mapping[str, Callable[[ReportSubject, Canvas], bytes]] = {
     "confusion": draw_confusion,
     "radar": draw_radar,
     "per_class": draw_per_class,
+    "card": draw_card,
     **DRAWN,
 }
-WITHOUT_INDEX = frozenset({"confusion", *DRAWN})
-"""Figures of the table or of the scores themselves."""
+MIXED = frozenset({"radar", "card"})
+"""Figures that show overall indices, too."""
+WITHOUT_INDEX = frozenset({"confusion", "card", *DRAWN})
+"""Figures that have indices of their own, or none."""
 
 
 def drawn(
@@ -46,7 +50,7 @@ def drawn(
         If the figure does not show one of them, or there are no scores that it shows.
     """
     keys = tuple(map(canonical, indices)) or default_indices(name, compared=compared)
-    shown_indices(keys, mixed=name == "radar")
+    shown_indices(keys, mixed=name in MIXED)
     if indices and name in WITHOUT_INDEX:
         raise ValueError(f"The figure `{name}` has no index.")
     report_subject = subject(keys)

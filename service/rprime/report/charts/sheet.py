@@ -21,7 +21,7 @@ from rprime.report.charts.fonts import lacking, write_png
 from rprime.report.charts.pdf import write_pdf
 
 ScoreFigure = Literal["roc", "precision_recall", "reliability", "risk_coverage", "scores"]
-EvaluationFigure = Literal["confusion", "radar", "per_class", ScoreFigure]
+EvaluationFigure = Literal["confusion", "radar", "per_class", "card", ScoreFigure]
 Form = Literal["svg", "png", "pdf"]
 MEDIA_TYPES: dict[Form, str] = {
     "svg": "image/svg+xml",
