@@ -78,6 +78,7 @@ PAGES = {
     "projects": "/ui/projects",
     "project": "/ui/projects/digits",
     "model": "/ui/projects/digits/models/lenet",
+    "class": "/ui/projects/digits/classes?model=lenet&class=cat",
     "model-with-slash": "/ui/projects/digits/models/org/mlp?index=recall&overall=kappa",
     "scores": "/ui/evaluations/{scored}",
     "compare": "/ui/compare?candidate={failing}&baseline={champion}",
