@@ -446,8 +446,8 @@ class TestDisplay:
         assert (tmp_path / "a.svg").read_text(encoding="utf-8") == drawn.svg
         drawn.save(str(tmp_path / "a.png"), scale=1)
         assert size((tmp_path / "a.png").read_bytes())[0] == 400
-        with pytest.raises(ValueError, match=r"\.svg or \.png"):
-            drawn.save("a.pdf")
+        with pytest.raises(ValueError, match=r"is \.svg, \.png or \.pdf"):
+            drawn.save("a.gif")
 
     def test_what_cannot_be_drawn_is_said(self) -> None:
         report = rprime.evaluate(TRUE, PREDICTED)
