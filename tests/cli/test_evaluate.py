@@ -19,7 +19,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import rprime as library
-from rprime.commands.evaluation import MOST_ITEMS
+from rprime.commands.payload import MOST_ITEMS
 from rprime.core.catalog import INDICES
 from rprime.report.formats import BY_NAME
 from tests.command import Run

@@ -1,6 +1,8 @@
 """The help groups the commands, and each has an example that runs."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,13 @@ def commands(group: Any, *above: str) -> Iterator[tuple[str, Any]]:
 
 EVERY = dict(commands(typer.main.get_command(app)))
 TITLES = ["Evaluate", "Gate", "Service and history", "Reference"]
+
+
+def test_a_help_imports_nothing_that_only_an_evaluation_needs() -> None:
+    heavy = {"fastapi", "httpx", "numpy", "pyarrow", "pydantic", "scipy", "sqlalchemy"}
+    code = f"import sys, rprime.cli; print({heavy} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_the_commands_are_grouped(rprime: Run) -> None:

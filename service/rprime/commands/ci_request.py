@@ -226,7 +226,7 @@ def _members(file: ColumnFile, members: Mapping[str, Any]) -> bytes:
 
 def _counted(files: Sequence[str], baseline: str | None, members: Json, engine: str) -> JsonRequest:
     """Let an engine count the items."""
-    from rprime.commands.evidence_files import COUNTED_BY, read_tables
+    from rprime.commands.tallies import COUNTED_BY, read_tables
 
     candidate, *others = read_tables(files, engine, members)
     for other in others:

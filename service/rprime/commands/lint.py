@@ -139,7 +139,7 @@ def simulated_evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any
 def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     """Return the table; the items where a simulation must refuse them."""
     from rprime.application.assessment import side_of
-    from rprime.commands.evaluation import spelled_side
+    from rprime.commands.payload import spelled_side
     from rprime.core.cells import DenseCells
     from rprime.tally.table import slice_tables
 
@@ -166,7 +166,7 @@ def _discordance(evaluation_request: "EvaluationRequest") -> float | None:
 
     None, too, if there is no such item, which says nothing of another candidate.
     """
-    from rprime.commands.evaluation import baseline_of, same_items
+    from rprime.commands.payload import baseline_of, same_items
 
     baseline, ours = baseline_of(evaluation_request), evaluation_request.evidence.items
     if ours is None or baseline is None or not same_items(evaluation_request.evidence, baseline):

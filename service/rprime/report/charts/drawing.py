@@ -299,9 +299,12 @@ def _lines(path: Path) -> str:
     return "".join(_box(line) or f"M{_points(line)}{end}" for line in path.lines if line)
 
 
+_CORNERS = 4
+
+
 def _box(line: Sequence[Point]) -> str:
     """Write a rectangle in short; nothing of other lines."""
-    if len(line) != 4 or line[0][1] != line[1][1] or line[1][0] != line[2][0]:  # noqa: PLR2004
+    if len(line) != _CORNERS or line[0][1] != line[1][1] or line[1][0] != line[2][0]:
         return ""
     (x, y), (right, _), (_, bottom), (left, low) = line
     if (left, low) != (x, bottom):
