@@ -9,7 +9,8 @@ import orjson
 
 from rprime import __version__, evidence
 from rprime.application import request
-from rprime.application.assessment import Assessment, ChangedItemsPage, side_of
+from rprime.application.assessment import Assessment, side_of
+from rprime.application.changed_items import ChangedItemsPage
 from rprime.application.population import refuse_evidence
 from rprime.application.stored_sides import comparison_options, stored_prevalence_of
 from rprime.application.work import RemoteStore

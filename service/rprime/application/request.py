@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from pydantic import BaseModel
 
 from rprime import __version__, evidence
-from rprime.application.assessment import ChangedItemsPage
+from rprime.application.changed_items import ChangedItemsPage
 from rprime.application.population import population_of, refuse_unknown_classes
 from rprime.core.evaluate import Evaluation, evaluate, evaluation_of
 from rprime.core.gates.rules import Gate, mistakes

@@ -16,7 +16,7 @@ from rprime.core.scores.scores import Scores
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
-from rprime.evidence import item_ids, numbers
+from rprime.evidence import digest, numbers
 from rprime.evidence.coding import AS_SENT, Coded, Spellings, code_labels, group_codes
 from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.names import NEITHER
@@ -94,9 +94,9 @@ class Evidence:
         true = self.labelled if self.items is None else self.items.true
         if true is None:
             return None
-        return item_ids.test_set_fingerprint(self.labels, true, self.identities)
+        return digest.test_set_fingerprint(self.labels, true, self.identities)
 
-    input_digest = cached_property(item_ids.evidence_digest)
+    input_digest = cached_property(digest.evidence_digest)
 
     def __getstate__(self) -> dict[str, object]:
         """Omit the ids when pickling: other processes need only the digests."""
@@ -387,12 +387,12 @@ def _identified(evidence: Evidence, ids: object, pointer: str) -> Evidence:
     items, scores, slices = evidence.items, evidence.scores, evidence.slices
     assert items is not None  # noqa: S101 (the caller has read them)
     if isinstance(ids, Identities):  # columns are in their order
-        items = replace(items, ids=item_ids.numbers_of(ids))
+        items = replace(items, ids=digest.numbers_of(ids))
         return replace(evidence, items=items, identities=ids)
     identities = ids_of(ids, items.true.size, pointer)
     order = identities.order(pointer)
     groups, weights = (None if p is None else p[order] for p in (items.groups, items.weights))
-    numbers_of_ids = item_ids.numbers_of(identities)
+    numbers_of_ids = digest.numbers_of(identities)
     items = Items(items.true[order], items.predicted[order], groups, weights, numbers_of_ids)
     return replace(
         evidence,
