@@ -72,11 +72,11 @@ def test_what_the_service_refuses_ends_with_2_and_says_where(server: str, tmp_pa
 
 def test_a_misspelt_baseline_ends_with_2(server: str, tmp_path: Path) -> None:
     names = {"project": "shop", "model": "m"}
-    first = judge(tmp_path, server, request("pass", **names, version="1"))
+    first = judge(tmp_path, server, request("pass", **names, version="spring"))
     assert first.returncode == 0, first.stderr
-    done = judge(tmp_path, server, request("fail") | names | {"baseline": {"version": "l"}})
+    done = judge(tmp_path, server, request("fail") | names | {"baseline": {"version": "sprung"}})
     assert (done.returncode, done.stdout) == (2, "")
-    assert "Known versions: `1`" in done.stderr
+    assert "`spring`" in done.stderr
 
 
 def test_wrong_usage_ends_with_2(tmp_path: Path) -> None:
