@@ -298,7 +298,10 @@ def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[
     names = [named_class(labels[place]) for place in places]
     columns = [*names, *["unclassified"] * len(silent)]
     texts = [[_points(number) for number in row] for row in change.tolist()]
-    heat = HeatMap(names, columns, levels * np.sign(better), texts, apart=bool(silent))
+    number = {label: place for place, label in enumerate(candidate.labels)}
+    support = candidate.table.support[[number[labels[place]] for place in places]]
+    items = [count(n) for n in support.tolist()]
+    heat = HeatMap(names, columns, levels * np.sign(better), texts, items, apart=bool(silent))
     return {"heat": heat, "darkest": bound(darkest), "common": len(labels), "shown": len(names)}
 
 

@@ -157,6 +157,8 @@ async def _shown(
     session = form_session(request)
     content |= {"project": project, "model": model, "query": query, "promotion": promotion}
     content["asked"] = {name: value for name, value in request.query_params.items() if value}
+    subset = {"slice": slice_text(query.slice), "prevalence": query.prevalence}
+    content["subset"] = {name: value for name, value in subset.items() if value}
     content["may_promote"] = access_of(request).may("write")
     content["token"] = get_services(request).sessions.csrf_token(session)
     title = f"{shown(model)} · {shown(project)}"

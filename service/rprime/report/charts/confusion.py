@@ -206,7 +206,8 @@ RAMP = ("right: share of the class", "wrong: share, the largest is darkest")
 def draw_confusion(subject: ReportSubject, canvas: Canvas) -> bytes:
     """Draw the confusion table of an evaluation."""
     chart = ConfusionChart.of(subject.evaluation)
-    notes = [chart.left_out, "Beside the cells: items of each class; below: its predictions."]
+    notes = [chart.left_out] if chart.left_out else []
+    notes.append("Beside the cells: items of each class; below: its predictions.")
     spurious = subject.evaluation.table.spurious
     if spurious is not None:
         notes.append(f"Not shown: {count(float(spurious.sum()))} predictions without a true class.")
