@@ -422,7 +422,8 @@ class TestDisplay:
         expected = (tmp_path / "a.html").read_text(encoding="utf-8")
         page = page_of(rprime.evaluate(TRUE, PREDICTED, gates=self.GATES)._repr_html_())
         assert page == expected
-        for part in ("Gate failed", "Confusion", 'class="heat"', "interval", "few_items"):
+        heat = '<svg class="figure heat"'
+        for part in ("Gate failed", "Confusion", heat, "interval", "few_items"):
             assert part in page, part
 
     def test_a_report_of_a_service_is_shown_with_its_table(self, server: str) -> None:
