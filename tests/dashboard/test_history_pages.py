@@ -346,7 +346,8 @@ def test_the_classes_of_a_comparison_are_sorted_filtered_and_linked(
         # Shares of the true class: the map says where the items of `c` went.
         heat = page.locator("[aria-labelledby=confusion] svg.figure")
         written = heat.locator("text").all_text_contents()
-        assert written[-3:] == ["+40.0", "\u221220.0", "\u221220.0"]
+        assert written[-6:-3] == ["+40.0", "\u221220.0", "\u221220.0"]
+        assert written[-3:] == ["100", "100", "100"], "the items of each class"
 
 
 def test_only_what_changed_is_shown(serve_app: ServeApp, tmp_path: Path) -> None:
