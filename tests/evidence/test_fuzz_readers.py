@@ -55,7 +55,7 @@ def test_columns_are_read_or_refused(limited: httpx.Client, kind: evidence.Kind)
 
 
 def test_metadata_that_end_pyarrow_are_refused(limited: httpx.Client) -> None:
-    """Return a flat column a histogram of repetition levels, at which pyarrow terminates."""
+    """At a flat column with a histogram of repetition levels pyarrow terminates."""
     sink = io.BytesIO()
     table = pa.table({"y_true": ["a", "b"], "y_pred": ["a", "b"]})
     pyarrow.parquet.write_table(table, sink, use_dictionary=False)

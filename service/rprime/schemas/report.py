@@ -333,7 +333,7 @@ class Report(OriginShown):
 
     @model_validator(mode="after")
     def _repeat_candidate(self) -> "Report":
-        """Give the differences the values of the candidate that the report has."""
+        """Copy the values of the candidate, which the report has, into its differences."""
         if self.comparison is None:
             return self
         of_classes = self.comparison.per_class.items()
