@@ -35,6 +35,7 @@ from rprime.routes import (
     aliases,
     catalog,
     compare,
+    descriptions,
     evaluate,
     evaluations,
     figures,
@@ -45,7 +46,6 @@ from rprime.routes import (
     transfer,
     trend,
 )
-from rprime.routes import descriptions as samples
 from rprime.routes import store_lifespan as history
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.request_route import guard_queries
@@ -141,7 +141,7 @@ class RprimeApp(FastAPI):
         document["components"]["securitySchemes"] = access.SCHEME
         if self.state.services.keyring is None:
             self._describe_keys(document)
-        samples.add_examples(document)
+        descriptions.add_examples(document)
         self.openapi_schema = document
         return document
 
