@@ -28,7 +28,7 @@ class Forge(NamedTuple):
 
     api: str
     listed: str
-    one: str
+    comment: str
     edit: str
     author: str
     token: str
@@ -81,7 +81,7 @@ def _github(number: int) -> Forge:
     return Forge(
         api=os.environ.get("GITHUB_API_URL", "https://api.github.com"),
         listed=f"{issues}/{number}/comments",
-        one=f"{issues}/comments",
+        comment=f"{issues}/comments",
         edit="PATCH",
         author="user",
         token="GITHUB_TOKEN",  # noqa: S106 (a name)
@@ -97,7 +97,7 @@ def _gitlab(number: int) -> Forge:
     return Forge(
         api=os.environ["CI_API_V4_URL"],
         listed=notes,
-        one=notes,
+        comment=notes,
         edit="PUT",
         author="author",
         token="GITLAB_TOKEN",  # noqa: S106 (a name)
@@ -117,7 +117,9 @@ def _publish(forge: Forge, body: str) -> None:
         http = httpx.Client(base_url=forge.api, headers=headers, timeout=30, follow_redirects=True)
         with http:
             mine = _mine(http, forge, body[: body.index("\n")])
-            way = ("POST", forge.listed) if mine is None else (forge.edit, f"{forge.one}/{mine}")
+            way = (
+                ("POST", forge.listed) if mine is None else (forge.edit, f"{forge.comment}/{mine}")
+            )
             done = http.request(*way, json={"body": body}).raise_for_status().json()["id"]
     except httpx.HTTPStatusError as error:
         request, status = error.request, error.response.status_code

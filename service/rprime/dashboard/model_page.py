@@ -272,7 +272,7 @@ def trend_of(
     numbers = [(m.value, m.low, m.high) for m in measures]
     course = course_of(index.name, 0, np.arange(len(numbers)), numbers, lone=True)
     drawn = tuple(FigureStep(step_name(e), e["key"]) for e in steps)
-    said = [
+    tips = [
         Step(
             f"{step_name(e)}: {index.name} {decimal(m.value)} {span(m.low, m.high)}; "
             f"{e['verdict'].word}; {e['time']}",
@@ -283,7 +283,7 @@ def trend_of(
     ]
     times = [e["moment"].timestamp() for e in steps] if way.spacing == "dates" else None
     chart = TrendChart(f"{index.name} over versions", "", drawn, (course,), index.range)
-    return tuple(plot_trend(chart, width, said, times) for width in (WIDE, NARROW))
+    return tuple(plot_trend(chart, width, tips, times) for width in (WIDE, NARROW))
 
 
 def step_name(entry: Mapping[str, Any]) -> str:

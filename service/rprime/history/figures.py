@@ -195,7 +195,7 @@ class HistoryFigure:
             title, falling = f"{index.name} {whose}", index.higher_is_better is False
             histories.append(ClassHistory(title, *shown, falling=falling, within=within))
         about = self._about(store, steps)
-        if self._by_class and steps.found:
+        if self._by_class and steps.ordered:
             if self.name == BOXES:
                 return [_boxes_of_classes(history) for history in histories], about
             names = [index.name for index in of_classes]
@@ -209,7 +209,7 @@ class HistoryFigure:
     def _about(self, store: Store, steps: "_Steps") -> str:
         slice_name = ", ".join(f"{column}={value}" for column, value in self.filters.slice)
         parts = (self.project, self.filters.model, self.filters.branch, slice_name)
-        shown = len(steps.found)
+        shown = len(steps.ordered)
         number = plural(shown, "evaluation")
         if shown == self.query.limit and (total := store.count(self.project, self.filters)) > shown:
             number = f"the newest {shown:,} of {plural(total, 'evaluation')}"
@@ -261,9 +261,9 @@ class _Steps:
     """Stored evaluations, oldest first."""
 
     def __init__(self, steps: Iterable[_Found]) -> None:
-        self.found = sorted(set(steps))
-        self.place = {step.id: place for place, step in enumerate(self.found)}
-        self.models = tuple(dict.fromkeys(step.model for step in self.found))
+        self.ordered = sorted(set(steps))
+        self.place = {step.id: place for place, step in enumerate(self.ordered)}
+        self.models = tuple(dict.fromkeys(step.model for step in self.ordered))
 
     @property
     def lone(self) -> bool:
@@ -273,7 +273,7 @@ class _Steps:
     @property
     def named(self) -> tuple[FigureStep, ...]:
         """The names of the steps: version or time, with the model if there are several."""
-        return tuple(FigureStep(self._name(step), step.verdict) for step in self.found)
+        return tuple(FigureStep(self._name(step), step.verdict) for step in self.ordered)
 
     def _name(self, step: _Found) -> str:
         version = step.version or f"{ids.created_at(step.id):%Y-%m-%d %H:%M}"

@@ -271,16 +271,20 @@ class AlignedValues:
         """Whether a side has indices of scores without these, so that they cannot be paired."""
         return any(s.values.kept_scores is not None for s in (self.candidate, self.baseline))
 
-    def _unpair_scores(self, found: Difference) -> None:
+    def _unpair_scores(self, difference: Difference) -> None:
         """Test overall indices of scores of paired items as if the sides were independent."""
         at = np.array(self.selection.overall_scored, dtype=np.intp)
         source = LimitSource((self.candidate, self.baseline), scopes=(False, True))
-        found.mover = MoverLimits(found.candidate, found.baseline, source, source.places[1])
+        difference.mover = MoverLimits(
+            difference.candidate, difference.baseline, source, source.places[1]
+        )
         quantile = quantile_of(self.candidate.values.options.confidence)
-        tested = np.isfinite(found.value[at]) & np.isfinite(found.mover.at(quantile)[0][at])
-        found.methods[at] = np.where(tested, MOVER, NO_METHOD)
-        groups = np.broadcast_to(self._effective_groups(per_class=False), found.shape)
-        found.effective_groups[at] = groups[at]
+        tested = np.isfinite(difference.value[at]) & np.isfinite(
+            difference.mover.at(quantile)[0][at]
+        )
+        difference.methods[at] = np.where(tested, MOVER, NO_METHOD)
+        groups = np.broadcast_to(self._effective_groups(per_class=False), difference.shape)
+        difference.effective_groups[at] = groups[at]
 
     def _effective_groups(self, *, per_class: bool) -> Array | float:
         """Return the smaller effective numbers of groups of both sides; NaN without groups."""

@@ -74,7 +74,7 @@ class ClassRanking:
         return np.asarray(self.true == self.own)
 
     @cached_property
-    def found(self) -> Array:
+    def positive_weights(self) -> Array:
         """Items of the class, shape (n,): 0 for the negative ones."""
         return self.positive if self.weights is None else self.positive * self.weights
 
@@ -83,7 +83,7 @@ class ClassRanking:
         """Number of items of the class."""
         if self.weights is None:
             return float(np.count_nonzero(self.positive))
-        return float(np.add.reduce(self.found))
+        return float(np.add.reduce(self.positive_weights))
 
     @cached_property
     def negatives(self) -> float:
@@ -99,8 +99,8 @@ class ClassRanking:
         ones = np.ones(n, dtype=np.intp) if self.weights is None else self.weights
         starts = self.starts
         if starts is None:
-            return np.arange(n), ones, self.found.astype(ones.dtype)
-        positives = np.add.reduceat(self.found, starts, dtype=ones.dtype)
+            return np.arange(n), ones, self.positive_weights.astype(ones.dtype)
+        positives = np.add.reduceat(self.positive_weights, starts, dtype=ones.dtype)
         if self.weights is None:
             return starts, np.diff(starts, append=n), positives
         return starts, np.add.reduceat(ones, starts), positives
@@ -115,7 +115,7 @@ class ClassRanking:
     def beaten(self) -> Array:
         """Number of positives below each negative item, equal ones counting half, shape (n,)."""
         if self.starts is None:
-            return np.cumsum(self.found, dtype=np.float64)
+            return np.cumsum(self.positive_weights, dtype=np.float64)
         positives = self.groups[2]
         return self.spread(np.cumsum(positives) - positives / 2)
 
