@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from functools import cache
 
 import numpy as np
+import orjson
 
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
@@ -15,7 +16,7 @@ from rprime.core.gates.rules import Gate, Rule, Waiver
 from rprime.core.options import Options
 from rprime.core.selection import requested_keys
 from rprime.core.table import ConfusionTable
-from rprime.report.comparison import render_comparison, render_gate
+from rprime.report.comparison import cells_document, comparison_document, render_gate
 from rprime.report.subject import ReportSubject, read_comparison, read_gate
 from rprime.schemas.provenance import OriginShown
 from tests.core.comparison_sides import paper_side, side_of
@@ -107,7 +108,10 @@ def judged(
     return ReportSubject(
         evaluation=replace(evaluation, warnings=warnings),
         comparison=read_comparison(
-            render_comparison(comparison, source, reported=requested_keys(options))
+            orjson.dumps(
+                comparison_document(comparison, source, reported=requested_keys(options))
+                | cells_document(comparison)
+            )
         ),
         gate=read_gate(render_gate(verdict, {})),
         engine_version="0.1.0",

@@ -1,10 +1,12 @@
 """Assessment: a candidate held against a baseline and judged by a gate."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypedDict
+
+import orjson
 
 from rprime.application.changed_items import NOT_MATCHED, NOTHING, ChangedItemsPage
 from rprime.application.population import check_baseline
@@ -23,7 +25,14 @@ from rprime.core.slices.slices import Slice
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import refuse
-from rprime.report.comparison import render_comparison, render_gate, since_document
+from rprime.report.comparison import (
+    CELLS,
+    Json,
+    cells_document,
+    comparison_document,
+    render_gate,
+    since_document,
+)
 from rprime.report.subject import shares_text
 from rprime.schemas.provenance import ResolvedSide, TestSet
 
@@ -226,16 +235,30 @@ class Assessment:
 
     @cached_property
     def members(self) -> dict[str, bytes]:
-        """What it adds to a report, as JSON by name."""
+        """What it adds to a report, whole, as JSON by name."""
+        compared = self.compared_members(CELLS)
+        return ({} if compared is None else {"comparison": orjson.dumps(compared)}) | self.judged
+
+    def compared_members(self, include: Collection[str]) -> Json | None:
+        """Return the object of the comparison, if any, with its cells where these are included."""
+        if self._compared is not None and self.comparison is not None and "cells" in include:
+            return self._compared | cells_document(self.comparison)
+        return self._compared
+
+    @cached_property
+    def _compared(self) -> Json | None:
+        if self.comparison is None or self.baseline_side is None:
+            return None
+        keys = self.slice_indices or asked_indices(self.options)
+        source, changes = self.baseline_side.source, slice_changes(self.comparison, keys)
+        return comparison_document(self.comparison, source, changes, reported=self.reported)
+
+    @cached_property
+    def judged(self) -> dict[str, bytes]:
+        """What it adds to a report beside a comparison, as JSON by name."""
         members: dict[str, bytes] = {}
         if self.missing is not None:
             members["comparison"] = NOTHING
-        if self.comparison is not None and self.baseline_side is not None:
-            keys = self.slice_indices or asked_indices(self.options)
-            source, changes = self.baseline_side.source, slice_changes(self.comparison, keys)
-            members["comparison"] = render_comparison(
-                self.comparison, source, changes, reported=self.reported
-            )
         if self.gate is not None and self.verdict is not None:
             since: dict[str, Any] = {"since_anchor": None} if self.gate.anchor_requested else {}
             if since and self.anchor is not None and self.anchor_side is not None:
@@ -259,7 +282,7 @@ class Assessment:
         if self.counts_looks and self.look is None:
             more = "docs/gates.md#repeated-looks"
             warnings.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, more))
-        if self.members.get("changed_items") == NOTHING:
+        if self.judged.get("changed_items") == NOTHING:
             warnings.append(NOT_MATCHED)
         if self.comparison is not None:
             warnings += self.comparison.warnings

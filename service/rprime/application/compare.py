@@ -24,7 +24,7 @@ from rprime.core.slices.slices import Slice
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
-from rprime.report.comparison import comparison_excerpt, gate_excerpt
+from rprime.report.comparison import CELLS, comparison_of_classes, gate_excerpt
 from rprime.report.document import MOST_COMPARED_VALUES, REPORT_VERSION, WARNINGS
 from rprime.schemas.document import Body, Document, parse
 from rprime.schemas.provenance import ResolvedSide
@@ -105,10 +105,11 @@ def _excerpts(assessment: Assessment) -> dict[str, bytes]:
     """Return the comparison and the verdict as far as an answer shows them unasked."""
     members, candidate = dict(assessment.members), assessment.candidate
     fitting = MOST_COMPARED_VALUES // max(select(assessment.compared).reported, 1)
-    if assessment.comparison is not None and len(candidate.labels) > fitting:
+    compared = assessment.compared_members(CELLS)
+    if compared is not None and len(candidate.labels) > fitting:
         order = np.argsort(-candidate.table.support, kind="stable")[:fitting].tolist()
         labels = [candidate.labels[place] for place in order]
-        members["comparison"] = comparison_excerpt(members["comparison"], labels)
+        members["comparison"] = orjson.dumps(comparison_of_classes(compared, labels))
     if "gate" in members and not assessment.every_result:
         members["gate"] = gate_excerpt(members["gate"])
     return members

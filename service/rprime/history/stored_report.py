@@ -31,6 +31,7 @@ from rprime.core.slices.slices import Slice, SliceName, Slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.pending_evaluation import metadata_members, store_warnings
 from rprime.problems.problem import Problem, refuse
+from rprime.report.comparison import without_cells
 from rprime.report.document import render
 from rprime.report.scores import stored_curves
 from rprime.report.slices import named
@@ -41,6 +42,7 @@ from rprime.report.subject import (
     read_comparison,
     read_gate,
 )
+from rprime.schemas.document import from_json
 from rprime.schemas.provenance import origin_of
 from rprime.store import Filters, Store, StoredEvaluation
 
@@ -155,8 +157,12 @@ class StoredReport:
     def report(self, *, include: Collection[str] = ()) -> bytes:
         """Render it as the JSON document of the contract."""
         stored = self.stored
-        members = {"comparison": stored.comparison, "gate": stored.gate}
-        judged = {name: content for name, content in members.items() if content is not None}
+        judged = {} if stored.gate is None else {"gate": stored.gate}
+        comparison = None if stored.comparison is None else from_json(stored.comparison)
+        if stored.comparison is not None and comparison is None:
+            judged["comparison"] = stored.comparison
+        if comparison is not None and "cells" not in include:
+            comparison = without_cells(comparison)
         if "curves" in include and self.scores is not None:
             judged["curves"] = stored_curves(self.scores, stored.labels)
         if self.slice:
@@ -166,6 +172,7 @@ class StoredReport:
             engine_version=__version__,
             input_digest=stored.input_digest,
             members=metadata_members(stored) | judged | dict(self.listed),
+            comparison=comparison,
             include=include,
             every_result=asks_every_result(stored.options),
         )

@@ -16,28 +16,11 @@ from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift
 from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.gates.results import GateResult, Result
-from rprime.core.index import Index
 from rprime.core.selection import Selection
 from rprime.core.slices.comparison import SliceChanges
 from rprime.schemas.document import from_json
 
 Json = dict[str, Any]
-
-
-def render_comparison(
-    comparison: Comparison,
-    baseline: Json,
-    changes: SliceChanges | None = None,
-    *,
-    reported: Collection[str] | None = None,
-) -> bytes:
-    """Render a comparison as the JSON document of the contract, with its changes by slice, if any.
-
-    `baseline` is what was asked for and what it came to: `requested`, `resolved`, `why`; `reported`
-    are the keys of the report; None: all that were compared.
-    """
-    slices = {} if changes is None else {"slices": slices_document(changes)}
-    return orjson.dumps(comparison_document(comparison, baseline, reported) | slices)
 
 
 MOST_RESULTS = 100
@@ -46,27 +29,31 @@ CELLS = ("cells", "attribution")
 """The members of a comparison about single cells of the table, which a report has on request."""
 
 
-def comparison_excerpt(document: bytes, labels: Collection[str]) -> bytes:
-    """Keep of a comparison the differences of the classes that an answer shows."""
-    content: Json = from_json(document)
-    return orjson.dumps(_of_classes(content, labels))
+def comparison_of_classes(comparison: Json, labels: Collection[str]) -> Json:
+    """Keep of a comparison the differences of these classes, and say how many others there are."""
+    flips, classes = comparison["flips"], comparison["classes"]
+    part = _of_classes(comparison, labels)
+    if left_out := len(comparison["per_class"]) - len(part["per_class"]):
+        classes = classes | {"left_out": left_out}
+    return part | {"flips": flips and _of_classes(flips, labels), "classes": classes}
 
 
 def comparison_beside_report(
-    document: bytes, labels: Collection[str], selection: Selection, *, with_cells: bool
-) -> bytes:
+    comparison: Json, labels: Collection[str], selection: Selection
+) -> Json:
     """Keep of a comparison the classes that the report shows, and what only it says.
 
     No difference has the value of the candidate where that is a value of the report.
     """
-    content = _of_classes(from_json(document), labels)
-    if not with_cells:
-        content = without_cells(content)
-    if not _changes_candidate(content):
-        _leave_out_candidate(content["overall"], selection.overall)
-        for deltas in content["per_class"].values():
-            _leave_out_candidate(deltas, selection.per_class)
-    return orjson.dumps(content)
+    part = comparison_of_classes(comparison, labels)
+    if _changes_candidate(part):
+        return part
+    reported = {entry.key for entry in selection.per_class}
+    per_class = {
+        label: _without_candidate(deltas, reported) for label, deltas in part["per_class"].items()
+    }
+    overall = _without_candidate(part["overall"], {entry.key for entry in selection.overall})
+    return part | {"overall": overall, "per_class": per_class}
 
 
 def without_cells(comparison: Json) -> Json:
@@ -74,22 +61,18 @@ def without_cells(comparison: Json) -> Json:
     return {name: part for name, part in comparison.items() if name not in CELLS}
 
 
-def _leave_out_candidate(deltas: Json, reported: Iterable[Index]) -> None:
-    for entry in reported:
-        if (delta := deltas.get(entry.key)) is not None:
-            delta.pop("candidate", None)
+def _without_candidate(deltas: Json, reported: Collection[str]) -> Json:
+    return {
+        key: {name: member for name, member in delta.items() if name != "candidate"}
+        if key in reported
+        else delta
+        for key, delta in deltas.items()
+    }
 
 
-def _of_classes(comparison: Json, labels: Collection[str]) -> Json:
-    """Leave the classes with these labels in a comparison, and say how many others there are."""
-    number = len(comparison["per_class"])
-    for part in (comparison, comparison["flips"]):
-        if part is not None:
-            of_classes = part["per_class"]
-            part["per_class"] = {name: of_classes[name] for name in labels if name in of_classes}
-    if left_out := number - len(comparison["per_class"]):
-        comparison["classes"]["left_out"] = left_out
-    return comparison
+def _of_classes(content: Json, labels: Collection[str]) -> Json:
+    per_class = content["per_class"]
+    return content | {"per_class": {name: per_class[name] for name in labels if name in per_class}}
 
 
 def _changes_candidate(comparison: Json) -> bool:
@@ -118,9 +101,17 @@ def gate_excerpt(document: bytes) -> bytes:
 
 
 def comparison_document(
-    comparison: Comparison, baseline: Json, reported: Collection[str] | None = None
+    comparison: Comparison,
+    baseline: Json,
+    changes: SliceChanges | None = None,
+    *,
+    reported: Collection[str] | None = None,
 ) -> Json:
-    """Return a comparison as the object of the contract, without what is not `reported`."""
+    """Return a comparison as the object of the contract, but for its `CELLS`.
+
+    `baseline` is what was asked for and what it came to: `requested`, `resolved`, `why`; `changes`
+    are those of slices; `reported` are the keys of the report; None: all that were compared.
+    """
     c = comparison
     level = (1 - c.confidence) / 2
     of_classes = c.per_class.flat
@@ -154,11 +145,18 @@ def comparison_document(
             {"true": move.true, "from": move.before, "to": move.after, "items": move.items}
             for move in c.flips.moves
         ],
-        "cells": c.changes and changes_document(c.changes),
         "shift": c.shift and shift_document(c.shift),
+        **({} if changes is None else {"slices": slices_document(changes)}),
+    }
+
+
+def cells_document(comparison: Comparison) -> Json:
+    """Return the `CELLS` of a comparison."""
+    return {
+        "cells": comparison.changes and changes_document(comparison.changes),
         "attribution": {
             (a.key if a.label is None else f"{a.key}/{a.label}"): attribution_document(a)
-            for a in c.attributions
+            for a in comparison.attributions
         },
     }
 

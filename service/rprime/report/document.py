@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rprime.core.slices.evaluation import SliceEvaluation
 
 
+Json = dict[str, Any]
 _NO_LIMITS = b"%.0b%.0b"
 
 
@@ -192,6 +193,7 @@ def render(
     engine_version: str,
     input_digest: str,
     members: Mapping[str, bytes] | None = None,
+    comparison: Json | None = None,
     warnings: tuple[Warning, ...] = (),
     include: Collection[str] = (),
     every_result: bool = False,
@@ -200,10 +202,9 @@ def render(
 
     Numbers have full round-trip precision; what is undefined is null. Further `members` are
     already JSON, further `warnings` stand after those of the evaluation. A gate with `every_result`
-    keeps all of them. `include` adds `table`, and `cells` of a comparison.
+    keeps all of them. `include` adds `table`.
     """
-    compared = (members or {}).get("comparison", NOTHING) != NOTHING
-    if compared:
+    if comparison is not None:
         evaluation = replace(evaluation, most_values=MOST_COMPARED_VALUES)
     labels = [orjson.dumps(label) for label in evaluation.labels]
     intervals = evaluation.intervals
@@ -229,10 +230,8 @@ def render(
         "input_digest": orjson.dumps(input_digest),
         **(members or {}),
     }
-    if compared:
-        parts["comparison"] = _shown_comparison(
-            parts["comparison"], evaluation, with_cells="cells" in include
-        )
+    if comparison is not None:
+        parts["comparison"] = _shown_comparison(comparison, evaluation)
     if parts["gate"] and not every_result:
         from rprime.report.comparison import gate_excerpt  # noqa: PLC0415 (few have a gate)
 
@@ -244,12 +243,12 @@ def render(
     return b"{" + b",".join(b'"%b":%b' % (k.encode(), v) for k, v in parts.items() if v) + b"}"
 
 
-def _shown_comparison(document: bytes, evaluation: Evaluation, *, with_cells: bool) -> bytes:
+def _shown_comparison(comparison: Json, evaluation: Evaluation) -> bytes:
     page, labels = evaluation.page, evaluation.labels
     from rprime.report.comparison import comparison_beside_report  # noqa: PLC0415 (few are compared)
 
     shown = labels if page is None else [labels[place] for place in page.positions]
-    return comparison_beside_report(document, shown, evaluation.selection, with_cells=with_cells)
+    return orjson.dumps(comparison_beside_report(comparison, shown, evaluation.selection))
 
 
 def numbers(values: Array, *, counts: bool = False) -> list[bytes]:

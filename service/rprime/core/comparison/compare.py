@@ -65,8 +65,8 @@ class Comparison:
         out of the compared averages.
     candidate_only, baseline_only
         Classes that only one side declares: rules about them are `not_comparable`.
-    attributions
-        The contributions of cells to the change of each requested index.
+    attributed
+        The indices whose change is attributed to cells; None: the first headline index.
     warnings
         Reasons why conclusions are weaker than they look.
     common_items
@@ -85,12 +85,17 @@ class Comparison:
     candidate_only: tuple[str, ...]
     baseline_only: tuple[str, ...]
     confidence: float
-    attributions: tuple[Attribution, ...]
+    attributed: tuple[Target, ...] | None
     warnings: tuple[Warning, ...]
     aligned: AlignedValues
     common_items: CommonItems | None = None
     sets_differ: str | None = None
     missing: MissingItems | None = None
+
+    @cached_property
+    def attributions(self) -> tuple[Attribution, ...]:
+        """The contributions of cells to the change of each index that is `attributed`."""
+        return _attributions(self.aligned, self.attributed)
 
     @property
     def overall(self) -> Difference:
@@ -237,7 +242,7 @@ def compare(
         candidate_only=aligned.only(candidate, baseline),
         baseline_only=aligned.only(baseline, candidate),
         confidence=options.confidence,
-        attributions=_attributions(values, attributed if aligned.common.size else attributed or ()),
+        attributed=attributed if aligned.common.size else attributed or (),
         warnings=tuple(_warnings(relation, values, aligned, (ours, theirs), explanation)),
         aligned=values,
         common_items=common if relation == "common_items" else None,
