@@ -58,12 +58,12 @@ def ask(client: httpx.Client) -> None:
     answer = _good(client.post("/evaluate", json=stored)).json()
     assert answer["gate"]["verdict"] == "pass"
     place = f"/v1/evaluations/{answer['id']}"
-    for form, begins in {"svg": b"<?xml", "png": b"\x89PNG"}.items():
+    for form, begins in {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF-"}.items():
         for name in ("confusion", "radar", "per_class"):
             figure = _good(client.get(f"{place}/figures/{name}.{form}"))
             assert figure.content.startswith(begins), (name, form)
     trend = _good(client.get("/v1/projects/smoke/figures/trend.svg?index=kappa"))
-    assert trend.content.startswith(b"<?xml")
+    assert trend.content.startswith(b"<svg")
     pages = ("/ui/evaluate", "/ui/projects", "/ui/indices", "/docs", "/docs/index.md")
     for path in (*pages, "/readyz", "/metrics", place):
         _good(client.get(path))
