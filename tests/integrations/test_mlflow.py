@@ -32,12 +32,12 @@ pytestmark = [
 def tracking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Track into a SQLite store of MLflow."""
     folder = tmp_path_factory.mktemp("mlflow")
-    with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
+    with warnings.catch_warnings():
         # Importing these warns of what MLflow does with other packages.
         warnings.simplefilter("ignore")
         import_module("mlflow.store.tracking.sqlalchemy_store")
         import_module("mlflow.models.evaluation.evaluators.classifier")
-        warnings.simplefilter("error")
+    with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
         patch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{folder}/mlflow.db")
         experiment = mlflow.create_experiment("animals", f"file://{folder}/artifacts")
