@@ -301,7 +301,9 @@ def test_the_page_says_what_the_route_answers(history: httpx.Client) -> None:
     for label, deltas in answer["comparison"]["per_class"].items():
         # What the rule is about stands first.
         shown = signed(deltas["recall"]["value"])
-        assert re.search(rf"<bdi>{label}</bdi></a></th><td[^>]*>{re.escape(shown)}", page)
+        assert re.search(
+            rf"<bdi>{label}</bdi></a></th><td[^>]*><div>(<svg.*?</svg>)?<p>{re.escape(shown)}", page
+        )
     flips = answer["comparison"]["flips"]
     assert f"<dt>From right to wrong</dt><dd>{flips['right_to_wrong']:.0f}</dd>" in page
     assert (answer["gate"]["verdict"], "Gate failed" in page) == ("fail", True)

@@ -161,9 +161,9 @@ def _request(query: CompareQuery, candidate: StoredEvaluation) -> bytes:
 def changes_of(comparison: Comparison, gate: Gate | None, query: CompareQuery) -> dict[str, Any]:
     """Put the changes of the classes into words and marks, the surest losses first.
 
-    `columns`, the indices, that of the order first, each with the ends of its axis; `rows`, a
-    name and a change for each index; the `selection` and the `selected` page of classes; how many
-    classes did not change (`same`), and whether rules have `limits`.
+    `columns`, the indices, that of the order first; the `ends` of the axis of the first one, which
+    is drawn; `rows`, a name and a change for each index; the `selection` and the `selected` page of
+    classes; how many classes did not change (`same`), and whether rules have `limits`.
     """
     compared = next(iter(comparison.per_class.values()), {})
     keys = list(compared)
@@ -182,19 +182,21 @@ def changes_of(comparison: Comparison, gate: Gate | None, query: CompareQuery) -
     ]
     kept = labels if query.all else differing
     selected = selection.of(kept, str)
-    axes, rows = {}, []
-    for key in keys:
-        axes[key] = _around_zero((by_index[key][label] for label in selected.lines), limits, key)
+    first, *others = keys or [""]
+    axis = _around_zero((by_index[first][label] for label in selected.lines), limits, first)
+    rows = []
     for label in selected.lines:
-        cells = [_shown(by_index[key][label], axes[key], limits.get((key, label))) for key in keys]
-        rows.append((label, shown(label), cells))
+        drawn = _drawn(by_index[first][label], axis, limits.get((first, label)))
+        told = [_told(by_index[key][label]) for key in others]
+        rows.append((label, shown(label), [drawn, *told]))
     return {
-        "columns": [(term(CLASS_INDICES[key]), axis.ends) for key, axis in axes.items()],
+        "columns": [term(CLASS_INDICES[key]) for key in keys],
+        "ends": axis.ends,
         "rows": rows,
         "selection": selection,
         "selected": selected,
         "same": len(labels) - len(differing),
-        "limits": any((key, label) in limits for key in keys for label in selected.lines),
+        "limits": any((first, label) in limits for label in selected.lines),
     }
 
 
@@ -232,18 +234,27 @@ def _around_zero(
     return Axis(-axis.high, axis.high) if axis.high > 0 else Axis(-1.0, 1.0)
 
 
-def _shown(change: Change, axis: Axis, limit: float | None) -> dict[str, Any]:
-    """Put a change into words, with its mark around no change."""
+def _drawn(change: Change, axis: Axis, limit: float | None) -> dict[str, Any]:
+    """Put the change of the first index into words, with its mark around no change."""
+    members = _told(change)
     if change.value is None:
-        judged, interval, mark = explained(change.reason), "", None
-    else:
-        judged = change.judged
-        interval = "" if change.low is None else f"[{signed(change.low)}, {signed(change.high)}]"
-        words = f"change {signed(change.value)}" + (f", interval {interval}" if interval else "")
-        words += "" if limit is None else f", limit {signed(limit)}"
-        mark = Mark.of(axis, change.value, (change.low, change.high), limit, words)
-    members = {"value": signed(change.value), "tone": change.tone, "judged": judged}
-    return {**members, "interval": interval, "mark": mark}
+        return members
+    words = f"change {signed(change.value)}"
+    words += f", interval {members['interval']}" if members["interval"] else ""
+    words += "" if limit is None else f", limit {signed(limit)}"
+    mark = Mark.of(axis, change.value, (change.low, change.high), limit, words)
+    return members | {"mark": mark}
+
+
+def _told(change: Change) -> dict[str, Any]:
+    """Put a change into words; what its interval says only where that is a finding."""
+    told = {"value": signed(change.value), "tone": change.tone, "judged": "", "interval": ""}
+    if change.value is None:
+        return told | {"judged": explained(change.reason), "mark": None}
+    if change.low is not None:
+        told["interval"] = f"[{signed(change.low)}, {signed(change.high)}]"
+    judged = "" if change.judged in _NO_FINDINGS else change.judged
+    return told | {"judged": judged, "mark": None}
 
 
 def _flips(comparison: Comparison) -> list[tuple[str, str]]:
@@ -265,6 +276,7 @@ def _flips(comparison: Comparison) -> list[tuple[str, str]]:
     return facts + [(n, few if p < smallest else decimal(p)) for n, p in tests if p is not None]
 
 
+_NO_FINDINGS = ("no clear difference", "no interval")
 MOST_MAPPED = 15
 """Classes of the map of changes."""
 DARKEST_CHANGE = 0.2

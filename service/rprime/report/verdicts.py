@@ -181,7 +181,7 @@ MOST_RESULTS = 30
 MOST_FOLDED = 12
 """Of those that nobody has to look at first."""
 MOST_OPEN = 8
-"""Of the results that warn: where some fail, more are folded; else only these are shown."""
+"""Of the results that warn where none fails."""
 SIGNS: dict[str, tuple[str, Tone]] = {
     "fail": ("✗", "bad"),
     "warn": ("?", "open"),
@@ -190,7 +190,7 @@ SIGNS: dict[str, tuple[str, Tone]] = {
 
 
 def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
-    """Group the results of a gate by effect: passes are folded, and many warnings beside failures.
+    """Group the results of a gate by effect; passes are folded, and warnings beside failures.
 
     What fails the gate has no title and is never folded.
     """
@@ -202,7 +202,7 @@ def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
         group = [result for result in results if result.effect == effect]
         if not group:
             continue
-        folded = effect == "pass" or (effect == "warn" and failed and len(group) > MOST_OPEN)
+        folded = effect == "pass" or (effect == "warn" and failed)
         most = MOST_FOLDED if folded else MOST_RESULTS if effect == "fail" else MOST_OPEN
         left_out = max(len(group) - most, 0)
         yield {
