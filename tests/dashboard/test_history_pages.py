@@ -674,6 +674,27 @@ def test_an_empty_history_says_how_to_fill_it(
         assert (start.url.path, "ui/projects" in start.text) == ("/ui/evaluate", False)
 
 
+def test_the_example_project_has_a_version_that_fails(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        seen = visit(f"{client.base_url}/ui/projects")
+        seen.page.get_by_role("button", name="Load an example project").click()
+        expect(seen.page.get_by_role("link", name="digits 4")).to_be_visible()
+        versions = client.get("/v1/projects/example/evaluations").json()["items"]
+        assert [version["verdict"] for version in versions[:-1]] == ["fail", "pass", "pass"]
+
+
+def test_the_start_shows_the_first_evaluation_by_itself(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        seen = visit(f"{client.base_url}/ui/projects")
+        expect(seen.page.get_by_text("as soon as it is stored")).to_be_visible()
+        keep(client, {"project": "birds", "confusion_matrix": [[50, 2], [3, 45]]})
+        expect(seen.page.get_by_role("link", name="birds").first).to_be_visible(timeout=20_000)
+
+
 # What happened lately
 
 

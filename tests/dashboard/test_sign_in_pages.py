@@ -1,5 +1,7 @@
 """Sign-in in a real browser: it works there, and not for what another site asks for."""
 
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +78,25 @@ def test_who_signed_in_does_everything_until_signing_out(
     page.get_by_role("button", name="Sign out").click()
     page.goto(f"{service.base_url}/ui/projects")
     assert page.get_by_role("heading", level=1).inner_text() == "Sign in"
+
+
+def test_the_first_steps_work_with_keys(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor, token: str, path: Path
+) -> None:
+    with keeping(serve_app, tmp_path, keys_file=path) as client:
+        page = visit(f"{client.base_url}/ui/sign-in?next=ui/projects").page
+        page.get_by_label("Key").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        shown = page.locator("pre").first.inner_text()
+        done = subprocess.run(
+            ["/bin/sh", "-c", f"{shown} -s -o {tmp_path}/answer -w '%{{http_code}}'"],
+            env={**os.environ, "RPRIME_KEY": token},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == "201", shown
+        page.get_by_role("link", name="digits").first.wait_for(timeout=20_000)
 
 
 def test_a_link_on_another_site_works_and_a_form_there_does_not(

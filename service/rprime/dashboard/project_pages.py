@@ -28,6 +28,8 @@ from rprime.store import EvaluationSummary, Store
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 PAGE_SIZE = 50
+EXAMPLE = "example"
+"""The project of `static/example.json`."""
 ORDERS = {
     "-date": "Newest first",
     "date": "Oldest first",
@@ -62,8 +64,12 @@ async def projects(request: Request) -> Response:
         request,
         lambda: overview(store, [entry for entry in store.projects() if may_use(entry.name)]),
     )
-    origin = str(request.base_url).rstrip("/")
-    return show(request, "projects.html", "Projects", origin=origin, **content)
+    content["origin"] = str(request.base_url).rstrip("/")
+    access = access_of(request)
+    content["may_store"] = (
+        access.may("evaluate") and access.may("write") and access.may_use(EXAMPLE)
+    )
+    return show(request, "projects.html", "Projects", **content)
 
 
 @router.get("/ui/projects/{project}")

@@ -1,2 +1,2 @@
-/* Built by `npm run build` in dashboard/script; sources: cebed7b0cd866eec3b76b068dbd6cdb3d00d1f2c25010cde0711ee0969b21586 */
+/* Built by `npm run build` in dashboard/script; sources: 05ed9373fb24703a5180549dc69ae029e42b6799d6d44f8cae75ff0322eedbdd */
 (()=>{try{let e=localStorage.getItem("rprime-theme");(e==="light"||e==="dark")&&(document.documentElement.dataset.theme=e)}catch{}})();
