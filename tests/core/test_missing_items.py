@@ -13,7 +13,7 @@ from rprime.core.catalog import CLASS_INDICES
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
-from rprime.core.comparison.missing_items import MissingCounts, MissingItems
+from rprime.core.comparison.missing_items import MatchedItems, MissingCounts, MissingOfSlice
 from rprime.core.gates.candidate import of_one_class, worst_class_differences
 from rprime.core.items import Items, table_of
 from rprime.core.options import Options
@@ -53,8 +53,8 @@ def side(
     )
 
 
-def matched(candidate: Side, baseline: Side) -> MissingItems:
-    missing = MissingItems.of(candidate, baseline)
+def matched(candidate: Side, baseline: Side) -> MatchedItems:
+    missing = MatchedItems.of(candidate, baseline)
     assert missing is not None
     return missing
 
@@ -78,7 +78,7 @@ def some(values: Sequence[int], places: Sequence[int] = KEPT) -> list[int]:
     return [values[i] for i in places]
 
 
-def lacking() -> MissingItems:
+def lacking() -> MatchedItems:
     return matched(side(some(TRUE), some(NEW), some(IDS)), side(TRUE, OLD, IDS))
 
 
@@ -192,14 +192,14 @@ class TestSlices:
 
     def test_the_slices_of_both_sides_lack_an_item_that_moved(self) -> None:
         missing = matched(self.CANDIDATE, self.BASELINE)
-        assert [(dict(name), counts) for name, counts in missing.slices] == [
-            ({"part": "b"}, MissingCounts(5, removed=1, relabelled=1, moved=1)),
-            ({"part": "a"}, MissingCounts(4, removed=1, relabelled=0, moved=1)),
+        assert missing.slices == [
+            MissingOfSlice(5, removed=1, relabelled=1, moved=1, slice={"part": "b"}),
+            MissingOfSlice(4, removed=1, relabelled=0, moved=1, slice={"part": "a"}),
         ]
-        for name, counts in missing.slices:
-            part = missing.of_slice(tuple(name.items()))
-            assert part is not None
-            assert part.counts == counts
+        for counts in missing.slices:
+            in_slice = missing.of_slice(tuple(counts.slice.items()))
+            assert in_slice is not None
+            assert vars(counts) == vars(in_slice.counts) | {"slice": counts.slice}
 
     def test_it_is_wrong_in_both_with_the_class_of_the_baseline(self) -> None:
         missing = matched(self.CANDIDATE, self.BASELINE)
@@ -232,7 +232,7 @@ class TestSlices:
         comparison = compare(moved, self.BASELINE, Options(indices=("accuracy",)))
         assert comparison.comparability == "same_items"
         assert comparison.missing is not None
-        assert [counts.moved for _, counts in comparison.missing.slices] == [1, 1]
+        assert [counts.moved for counts in comparison.missing.slices] == [1, 1]
         slices = comparison.sides[0].slices
         assert slices is not None
         assert slices.tables.total.tolist() == [3, 4]
@@ -373,8 +373,8 @@ def test_nothing_is_matched_without_ids() -> None:
     with_ids = side(TRUE, NEW, IDS)
     assert with_ids.items is not None
     bare = replace(with_ids, items=replace(with_ids.items, ids=None))
-    assert MissingItems.of(bare, with_ids) is None
-    assert MissingItems.of(with_ids, bare) is None
+    assert MatchedItems.of(bare, with_ids) is None
+    assert MatchedItems.of(with_ids, bare) is None
 
 
 @pytest.mark.parametrize("more", ["", "weights", "groups"])

@@ -1,5 +1,6 @@
 """Discrimination lines: what Labatut and Cherifi found, and exactness everywhere."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,13 @@ import pytest
 from rprime.core.catalog import INDICES, find
 from rprime.core.options import Options
 from rprime.core.selection import select
-from rprime.core.studies import Line, TracedIndex, discriminate, proportions, series_tables
+from rprime.core.studies import (
+    DiscriminationLine,
+    TracedIndex,
+    discriminate,
+    proportions,
+    series_tables,
+)
 from rprime.core.values import compute
 
 MULTICLASS = ("accuracy", "kappa", "scott_pi_true_margin", "maxwell_re")
@@ -21,43 +28,42 @@ def subject(key: str, class_: int | None = None) -> TracedIndex:
     return TracedIndex(index, class_)
 
 
-def line(key: str, class_: int | None = None, *, k: int = 3, p: float = 0.0) -> Line:
+def line(key: str, class_: int | None = None, *, k: int = 3, p: float = 0.0) -> DiscriminationLine:
     (curve,) = discriminate([subject(key, class_)], k, [p], 101)
     return curve
 
 
-def at(curve: Line, c_x: float) -> float:
+def at(curve: DiscriminationLine, c_x: float) -> float:
     """Return c_y where the line crosses a value of the grid."""
-    return float(curve.points[np.isclose(curve.points[:, 0], c_x, rtol=0, atol=1e-12), 1].item())
+    points = curve.coordinates
+    return float(points[np.isclose(points[:, 0], c_x, rtol=0, atol=1e-12), 1].item())
 
 
-def values_on(curve: Line) -> tuple[Any, Any]:
+def values_on(curve: DiscriminationLine) -> tuple[Any, Any]:
     """Compute the index at the points of its line, for series x and y."""
     shares = proportions(curve.k, np.array(curve.p))
-    options = Options(indices=(curve.subject.index.key,))
+    options = Options(indices=(curve.index,))
     values = []
     for axis in (0, 1):
-        table = series_tables(shares, curve.points[:, axis], np.array([axis == 1]))
-        found_values = compute(table, options, select(options)).lookup(
-            curve.subject.index.scope, curve.subject.index.key
-        )
-        class_ = curve.subject.class_
-        values.append(found_values if class_ is None else found_values[:, class_ - 1])
+        table = series_tables(shares, curve.coordinates[:, axis], np.array([axis == 1]))
+        computed = compute(table, options, select(options))
+        series = computed.lookup("overall" if curve.class_ is None else "class", curve.index)
+        values.append(series if curve.class_ is None else series[:, curve.class_ - 1])
     return values[0], values[1]
 
 
 @pytest.mark.parametrize("key", MULTICLASS)
 def test_balanced_indices_of_the_whole_have_the_line_3x_minus_2(key: str) -> None:
     curve = line(key)
-    np.testing.assert_allclose(curve.points[:, 1], 3 * curve.points[:, 0] - 2, atol=1e-9)
-    np.testing.assert_allclose(curve.points[[0, -1]], [[2 / 3, 0.0], [1.0, 1.0]], atol=1e-12)
+    np.testing.assert_allclose(curve.coordinates[:, 1], 3 * curve.coordinates[:, 0] - 2, atol=1e-9)
+    np.testing.assert_allclose(curve.coordinates[[0, -1]], [[2 / 3, 0.0], [1.0, 1.0]], atol=1e-12)
 
 
 def test_csi_lies_below_and_favours_series_y_more() -> None:
     curve = line("csi")
     # (2.7 - c)^2 = 4.09: sums of recall and precision of three classes, by hand.
     assert at(curve, 0.9) == pytest.approx(2.7 - 4.09**0.5, abs=1e-9)
-    inner = curve.points[1:-1]
+    inner = curve.coordinates[1:-1]
     assert (inner[:, 1] < 3 * inner[:, 0] - 2).all()
 
 
@@ -77,7 +83,7 @@ def test_kappa_leaves_them_as_imbalance_grows() -> None:
 @pytest.mark.parametrize("p", IMBALANCES)
 @pytest.mark.parametrize("k", [2, 3, 10])
 def test_recall_of_class_1_has_the_diagonal(p: float, k: int) -> None:
-    points = line("recall", 1, k=k, p=p).points
+    points = line("recall", 1, k=k, p=p).coordinates
     np.testing.assert_allclose(points[:, 0], points[:, 1], atol=1e-9)
     np.testing.assert_allclose(points[:, 0], np.linspace(0, 1, 101), atol=1e-9)
 
@@ -108,7 +114,7 @@ def test_where_one_series_is_always_preferred_there_is_no_line(
     key: str, class_: int | None, prefers: str
 ) -> None:
     curve = line(key, class_)
-    assert curve.points.shape == (0, 2)
+    assert curve.points == []
     assert (curve.prefers, curve.reason) == (prefers, None)
 
 
@@ -125,7 +131,7 @@ def test_where_there_is_nothing_to_prefer_it_says_why(
     key: str, class_: int | None, reason: str
 ) -> None:
     curve = line(key, class_)
-    assert curve.points.shape == (0, 2)
+    assert curve.points == []
     assert (curve.prefers, curve.reason) == (None, reason)
 
 
@@ -133,7 +139,7 @@ def test_an_index_that_is_not_monotone_has_several_lines() -> None:
     """A classifier below chance is associated with the truth as much as one above it."""
     branches = discriminate([subject("cramers_v")], 3, [1.0], 101)
     assert len(branches) == 2
-    below, above = (branch.points for branch in branches)
+    below, above = (branch.coordinates for branch in branches)
     assert below[:, 0].max() < 1 / 3 < above[:, 0].min()
     assert (np.diff(below[:, 0]) >= 0).all()
     assert (np.diff(below[:, 1]) <= 0).all()
@@ -149,20 +155,21 @@ def test_both_series_have_the_same_value_on_every_line_of_the_catalog(k: int) ->
     for curve in discriminate(subjects, k, [0.0, 0.6], 21):
         if len(curve.points):
             # At a rate of 0 or 1 precision does not exist, and close to it entropies are rounded.
-            inner = ((curve.points > 1e-9) & (curve.points < 1 - 1e-9)).all(axis=-1)
+            inner = ((curve.coordinates > 1e-9) & (curve.coordinates < 1 - 1e-9)).all(axis=-1)
             x, y = values_on(curve)
-            key = curve.subject.index.key
-            np.testing.assert_allclose(x[inner], y[inner], rtol=1e-9, atol=1e-9, err_msg=key)
+            np.testing.assert_allclose(
+                x[inner], y[inner], rtol=1e-9, atol=1e-9, err_msg=curve.index
+            )
 
 
 @pytest.mark.parametrize("key", ["accuracy", "kappa", "csi", "mcc", "macro_f1"])
 def test_points_are_exact_to_nine_digits(key: str) -> None:
     """Beside the point, closer than 1e-9, the preference has changed."""
     for curve in discriminate([subject(key)], 4, [0.0, 0.3, 1.0], 51):
-        inner = (curve.points[:, 1] > 1e-6) & (curve.points[:, 1] < 1 - 1e-6)
-        points = curve.points[inner]
+        inner = (curve.coordinates[:, 1] > 1e-6) & (curve.coordinates[:, 1] < 1 - 1e-6)
+        points = curve.coordinates[inner]
         for step, sign in ((1e-9, -1), (-1e-9, 1)):
-            moved = Line(curve.subject, curve.k, curve.p, points + np.array([0, step]))
+            moved = replace(curve, points=(points + np.array([0, step])).tolist())
             x, y = values_on(moved)
             assert (np.sign(x - y) == sign).all()
 

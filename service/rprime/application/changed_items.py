@@ -7,7 +7,7 @@ import numpy as np
 import orjson
 
 from rprime.core.comparison.compare import Comparison
-from rprime.core.comparison.flips import ITEM_CHANGES, ChangedItems
+from rprime.core.comparison.flips import ITEM_CHANGES, ItemChanges
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import refuse
@@ -64,7 +64,7 @@ class ChangedItemsPage:
             return NOTHING
         return orjson.dumps(self._document(changed, comparison.sides[0].labels))
 
-    def _document(self, changed: ChangedItems, labels: tuple[str, ...]) -> dict[str, Any]:
+    def _document(self, changed: ItemChanges, labels: tuple[str, ...]) -> dict[str, Any]:
         shown, total = slice(self.offset, self.offset + self.limit), changed.ids.size
         names = np.array([*labels, None], dtype=object)
         columns = {

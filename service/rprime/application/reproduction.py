@@ -12,7 +12,13 @@ from rprime.core.arrays import Array
 from rprime.core.catalog import find
 from rprime.core.options import Options
 from rprime.core.selection import select
-from rprime.core.studies import Line, TracedIndex, agreements, disagreements, discriminate
+from rprime.core.studies import (
+    DiscriminationLine,
+    TracedIndex,
+    agreements,
+    disagreements,
+    discriminate,
+)
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
 
@@ -60,16 +66,20 @@ def check_claims(models: Mapping[str, Any], improved: Improved) -> tuple[Claim, 
 def _of_zhang(models: Mapping[str, Any], improved: Improved) -> Iterator[Found]:
     """Yield claims about R'."""
     others = list(models["agreement_with_r_prime"]["correlation"])
-    values = np.array([models[name] for name in ("r_prime", *others)])
-    pairs = [pair for pair in agreements(values) if pair.a == 0]
-    pearson, rmse = min(pair.pearson for pair in pairs), max(pair.rmse for pair in pairs)
+    values = _values_of(models, others)
+    pairs = [pair for pair in agreements(values) if pair.a == "r_prime"]
+    pearson = min(pair.pearson or 0.0 for pair in pairs)
+    rmse = max(pair.rmse or 0.0 for pair in pairs)
     text = "Over ten models R' is close to AP, P, R, F-1 and kappa: table 6"
     numbers = f"correlations from {pearson:.4f}, root mean squared differences up to {rmse:.4f}"
     yield text, pearson > HIGH and rmse < FAR, numbers
-    opposed = {pair.b: pair for pair in disagreements(values, [1] * len(values), 0) if not pair.a}
+    opposed = {
+        pair.b: pair.count
+        for pair in disagreements(values, [1] * len(values), 0)
+        if pair.a == "r_prime"
+    }
     text = "R' orders the models as macro recall and kappa do"
-    count = [opposed[b].count if b in opposed else 0 for b in range(1, len(values))]
-    reversals = dict(zip(others, count, strict=True))
+    reversals = {name: opposed.get(name, 0) for name in others}
     numbers = ", ".join(f"{KEYS.get(name, name)} {n}" for name, n in reversals.items())
     yield (
         text,
@@ -178,11 +188,11 @@ def _about_overall_indices() -> Iterator[Found]:
 
 
 def _about_lines_of_classes() -> Iterator[Found]:
-    f1, jaccard = (_line(key, 1).points for key in ("f1", "jaccard"))
+    f1, jaccard = (_line(key, 1).coordinates for key in ("f1", "jaccard"))
     distance = float(abs(f1 - jaccard).max())
     text = "F1 and Jaccard of a class order classifiers alike"
     yield text, distance < CLOSE, f"largest distance of their lines {distance:.1g}"
-    recall = _line("recall", 1).points
+    recall = _line("recall", 1).coordinates
     distance = float(abs(recall[:, 0] - recall[:, 1]).max())
     text = "Recall of the misclassified class discriminates only by c, its line is y = x"
     yield text, distance < CLOSE, f"largest distance {distance:.1g}"
@@ -223,7 +233,7 @@ def _about_means() -> Found:
     return text, bool((steps > -CLOSE).all()), f"{steps.shape[1]} classes of 200 random tables"
 
 
-def _line(key: str, class_: int | None = None, *, p: float = 0.0, k: int = K) -> Line:
+def _line(key: str, class_: int | None = None, *, p: float = 0.0, k: int = K) -> DiscriminationLine:
     index = find("class" if class_ else "overall", key)
     assert index is not None  # noqa: S101 (a key of the catalog)
     return discriminate([TracedIndex(index, class_)], k, [p], 101)[0]
@@ -231,7 +241,7 @@ def _line(key: str, class_: int | None = None, *, p: float = 0.0, k: int = K) ->
 
 def _crossing(key: str, class_: int | None = None, **at: Any) -> float:  # noqa: ANN401 (k and p)
     """Return the rate c_x of the classifier that is as good as one of c_y = 0."""
-    points = _line(key, class_, **at).points
+    points = _line(key, class_, **at).coordinates
     return float(points[points[:, 1].argmin(), 0])
 
 
@@ -395,15 +405,20 @@ def _of_table(title: str, case: dict[str, Any]) -> Iterator[PrintedResult]:
         yield PrintedResult(title, "r_prime", class_, shown, value, class_ in printed)
 
 
+def _values_of(models: Mapping[str, Any], others: Sequence[str]) -> dict[str, Array]:
+    """Return the printed values of R' and of other indices, by name."""
+    return {name: np.array(models[name]) for name in ("r_prime", *others)}
+
+
 def _of_models(models: dict[str, Any]) -> Iterator[PrintedResult]:
     """Correlate the printed values of ten models; the paper has no tables of them."""
     printed = models["agreement_with_r_prime"]
     others = list(printed["correlation"])
-    values = np.array([models[name] for name in ("r_prime", *others)])
-    pairs = {others[pair.b - 1]: pair for pair in agreements(values) if pair.a == 0}
+    values = _values_of(models, others)
+    pairs = {pair.b: pair for pair in agreements(values) if pair.a == "r_prime"}
     for name, published in printed["correlation"].items():
         label = f"Pearson correlation of r_prime and {KEYS.get(name, name)}"
-        yield PrintedResult("Table 6", label, None, published, pairs[name].pearson)
+        yield PrintedResult("Table 6", label, None, published, pairs[name].pearson or 0.0)
     for name, published in printed["rmse"].items():
         label = f"root mean squared difference of r_prime and {KEYS.get(name, name)}"
-        yield PrintedResult("Table 6", label, None, published, pairs[name].rmse)
+        yield PrintedResult("Table 6", label, None, published, pairs[name].rmse or 0.0)

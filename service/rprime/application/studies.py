@@ -1,19 +1,19 @@
 """Answer requests for studies of indices: discrimination lines, and agreement over many models."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
 from pydantic import BaseModel
 
+from rprime.core.arrays import Array
 from rprime.core.catalog import find
 from rprime.core.index import Index
+from rprime.core.published import members
 from rprime.core.studies import (
-    Agreement,
-    Disagreement,
-    Line,
+    DiscriminationLine,
+    Quartiles,
     TracedIndex,
     agreements,
     box,
@@ -38,8 +38,6 @@ MOST_NAMED = 20
 """Most pairs of models in an answer on which two indices disagree."""
 WHOLE = "overall"
 """Name of the boxes of overall values."""
-
-Json = dict[str, Any]
 
 _OF_CLASS = (
     "recall",
@@ -89,7 +87,7 @@ FIGURES = {
 }
 
 
-def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
+def discrimination_lines(body: bytes, limits: Limits) -> list[DiscriminationLine]:
     """Trace the discrimination lines that a request asks for."""
     study = validated_study(DiscriminationRequest, parse(body, limits.json_depth, (), ()))
     raise_violations(_misplaced(study))
@@ -114,15 +112,9 @@ def discrimination_request(body: bytes, limits: Limits) -> bytes:
     return discrimination_document(discrimination_lines(body, limits))
 
 
-def discrimination_document(lines: Iterable[Line]) -> bytes:
+def discrimination_document(lines: Iterable[DiscriminationLine]) -> bytes:
     """Render lines as JSON."""
-    entries: list[dict[str, Any]] = []
-    for line in lines:
-        about = {"index": line.subject.index.key, "class": line.subject.class_}
-        drawn = {"k": line.k, "p": line.p, "points": line.points.tolist(), "prefers": line.prefers}
-        why = {} if line.reason is None else {"reason": line.reason}
-        entries.append({**about, **drawn, **why})
-    return orjson.dumps({"lines": entries})
+    return orjson.dumps({"lines": [members(line) for line in lines]})
 
 
 def validated_study(model: type[Model], document: Document) -> Model:
@@ -159,21 +151,20 @@ def agreement_request(body: bytes, limits: Limits) -> bytes:
     """Compute how far indices agree over the models whose values are posted, as JSON."""
     study = validated_study(AgreementRequest, parse(body, limits.json_depth, (), ()))
     raise_violations(_uneven(study))
-    names, values = list(study.values), np.array(list(study.values.values()), dtype=np.float64)
-    directions = [direction(find("overall", name) or find("class", name)) for name in names]
-    boxes: dict[str, dict[str, Json]] = {}
-    for label, by_index in ({WHOLE: study.values} | study.per_class).items():
-        drawn = {name: box(np.array(n, dtype=np.float64)) for name, n in by_index.items()}
-        boxes[label] = {name: asdict(drawn_box) for name, drawn_box in drawn.items() if drawn_box}
-    return orjson.dumps(
-        {
-            "pairs": [_named(pair, names) for pair in agreements(values)],
-            "boxes": boxes,
-            "disagreements": [
-                _named(pair, names) for pair in disagreements(values, directions, MOST_NAMED)
-            ],
-        }
-    )
+    values = _arrays(study.values)
+    directions = [direction(find("overall", name) or find("class", name)) for name in values]
+    boxes = {WHOLE: _boxes(values)}
+    boxes |= {label: _boxes(_arrays(by_index)) for label, by_index in study.per_class.items()}
+    disagreeing = list(disagreements(values, directions, MOST_NAMED))
+    return orjson.dumps({"pairs": agreements(values), "boxes": boxes, "disagreements": disagreeing})
+
+
+def _arrays(by_index: Mapping[str, Sequence[float | None]]) -> dict[str, Array]:
+    return {name: np.array(values, dtype=np.float64) for name, values in by_index.items()}
+
+
+def _boxes(values: Mapping[str, Array]) -> dict[str, Quartiles]:
+    return {name: drawn for name, array in values.items() if (drawn := box(array))}
 
 
 def _uneven(study: AgreementRequest) -> Iterator[Violation]:
@@ -191,9 +182,3 @@ def _uneven(study: AgreementRequest) -> Iterator[Violation]:
         if any(len(numbers) != models for numbers in by_index.values()):
             detail = f"Every list needs a value or null for each of the {models} models."
             yield Violation(place, "length", detail)
-
-
-def _named(pair: Agreement | Disagreement, names: list[str]) -> Json:
-    """Return the members of a pair of indices by their names; JSON has null for NaN."""
-    members = {name: getattr(pair, name) for name in pair.__slots__}
-    return members | {"a": names[pair.a], "b": names[pair.b]}

@@ -5,7 +5,7 @@ a change. The formulas are analytic, or piecewise analytic, in the counts, so tw
 generic tables of every piece agree everywhere.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations
@@ -16,7 +16,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.index import Index, IndexScope
 from rprime.core.options import Options
-from rprime.core.published import PUBLISHED
+from rprime.core.published import PUBLISHED, defined
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
@@ -26,35 +26,44 @@ MOST_COMPARISONS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """Correlation of indices at positions a and b over n models: those with both of them.
+class AgreementPair:
+    """How far two indices agree over the models for which both are defined."""
 
-    Coefficients are of the values, of their ranks, ties sharing the mean rank, and tau-b; NaN where
-    one does not exist.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
-    a: int
-    b: int
+    a: str
+    """Name of one index."""
+    b: str
+    """Name of the other."""
     n: int
-    pearson: float
-    spearman: float
-    kendall: float
-    rmse: float
+    """Models for which both are defined."""
+    pearson: float | None
+    """Of the values, -1 to 1; null if undefined."""
+    spearman: float | None
+    """Of the ranks, ties sharing the mean rank, -1 to 1; null if undefined."""
+    kendall: float | None
+    """Tau-b, -1 to 1; null if undefined."""
+    rmse: float | None
+    """Root of the mean squared difference; null without models."""
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
-    """Pairs of models that the indices at positions a and b order in opposite ways.
+class OpposedPair:
+    """Pairs of models of which one index prefers the first and the other the second."""
 
-    They are `count` of the `compared` pairs without a tie under either index. `models` has some of
-    them: the model that a prefers, and the one that b prefers.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
-    a: int
-    b: int
+    a: str
+    """Name of one index."""
+    b: str
+    """Name of the other."""
     count: int
+    """Pairs of models that they order in opposite ways."""
     compared: int
-    models: tuple[tuple[int, int], ...]
+    """Pairs in which each of the two indices prefers a model."""
+    models: list[tuple[int, int]]
+    """Some of the pairs, by position in the lists of values, from 0: the model that `a` prefers,
+    and the one that `b` prefers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,43 +86,51 @@ class Quartiles:
     """The largest value."""
 
 
-def agreements(values: Array) -> list[Agreement]:
-    """Correlate every two indices; values of shape (index, model), NaN where there is none.
+def agreements(values: Mapping[str, Array]) -> list[AgreementPair]:
+    """Correlate every two indices; by name, values of shape (model,), NaN where there is none.
 
     References
     ----------
     Zhang, Su, Dou 2021, section 4.2; Kendall 1945 for tau-b.
     """
-    if not values.size:
+    names, numbers = list(values), np.array(list(values.values()), dtype=np.float64)
+    if not numbers.size:
         return []
-    defined = np.isfinite(values)
-    filled = np.where(defined, values, 0.0)
-    taus, ranks = _orderings(filled, defined)
-    result = []
-    for a in range(len(values) - 1):
+    finite = np.isfinite(numbers)
+    filled = np.where(finite, numbers, 0.0)
+    taus, ranks = _orderings(filled, finite)
+    pairs = []
+    for a in range(len(names) - 1):
         later = slice(a + 1, None)
-        both = defined[a] & defined[later]
+        both = finite[a] & finite[later]
         n, first, others = both.sum(axis=-1), np.broadcast_to(filled[a], both.shape), filled[later]
         with np.errstate(all="ignore"):
             pearson = _correlation(first, others, both)
             spearman = _correlation(ranks[a, later], ranks[later, a], both)
             rmse = np.sqrt(np.add.reduce((first - others) ** 2, axis=-1, where=both) / n)
-        columns = (column.tolist() for column in (n, pearson, spearman, taus[a, later], rmse))
-        result += [Agreement(a, b, *row) for b, row in enumerate(zip(*columns, strict=True), a + 1)]
-    return result
+        coefficients = np.array((pearson, spearman, taus[a, later], rmse))
+        rows = zip(names[later], n.tolist(), coefficients.T.tolist(), strict=True)
+        pairs += [AgreementPair(names[a], b, n, *map(defined, row)) for b, n, row in rows]
+    return pairs
 
 
-def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iterator[Disagreement]:
+def disagreements(
+    values: Mapping[str, Array], directions: Sequence[int], listed: int
+) -> Iterator[OpposedPair]:
     """Yield every two indices that disagree about which model of some pair is better.
 
-    A tie under one of the two is no disagreement. Values have the shape (index, model), NaN where
-    there is none; `directions` is as `direction` says. At most `listed` pairs of models are named.
+    A tie under one of the two is no disagreement. Values are as in `agreements`, and `directions`
+    as `direction` says. At most `listed` pairs of models are named.
     """
-    oriented = np.where(np.isfinite(values), values, np.nan) * np.array(directions)[:, None]
-    first, second = np.triu_indices(values.shape[1], 1)
+    numbers = np.array(list(values.values()), dtype=np.float64)
+    oriented = np.where(np.isfinite(numbers), numbers, np.nan) * np.array(directions)[:, None]
+    first, second = np.triu_indices(numbers.shape[1], 1)
     # An order that involves a missing value counts as a tie.
-    orders = [np.nan_to_num(np.sign(row[first] - row[second])).astype(np.int8) for row in oriented]
-    for a, b in combinations(range(len(values)), 2):
+    orders = {
+        name: np.nan_to_num(np.sign(row[first] - row[second])).astype(np.int8)
+        for name, row in zip(values, oriented, strict=True)
+    }
+    for a, b in combinations(orders, 2):
         product = orders[a] * orders[b]
         opposed = np.flatnonzero(product < 0)
         if opposed.size:
@@ -121,8 +138,8 @@ def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iter
             swapped = orders[a][named] < 0
             better = np.where(swapped, second[named], first[named]).tolist()
             worse = np.where(swapped, first[named], second[named]).tolist()
-            models = tuple(zip(better, worse, strict=True))
-            yield Disagreement(a, b, int(opposed.size), int(np.count_nonzero(product)), models)
+            models = list(zip(better, worse, strict=True))
+            yield OpposedPair(a, b, int(opposed.size), int(np.count_nonzero(product)), models)
 
 
 def box(values: Array) -> Quartiles | None:
@@ -197,29 +214,36 @@ class TracedIndex:
     class_: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Line:
-    """The discrimination line of an index for k classes with the imbalance p.
+@dataclass(frozen=True, slots=True)
+class DiscriminationLine:
+    """Where an index gives both series the same value; above the line it prefers series y.
 
-    An index that is not monotone in the rates has several lines.
-
-    Parameters
-    ----------
-    points
-        Shape (n, 2): (c_x, c_y), in the order of the line.
-    prefers
-        The series that is mostly better by the index and never worse, so that no line exists.
-    reason
-        Why neither a line nor a preference exists: "indifferent" (the two series always have
-        the same value) or "undefined" (no values to compare).
+    An index that is not monotone has several lines, each with an entry of its own.
     """
 
-    subject: TracedIndex
+    __pydantic_config__: ClassVar = PUBLISHED
+
+    index: str
+    """Key of the index."""
+    class_: int | None
+    """From 1; null for an overall index."""
     k: int
+    """Number of classes."""
     p: float
-    points: Array
-    prefers: Series | None = None
+    """Imbalance of the classes, 0 to 1."""
+    points: list[tuple[float, float]]
+    """[c_x, c_y] along the line; empty if there is no line."""
+    prefers: Series | None
+    """The series that it always prefers, if there is no line. If no value is best, the larger one
+    counts as preferred."""
     reason: Literal["indifferent", "undefined"] | None = None
+    """Why there is neither a line nor a preference: the two series always have the same value, or
+    there are none to compare."""
+
+    @property
+    def coordinates(self) -> Array:
+        """The points, shape (n, 2)."""
+        return np.array(self.points, dtype=np.float64).reshape(-1, 2)
 
 
 def proportions(k: int, imbalance: Array) -> Array:
@@ -252,7 +276,7 @@ def series_tables(shares: Array, rates: Array, unequal: Array) -> ConfusionTable
 
 def discriminate(
     subjects: Sequence[TracedIndex], k: int, imbalances: Sequence[float], resolution: int
-) -> list[Line]:
+) -> list[DiscriminationLine]:
     """Trace the lines of indices for k classes (Labatut, Cherifi 2011).
 
     Parameters
@@ -271,7 +295,7 @@ def discriminate(
 
 def _traced(
     subjects: Sequence[TracedIndex], k: int, imbalances: Sequence[float], grid: Array
-) -> list[list[Line]]:
+) -> list[list[DiscriminationLine]]:
     """Trace the lines of every subject, all tables of the grid in one stack."""
     shares = proportions(k, np.array(imbalances, dtype=np.float64))
     rates = np.maximum(grid, ALMOST_ZERO)
@@ -305,7 +329,7 @@ class _Tracing:
     grid: Array
     values: Array
 
-    def lines(self, imbalances: Sequence[float]) -> Iterator[Line]:
+    def lines(self, imbalances: Sequence[float]) -> Iterator[DiscriminationLine]:
         """Yield the lines, or the reason why none exists, in the order of the imbalances."""
         x, y = self.values[:, 0, :, None], self.values[:, 1, None, :]
         same = np.abs(x - y) <= TOLERANCE * (1 + np.maximum(np.abs(x), np.abs(y)))
@@ -314,15 +338,14 @@ class _Tracing:
         edges, corners = _edges(signs), _vertices(signs)
         every = np.concatenate((self._points(edges), self.grid[corners[:, 1:]]))
         places = np.concatenate((edges[:, 0], corners[:, 0]))
-        k = self.shares.shape[-1]
+        about = self.subject.index.key, self.subject.class_, self.shares.shape[-1]
         for place, p in enumerate(imbalances):
             points = every[places == place]
             if len(points) > 1:
                 for branch in self._branches(place, points):
-                    yield Line(self.subject, k, p, branch)
+                    yield DiscriminationLine(*about, p, branch.tolist(), None)
             else:
-                prefers, reason = self._verdict(signs[place])
-                yield Line(self.subject, k, p, np.empty((0, 2)), prefers, reason)
+                yield DiscriminationLine(*about, p, [], *self._verdict(signs[place]))
 
     def _points(self, edges: Array) -> Array:
         """Find where lines cross edges of the grid, all at once, shape (n, 2)."""

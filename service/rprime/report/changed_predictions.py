@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rprime.core.catalog import find
+from rprime.core.comparison.flips import Flips, Move
+from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.index import Index
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceName
 from rprime.report.slices import MOST_SLICES, named
 from rprime.report.text import count, decimal, percent, shown, shown_if_any, signed, span
-from rprime.schemas.comparison import CellChange, Comparison, Flips, Move, SliceChange, SliceDelta
-from rprime.schemas.gate import MissingItems
+from rprime.schemas.comparison import CellChange, Comparison, SliceChange, SliceDelta
 
 MOST_BESIDE_MOVES = 5
 """Cells of the table, which are net of moves there and back, where the moves are shown, too."""

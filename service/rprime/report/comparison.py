@@ -2,8 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
-from operator import attrgetter
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,9 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.attribution import Attribution, CellChanges
 from rprime.core.comparison.compare import Comparison
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
-from rprime.core.comparison.flips import Flips, Shift
 from rprime.core.comparison.missing_items import MissingItems
-from rprime.core.gates.results import GateResult, Result
+from rprime.core.gates.results import GateResult
+from rprime.core.published import document, members
 from rprime.core.selection import Selection
 from rprime.core.slices.comparison import SliceChanges
 from rprime.schemas.document import from_json
@@ -130,7 +129,7 @@ def comparison_document(
         "comparability": c.comparability,
         "pairing": c.pairing,
         "items": c.common_items and asdict(c.common_items),
-        **missing_document(c.missing),
+        **_missing(c),
         "confidence": c.confidence,
         "method": method,
         "classes": {name: getattr(c, name) for name in _CLASSES},
@@ -139,13 +138,7 @@ def comparison_document(
             label: shown(zip(keys, column, strict=True))
             for label, column in zip(c.classes, columns, strict=True)
         },
-        "flips": c.flips and flips_document(c.flips),
-        "moves": c.flips
-        and [
-            {"true": move.true, "from": move.before, "to": move.after, "items": move.items}
-            for move in c.flips.moves
-        ],
-        "shift": c.shift and shift_document(c.shift),
+        **{name: document(getattr(c, name)) for name in ("flips", "moves", "shift")},
         **({} if changes is None else {"slices": slices_document(changes)}),
     }
 
@@ -202,21 +195,10 @@ _SINCE = (
 )
 
 
-def missing_document(missing: MissingItems | None) -> Json:
+def _missing(comparison: Comparison) -> Json:
     """Return the member about missing and new items; none where every item is compared."""
-    if missing is None:
-        return {}
-    every = missing.unaccepted or missing
-    slices = [asdict(counts) | {"slice": name} for name, counts in every.slices]
-    if not (every.counts.missing or every.added.size or slices):
-        return {}
-    document = {
-        "added": every.added.size,
-        "classes": {name: asdict(counts) for name, counts in every.classes.items()},
-        "slices": slices,
-        "new_classes": every.new_classes,
-    }
-    return {"missing": asdict(every.counts) | document}
+    missing = comparison.missing and MissingItems.of(comparison.missing)
+    return {} if missing is None else {"missing": document(missing)}
 
 
 def slices_document(changes: SliceChanges) -> list[Json]:
@@ -266,22 +248,6 @@ def _deltas(*parts: Array) -> list[Json]:
     return documents
 
 
-def flips_document(flips: Flips) -> Json:
-    """Return the flips, each item once, with the one-sided tests of being worse."""
-    names = ("right_to_wrong", "wrong_to_right", "mid_p", "p_worse")
-    *classes, everything = _rows((), **{name: getattr(flips, name) for name in names})
-    return {
-        **everything,
-        "moved": flips.moved,
-        "per_class": {
-            label: counts
-            for label, counts in zip(flips.labels, classes, strict=True)
-            if counts["right_to_wrong"] or counts["wrong_to_right"]
-        },
-        "reason": flips.reason,
-    }
-
-
 def _rows(labels: Sequence[str], /, **columns: Array) -> list[Json]:
     """Return an object for each row of arrays; of `labels`, the last is unclassified or spurious.
 
@@ -300,16 +266,6 @@ def changes_document(changes: CellChanges) -> list[Json]:
     return _rows(changes.labels, **columns)
 
 
-def shift_document(shift: Shift) -> Json:
-    """Return the tests of old-versus-new predictions, for information."""
-    tests = {"bowker": shift.bowker, "stuart_maxwell": shift.stuart_maxwell}
-    names = ("statistic", "df", "p_value")
-    documents: Json = {
-        key: {name: getattr(test, name).item() for name in names} for key, test in tests.items()
-    }
-    return {**documents, "reason": shift.reason}
-
-
 def attribution_document(attribution: Attribution) -> Json:
     """Return which cells the change of an index comes from."""
     a = attribution
@@ -317,21 +273,11 @@ def attribution_document(attribution: Attribution) -> Json:
     return {"cells": cells, "rest": a.rest, "residual": a.residual}
 
 
-MEMBERS = tuple(field.name.removesuffix("_") for field in fields(Result))
-_values_of = attrgetter(*(field.name for field in fields(Result)))
 _GATE = ("verdict", "judged", "undecided", "message", "alpha", "look", "max_looks")
-_ABSENT = {field.name for field in fields(Result) if field.default is None}
 
 
 def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
     """Render a verdict as the JSON document of the contract; `more` adds members."""
-    document: Json = {name: getattr(result, name) for name in _GATE}
-    results = [
-        {
-            name: value
-            for name, value in zip(MEMBERS, _values_of(rule_result), strict=True)
-            if value is not None or name not in _ABSENT
-        }
-        for rule_result in result.results
-    ]
-    return orjson.dumps({**document, "results": results, **more})
+    verdict: Json = {name: getattr(result, name) for name in _GATE}
+    results = [members(rule_result) for rule_result in result.results]
+    return orjson.dumps({**verdict, "results": results, **more})

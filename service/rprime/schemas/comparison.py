@@ -1,12 +1,14 @@
 """Models of comparisons in answers."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from rprime.core.comparison.alignment import Comparability
-from rprime.core.comparison.flips import ItemChange
-from rprime.core.comparison.missing_items import CommonItems
-from rprime.schemas.fields import Absent, Answer, optional
-from rprime.schemas.gate import Delta, MissingItems, Pairing
+from rprime.core.comparison.flips import Flips, ItemChange, Move, Shift
+from rprime.core.comparison.missing_items import CommonItems, MissingItems
+from rprime.schemas.fields import Absent, Answer, OfCore, optional
+from rprime.schemas.gate import Delta, Pairing
 from rprime.schemas.provenance import ResolvedSide
 
 
@@ -21,35 +23,6 @@ class OtherClasses(Answer):
     left_out: int | Absent = optional(
         "How many compared classes `per_class` does not show: the request pages them by `classes`."
     )
-
-
-class ClassFlips(Answer):
-    """Items that one side got right and the other wrong."""
-
-    right_to_wrong: float = Field(description="Items that only the baseline got right.")
-    wrong_to_right: float = Field(description="Items that only the candidate got right.")
-    mid_p: float | None = Field(description="One-sided: small if the candidate is worse.")
-    p_worse: float | None = Field(description="Probability of being worse; for information.")
-
-
-class Flips(ClassFlips):
-    """The flips of all items, and of the classes that have any."""
-
-    moved: int = Field(description="Items whose prediction changed, right or wrong.")
-    per_class: dict[str, ClassFlips] = Field(description="By true class, where there are any.")
-    reason: str | None = optional(
-        "Why there are no tests: the items are `weighted`, or `grouped`, so that they "
-        "are not independent."
-    )
-
-
-class Move(Answer):
-    """Items of one class whose prediction changed in the same way; null is unclassified."""
-
-    true: str = Field(description="The true class.")
-    from_: str | None = Field(alias="from", description="What the baseline predicted.")
-    to: str | None = Field(description="What the candidate predicted.")
-    items: int = Field(description="How many items.")
 
 
 class ChangedItem(Answer):
@@ -88,22 +61,6 @@ class CellChange(_Cell):
     change: float | None = Field(
         description="Difference of counts; of shares if the totals differ, null if one total is 0."
     )
-
-
-class ChiSquare(Answer):
-    """A chi-square test."""
-
-    statistic: float | None = Field(description="Chi-square, 0 or more; null if undefined.")
-    df: int = Field(description="Degrees of freedom.")
-    p_value: float | None = Field(description="0 to 1; null where the test does not hold.")
-
-
-class Shift(Answer):
-    """Whether the predictions shifted, right or wrong: information, never a verdict."""
-
-    bowker: ChiSquare = Field(description="Bowker's test of symmetry.")
-    stuart_maxwell: ChiSquare = Field(description="Stuart and Maxwell: equal shares of classes.")
-    reason: str | None = optional("Why there are no p-values: `grouped` items are not independent.")
 
 
 class Contribution(_Cell):
@@ -146,7 +103,7 @@ class Comparison(Answer):
     comparability: Comparability = Field(description="How far both sides can be compared.")
     pairing: Pairing | None = Field(description="Whether items were compared one by one.")
     items: CommonItems | None = Field(description="If only the items of both are compared.")
-    missing: MissingItems | Absent = optional(
+    missing: Annotated[MissingItems, OfCore()] | Absent = optional(
         "If items of the baseline are missing, or the candidate has new ones, by `item_id`."
     )
     confidence: float = Field(description="Confidence level of the intervals, as 0.95.")
@@ -159,12 +116,18 @@ class Comparison(Answer):
     slices: list[SliceChange] | Absent = optional(
         "If both sides have slices: those that got worst first, by their shrunken changes."
     )
-    flips: Flips | None = Field(description="Null if items were not compared one by one.")
-    moves: list[Move] | None = Field(description="The largest first; null if not paired.")
+    flips: Annotated[Flips, OfCore()] | None = Field(
+        description="Null if items were not compared one by one."
+    )
+    moves: list[Annotated[Move, OfCore()]] | None = Field(
+        description="The largest first; null if not paired."
+    )
     cells: list[CellChange] | None = optional(
         "With `include=cells`: what changed most; null if not comparable."
     )
-    shift: Shift | None = Field(description="Null if items were not compared one by one.")
+    shift: Annotated[Shift, OfCore()] | None = Field(
+        description="Null if items were not compared one by one."
+    )
     attribution: dict[str, Attribution] | Absent = optional(
         "With `include=cells`: by key of an index, or `key/class`."
     )

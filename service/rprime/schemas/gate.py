@@ -7,6 +7,7 @@ from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, create_mo
 from pydantic_core import PydanticCustomError
 
 from rprime.core.comparison.alignment import Comparability
+from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.gates import rules as core_rules
 from rprime.core.gates.kinds import (
     DEFAULT_EFFECTS,
@@ -30,36 +31,6 @@ from rprime.schemas.fields import (
     optional,
 )
 from rprime.schemas.provenance import ResolvedSide, StoredSide
-
-
-class MissingCounts(Answer):
-    """How many items are missing, and why; they are not compared."""
-
-    items: int = Field(description="Items of the baseline.")
-    removed: int = Field(description="Items that the candidate lacks.")
-    relabelled: int = Field(description="Items with another true class.")
-    moved: int = Field(description="Items with another slice of the column, in both of these.")
-
-
-class MissingOfSlice(MissingCounts):
-    """How many items of a slice are missing, and why."""
-
-    slice: dict[str, str] = Field(description="The value of each column that it is of.")
-
-
-class MissingItems(MissingCounts):
-    """Items of the baseline that the candidate lacks, relabelled or moved, and its new ones."""
-
-    added: int = Field(description="Items that only the candidate has.")
-    classes: dict[str, MissingCounts] = Field(
-        description="The classes that lack items, by the true class of the baseline."
-    )
-    slices: list[MissingOfSlice] = Field(
-        description="The slices that lack items, those that lack the largest share first. One that "
-        "items moved to counts these, too."
-    )
-    new_classes: dict[str, int] = Field(description="The added items by their true class.")
-
 
 Pairing = Literal["paired", "unpaired"]
 Identifier = Annotated[str, Field(min_length=1, max_length=128)]
@@ -315,7 +286,7 @@ class SinceAnchor(Answer):
     """The differences from the anchor of the gate, in the indices of its rules."""
 
     baseline: ResolvedSide = Field(description="The anchor that was found.")
-    missing: MissingItems | Absent = optional(
+    missing: Annotated[MissingItems, OfCore()] | Absent = optional(
         "If items of the anchor are missing, or the candidate has new ones, by `item_id`."
     )
     comparability: Comparability = Field(description="How far both sides can be compared.")

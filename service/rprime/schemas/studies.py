@@ -1,11 +1,11 @@
 """Models of studies of indices."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
-from rprime.core.studies import Quartiles
-from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request, optional
+from rprime.core.studies import AgreementPair, DiscriminationLine, OpposedPair, Quartiles
+from rprime.schemas.fields import Answer, ClassName, IndexKey, Request
 
 MOST_INDICES = 200
 MOST_CLASSES = 50
@@ -66,28 +66,6 @@ class DiscriminationRequest(Request):
     )
 
 
-class DiscriminationLine(Answer):
-    """Where an index gives both series the same value; above the line it prefers series y.
-
-    An index that is not monotone has several lines, each with an entry of its own.
-    """
-
-    index: str = Field(description="Key of the index.")
-    class_: int | None = Field(alias="class", description="From 1; null for an overall index.")
-    k: int = Field(description="Number of classes.")
-    p: float = Field(description="Imbalance of the classes, 0 to 1.")
-    points: list[tuple[float, float]] = Field(
-        description="[c_x, c_y] along the line; empty if there is no line."
-    )
-    prefers: Literal["x", "y"] | None = Field(
-        description="The series that it always prefers, if there is no line. If no value is best, "
-        "the larger one counts as preferred."
-    )
-    reason: Literal["indifferent", "undefined"] | Absent = optional(
-        "Why there is neither a line nor a preference."
-    )
-
-
 class DiscriminationReport(Answer):
     """The answer of POST /v1/studies/discrimination."""
 
@@ -105,31 +83,6 @@ class AgreementRequest(Request):
     )
     per_class: dict[ClassName, dict[ValueName, ModelValues]] = Field(
         default={}, max_length=1000, description="By class and index, only for the boxes."
-    )
-
-
-class AgreementPair(Answer):
-    """How far two indices agree over the models for which both are defined."""
-
-    a: str = Field(description="Name of one index.")
-    b: str = Field(description="Name of the other.")
-    n: int = Field(description="Models for which both are defined.")
-    pearson: float | None = Field(description="Of the values, -1 to 1; null if undefined.")
-    spearman: float | None = Field(description="Of the ranks, -1 to 1; null if undefined.")
-    kendall: float | None = Field(description="Tau-b.")
-    rmse: float | None = Field(description="Root of the mean squared difference.")
-
-
-class OpposedPair(Answer):
-    """Pairs of models of which one index prefers the first and the other the second."""
-
-    a: str = Field(description="Name of one index.")
-    b: str = Field(description="Name of the other.")
-    count: int = Field(description="Pairs of models that they order in opposite ways.")
-    compared: int = Field(description="Pairs in which each of the two indices prefers a model.")
-    models: list[tuple[int, int]] = Field(
-        description="Some of the pairs, by position in the lists of values, from 0: the model that "
-        "`a` prefers, and the one that `b` prefers."
     )
 
 

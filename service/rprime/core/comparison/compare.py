@@ -29,10 +29,10 @@ from rprime.core.comparison.attribution import (
 )
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import REASONS, Difference
-from rprime.core.comparison.flips import ChangedItems, Flips, Shift, flips, shift
+from rprime.core.comparison.flips import Flips, ItemChanges, Move, Shift, flips, moves, shift
 from rprime.core.comparison.missing_items import (
     CommonItems,
-    MissingItems,
+    MatchedItems,
     items_differ,
     sets_differ,
     supports_differ,
@@ -90,7 +90,7 @@ class Comparison:
     aligned: AlignedValues
     common_items: CommonItems | None = None
     sets_differ: str | None = None
-    missing: MissingItems | None = None
+    missing: MatchedItems | None = None
 
     @cached_property
     def attributions(self) -> tuple[Attribution, ...]:
@@ -114,9 +114,16 @@ class Comparison:
 
     @cached_property
     def flips(self) -> Flips | None:
-        """The predictions that changed; None without common items."""
+        """The items that one side alone got right; None without common items."""
         pairs = self._paired_items
         return None if pairs is None else _flips(self.aligned, pairs)
+
+    @cached_property
+    def moves(self) -> tuple[Move, ...] | None:
+        """The most frequent changes of a prediction, as `flips`."""
+        pairs, values = self._paired_items, self.aligned
+        most = values.candidate.values.options.top_confusions
+        return None if pairs is None else moves(pairs.joint, values.labels, most)
 
     @cached_property
     def shift(self) -> Shift | None:
@@ -139,7 +146,7 @@ class Comparison:
         return pairs if isinstance(pairs, PairedItems) else None
 
     @property
-    def changed_items(self) -> ChangedItems | None:
+    def changed_items(self) -> ItemChanges | None:
         """The items whose prediction changed; None unless items with ids are compared in pairs."""
         ours, theirs = (side.items for side in self.sides)
         if self.comparability not in PAIRED or ours is None or theirs is None:
@@ -149,7 +156,7 @@ class Comparison:
             whole = missing.candidate.items
             every = None if whole is None else whole.ids
             ids = None if every is None else every[missing.matched[missing.present]]
-        return None if ids is None else ChangedItems.of(theirs, ours, ids)
+        return None if ids is None else ItemChanges.of(theirs, ours, ids)
 
     @property
     def lost_classes(self) -> dict[str, float]:
@@ -251,14 +258,14 @@ def compare(
     )
 
 
-def _match(ours: Side, theirs: Side, relation: Comparability) -> MissingItems | None:
+def _match(ours: Side, theirs: Side, relation: Comparability) -> MatchedItems | None:
     """Match the items of both sides, where not all of them are the same in the same slices."""
     if relation == "different":
-        return MissingItems.of(ours, theirs)
+        return MatchedItems.of(ours, theirs)
     new, old = ({} if s.slices is None else s.slices.columns for s in (ours, theirs))
     shared = new.keys() & old.keys()
     if relation == "same_items" and any(new[n].codes is not old[n].codes for n in shared):
-        return MissingItems.of_same(ours, theirs)
+        return MatchedItems.of_same(ours, theirs)
     return None
 
 
@@ -361,7 +368,7 @@ def _flips(values: AlignedValues, pairs: PairedItems) -> Flips:
     why = REASONS[values.untestable] if values.untestable else "grouped" if pairs.grouped else None
     if ours.sampled.weighted:
         why = "weighted"
-    return flips(pairs.joint, values.labels, ours.options.top_confusions, why)
+    return flips(pairs.joint, values.labels, why)
 
 
 def _attributions(

@@ -1,8 +1,8 @@
 """Changes of single items between two classifiers, and tests whether predictions shifted."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from rprime.core.comparison.difference_intervals import mcnemar_mid_p, probabili
 from rprime.core.comparison.joint_counts import JointCounts
 from rprime.core.counts import CountRow
 from rprime.core.items import Items
+from rprime.core.published import PUBLISHED, defined
 
 MOST_MOVING_CLASSES = 1_000
 """Most classes for the tests of shift, whose cost is cubic in the classes with moves."""
@@ -24,53 +25,51 @@ ITEM_CHANGES: tuple[ItemChange, ...] = get_args(ItemChange)
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Items of one true class whose prediction changed in the same way.
+    """Items of one class whose prediction changed in the same way; null is unclassified."""
 
-    Parameters
-    ----------
-    before, after
-        What the baseline and the candidate predict; None for unclassified.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
     true: str
-    before: str | None
-    after: str | None
+    """The true class."""
+    from_: str | None
+    """What the baseline predicted."""
+    to: str | None
+    """What the candidate predicted."""
     items: int
+    """How many items."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Flips:
-    """Items that only one side predicts correctly; each item counts once.
+@dataclass(frozen=True, kw_only=True)
+class ClassFlips:
+    """Items that one side got right and the other wrong."""
 
-    Parameters
-    ----------
-    right_to_wrong, wrong_to_right
-        Shape (k + 1,): items of each true class, then of all classes.
-    mid_p
-        Shape (k + 1,): one-sided mid-p of McNemar's test, small if the candidate is worse; 1/2
-        if nothing flipped, NaN for weighted and for grouped items.
-    p_worse
-        Shape (k + 1,): posterior probability that the candidate is worse; NaN as above.
-    moves
-        The most frequent changes of a prediction, most frequent first.
-    moved
-        Items whose prediction changed, right or wrong.
-    reason
-        Why there are no tests: the items are `weighted`, or `grouped`, not independent.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
-    labels: tuple[str, ...]
-    right_to_wrong: Array
-    wrong_to_right: Array
-    mid_p: Array
-    p_worse: Array
-    moves: tuple[Move, ...]
+    right_to_wrong: float
+    """Items that only the baseline got right."""
+    wrong_to_right: float
+    """Items that only the candidate got right."""
+    mid_p: float | None
+    """McNemar's mid-p, one-sided: small if the candidate is worse; null without a test."""
+    p_worse: float | None
+    """Probability of being worse; for information."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flips(ClassFlips):
+    """The flips of all items, and of the classes that have any."""
+
     moved: int
-    reason: str | None = None
+    """Items whose prediction changed, right or wrong."""
+    per_class: dict[str, ClassFlips]
+    """By true class, where there are any."""
+    reason: str | None
+    """Why there are no tests: the items are `weighted`, or `grouped`, so that they are not
+    independent."""
 
 
 @dataclass(frozen=True, eq=False)
-class ChangedItems:
+class ItemChanges:
     """Items whose prediction changed: those that got worse first, then the better, then the others.
 
     Parameters
@@ -90,7 +89,7 @@ class ChangedItems:
     counts: tuple[int, int, int]
 
     @classmethod
-    def of(cls, baseline: Items, candidate: Items, ids: Array) -> "ChangedItems":
+    def of(cls, baseline: Items, candidate: Items, ids: Array) -> "ItemChanges":
         """Find the changes of the same items in the same order, each kind in this order."""
         true, old, new = candidate.true, baseline.predicted, candidate.predicted
         kinds = (old == true, new == true, (old != true) & (new != true) & (old != new))
@@ -122,26 +121,35 @@ class ShiftTest:
 
 
 @dataclass(frozen=True, slots=True)
+class ChiSquare:
+    """A chi-square test."""
+
+    __pydantic_config__: ClassVar = PUBLISHED
+
+    statistic: float | None
+    """Chi-square, 0 or more; null if undefined."""
+    df: int
+    """Degrees of freedom."""
+    p_value: float | None
+    """0 to 1; null where the test does not hold."""
+
+
+@dataclass(frozen=True, slots=True)
 class Shift:
-    """Tests of a shift of the predictions, correct or not: information, never a verdict.
+    """Whether the predictions shifted, right or wrong: information, never a verdict."""
 
-    Parameters
-    ----------
-    bowker, stuart_maxwell
-        Of symmetric moves between each two classes, and of equal numbers of predictions of each.
-    reason
-        Why there are no p-values: `grouped` items are not independent.
-    """
+    __pydantic_config__: ClassVar = PUBLISHED
 
-    bowker: ShiftTest
-    stuart_maxwell: ShiftTest
-    reason: str | None = None
+    bowker: ChiSquare
+    """Bowker's test of symmetry."""
+    stuart_maxwell: ChiSquare
+    """Stuart and Maxwell: equal shares of classes."""
+    reason: str | None
+    """Why there are no p-values: `grouped` items are not independent."""
 
 
-def flips(
-    joint: JointCounts, labels: tuple[str, ...], limit: int, reason: str | None = None
-) -> Flips:
-    """Count the flips, and name so many moves at most.
+def flips(joint: JointCounts, labels: tuple[str, ...], reason: str | None) -> Flips:
+    """Count the items that one side got right and the other wrong; each item counts once.
 
     Parameters
     ----------
@@ -149,18 +157,21 @@ def flips(
         Why the tests, which count independent items, do not apply, if so.
     """
     changed = joint.flips(CountRow.tp, per_class=True)
-    gains, losses = (np.append(part, np.add.reduce(part)) for part in changed)
+    gains, losses = (np.append(counts, np.add.reduce(counts)) for counts in changed)
     tests = [mcnemar_mid_p(gains, losses), probability_worse(gains, losses)]
     if reason is not None:
-        tests = [np.full_like(test, np.nan) for test in tests]
+        tests = [np.full(test.shape, None) for test in tests]
+    names = ("wrong_to_right", "right_to_wrong", "mid_p", "p_worse")
+    rows = zip(*(column.tolist() for column in (gains, losses, *tests)), strict=True)
+    *classes, total = (dict(zip(names, row, strict=True)) for row in rows)
     return Flips(
-        labels=labels,
-        right_to_wrong=losses,
-        wrong_to_right=gains,
-        mid_p=tests[0],
-        p_worse=tests[1],
-        moves=moves(joint, labels, limit),
+        **total,
         moved=int(np.add.reduce(joint.items[joint.moved])),
+        per_class={
+            label: ClassFlips(**counts)
+            for label, counts in zip(labels, classes, strict=True)
+            if counts["right_to_wrong"] or counts["wrong_to_right"]
+        },
         reason=reason,
     )
 
@@ -190,11 +201,15 @@ def shift(joint: JointCounts, *, grouped: bool) -> Shift | None:
     places = np.cumsum(both) - 1
     codes = places[old] * size + places[new]
     table = np.bincount(codes, joint.items[joint.moved], size * size).reshape(size, size)
-    tests = bowker(table), stuart_maxwell(table)
-    if not grouped:
-        return Shift(*tests)
-    symmetry, margins = (replace(test, p_value=test.p_value * np.nan) for test in tests)
-    return Shift(symmetry, margins, "grouped")
+    symmetry, margins = (
+        ChiSquare(
+            defined(test.statistic.item()),
+            int(test.df),
+            None if grouped else defined(test.p_value.item()),
+        )
+        for test in (bowker(table), stuart_maxwell(table))
+    )
+    return Shift(symmetry, margins, "grouped" if grouped else None)
 
 
 def bowker(table: ArrayLike) -> ShiftTest:

@@ -1,11 +1,11 @@
 """Items of a baseline that a candidate lacks, relabelled or moved, and their worst case.
 
-`MissingItems.of` matches the items of two sides by their ids; `Comparison.missing` has the result.
+`MatchedItems.of` matches the items of two sides by their ids; `Comparison.missing` has the result.
 An item of the baseline is present if the candidate has it with the same true class, and only these
 are compared. The others are missing: removed, relabelled or, in a slice, moved from it or to it.
 
 `worst_case` gives the candidate with every missing item counted as wrong for one index, paired item
-by item with `MissingItems.baseline`: `compare` of both has the other limit that a pass needs.
+by item with `MatchedItems.baseline`: `compare` of both has the other limit that a pass needs.
 `of_slice` is the same for the items of a slice, and `worst_values` the side for floors and
 ceilings, which has all items of the candidate. `accepting` takes some reasons to be none.
 
@@ -39,14 +39,20 @@ MOST_MISSING = 0.1
 """Largest share of the items of a baseline without which the rest is compared."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MissingCounts:
-    """How many of the items of a baseline are missing, and why: in all, a class or a slice."""
+    """How many items are missing, and why; they are not compared."""
+
+    __pydantic_config__: ClassVar = PUBLISHED
 
     items: int
+    """Items of the baseline."""
     removed: int
+    """Items that the candidate lacks."""
     relabelled: int
+    """Items with another true class."""
     moved: int = 0
+    """Items with another slice of the column, in both of these."""
 
     @property
     def missing(self) -> int:
@@ -54,8 +60,45 @@ class MissingCounts:
         return self.removed + self.relabelled + self.moved
 
 
+@dataclass(frozen=True, kw_only=True)
+class MissingOfSlice(MissingCounts):
+    """How many items of a slice are missing, and why."""
+
+    slice: dict[str, str]
+    """The value of each column that it is of."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingItems(MissingCounts):
+    """Items of the baseline that the candidate lacks, relabelled or moved, and its new ones."""
+
+    added: int
+    """Items that only the candidate has."""
+    classes: dict[str, MissingCounts]
+    """The classes that lack items, by the true class of the baseline."""
+    slices: list[MissingOfSlice]
+    """The slices that lack items, those that lack the largest share first. One that items moved to
+    counts these, too."""
+    new_classes: dict[str, int]
+    """The added items by their true class."""
+
+    @classmethod
+    def of(cls, matched: "MatchedItems") -> "MissingItems | None":
+        """Count the items that are missing or new, accepted or not; None if all are compared."""
+        every = matched.unaccepted or matched
+        if not (every.counts.missing or every.added.size or every.slices):
+            return None
+        return cls(
+            **vars(every.counts),
+            added=every.added.size,
+            classes=every.classes,
+            slices=every.slices,
+            new_classes=every.new_classes,
+        )
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class MissingItems:
+class MatchedItems:
     """The items of a baseline as a candidate has them.
 
     Parameters
@@ -78,10 +121,10 @@ class MissingItems:
     matched: Array
     codes: Array
     added: Array
-    unaccepted: "MissingItems | None" = None
+    unaccepted: "MatchedItems | None" = None
 
     @classmethod
-    def of(cls, candidate: Side, baseline: Side) -> "MissingItems | None":
+    def of(cls, candidate: Side, baseline: Side) -> "MatchedItems | None":
         """Match the items of two sides by their ids; None if a side has none."""
         ours, theirs = candidate.items, baseline.items
         if ours is None or theirs is None or ours.ids is None or theirs.ids is None:
@@ -100,13 +143,13 @@ class MissingItems:
         )
 
     @classmethod
-    def of_same(cls, candidate: Side, baseline: Side) -> "MissingItems":
+    def of_same(cls, candidate: Side, baseline: Side) -> "MatchedItems":
         """Match sides with the same items in the same order: items can only have moved."""
         matched = np.arange(_true(baseline).size)
         codes, none = np.full(matched.shape, PRESENT, dtype=np.uint8), matched[:0]
         return cls(candidate=candidate, baseline=baseline, matched=matched, codes=codes, added=none)
 
-    def accepting(self, *, removed: bool, relabelled: bool) -> "MissingItems":
+    def accepting(self, *, removed: bool, relabelled: bool) -> "MatchedItems":
         """Return the same where removed items do not count, or have the new true class.
 
         The baseline then lacks the removed items, and has the new true classes of the relabelled.
@@ -161,7 +204,7 @@ class MissingItems:
         }
 
     @cached_property
-    def slices(self) -> list[tuple[SliceName, MissingCounts]]:
+    def slices(self) -> list[MissingOfSlice]:
         """The slices of both sides that lack items, those that lack the largest share first."""
         names = [n for side in (self.baseline, self.candidate) for n in _slice_names(side)]
         union = list({frozenset(name.items()): name for name in names}.values())
@@ -178,11 +221,11 @@ class MissingItems:
                 counts[code] += np.bincount(before[of_reason], minlength=size)
                 counts[code] += np.bincount(now[of_reason & apart], minlength=size)
         lacking = [
-            (name, MissingCounts(int(column.sum()), *column[1:].tolist()))
+            MissingOfSlice(int(column.sum()), *column[1:].tolist(), slice=dict(name))
             for name, column in zip(union, counts.T[:-1], strict=True)
             if column[1:].any()
         ]
-        return sorted(lacking, key=lambda part: -part[1].missing / part[1].items)
+        return sorted(lacking, key=lambda counts: -counts.missing / counts.items)
 
     @cached_property
     def new_classes(self) -> dict[str, int]:
@@ -213,7 +256,7 @@ class MissingItems:
         ours, theirs = _agreeing(self.candidate, self.baseline, here, places)
         return with_items(ours, here, true), with_items(theirs, places, true)
 
-    def of_slice(self, part: Slice) -> "MissingItems | None":
+    def of_slice(self, part: Slice) -> "MatchedItems | None":
         """Return the same for a slice; None if a side has no columns to slice by.
 
         An item that is in the slice on one side alone is missing from it.
@@ -235,7 +278,7 @@ class MissingItems:
             added=self.added[here[self.added]],
         )
 
-    def of_class(self, label: str) -> "MissingItems":
+    def of_class(self, label: str) -> "MatchedItems":
         """Return the same with all other classes as one.
 
         Enough for an index that counts one class against all others, and much faster.
@@ -564,7 +607,7 @@ class CommonItems:
     """Shared items with another true class."""
 
     @classmethod
-    def of(cls, missing: MissingItems) -> "CommonItems":
+    def of(cls, missing: MatchedItems) -> "CommonItems":
         """Count the items of two sides."""
         counts = missing.counts
         return cls(
@@ -575,7 +618,7 @@ class CommonItems:
         )
 
 
-def items_differ(missing: MissingItems) -> str:
+def items_differ(missing: MatchedItems) -> str:
     """Say which items are compared, and which numbers of a report are of other ones."""
     every = missing.unaccepted or missing
     counts, of = every.counts, f"of the {every.counts.items:,} of the baseline"
@@ -589,7 +632,7 @@ def items_differ(missing: MissingItems) -> str:
         (
             f"{missing.present.size:,} items are compared, by their ids, {of}: {differ}.",
             *_lacking([(f"class `{name}`", part) for name, part in every.classes.items()]),
-            *_lacking([(f"slice {conditions(name)}", part) for name, part in every.slices]),
+            *_lacking([(f"slice {conditions(part.slice)}", part) for part in every.slices]),
             *_only_new(missing),
             *([RELABELLED_ADVICE] if counts.relabelled and missing is every else []),
             VALUES_OF_ALL,
@@ -619,7 +662,7 @@ def _lacking(parts: list[tuple[str, MissingCounts]]) -> Iterator[str]:
         yield f"Not compared: {', '.join(named)}{f', and of {more:,} more' if more > 0 else ''}."
 
 
-def _only_new(missing: MissingItems) -> Iterator[str]:
+def _only_new(missing: MatchedItems) -> Iterator[str]:
     """Name the classes of which only the candidate has items."""
     labels, support = missing.baseline.labels, missing.baseline.table.support
     names = [name for name in missing.new_classes if not support[labels.index(name)]]

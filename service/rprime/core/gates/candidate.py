@@ -15,7 +15,7 @@ from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import METHODS, MOVER, REASONS, Difference
-from rprime.core.comparison.missing_items import MissingItems
+from rprime.core.comparison.missing_items import MatchedItems
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
 from rprime.core.gates.average import Mean, Part, average_evidence, guard_of, mean_of
@@ -63,7 +63,7 @@ CLOSE = 1e-9
 
 
 def worst_class_differences(
-    missing: MissingItems, key: str, classes: Sequence[str], options: Options
+    missing: MatchedItems, key: str, classes: Sequence[str], options: Options
 ) -> Difference:
     """Return the difference of an index for some classes, each in its worst case, shape (n,).
 
@@ -180,7 +180,7 @@ class GateCandidate:
         )
 
     def difference(
-        self, rule: Rule, comparison: Comparison, missing: MissingItems | None
+        self, rule: Rule, comparison: Comparison, missing: MatchedItems | None
     ) -> tuple[Difference, Rows]:
         """Return the differences that the rule bounds, and the rows that it is about."""
         few = small_classes(rule, *(side.table.class_items for side in comparison.sides))
@@ -193,7 +193,7 @@ class GateCandidate:
         rows = Rows.of(rule, comparison.classes, difference.items, others, absent)
         return difference, rows.without(comparison.sides[0].labels, few)
 
-    def missing(self, against: Against | None, part: Slice | None) -> MissingItems | None:
+    def missing(self, against: Against | None, part: Slice | None) -> MatchedItems | None:
         """Return the items of a baseline that are missing, of all items or of a slice.
 
         Those of values are missing from the baseline. None where no side has ids, or none is.
@@ -208,7 +208,7 @@ class GateCandidate:
         return missing if missing is not None and missing.counts.missing else None
 
     @cached_property
-    def _missing(self) -> dict[tuple[Against | None, Slice], MissingItems | None]:
+    def _missing(self) -> dict[tuple[Against | None, Slice], MatchedItems | None]:
         """The missing items of slices so far."""
         return {}
 
@@ -223,7 +223,7 @@ LARGE = 10
 
 
 def absent_classes(
-    rule: Rule, comparison: Comparison, missing: MissingItems | None
+    rule: Rule, comparison: Comparison, missing: MatchedItems | None
 ) -> dict[str, VerdictCode]:
     """Return the verdicts on the classes that one side alone has items of."""
     sides = comparison.sides
@@ -575,7 +575,7 @@ Piece = tuple[Positions, Statistic]
 
 
 def _worst_differences(
-    evidence: RuleEvidence, candidate: GateCandidate, missing: MissingItems, judged: Judged
+    evidence: RuleEvidence, candidate: GateCandidate, missing: MatchedItems, judged: Judged
 ) -> Iterator[Piece]:
     """Yield the differences from the baseline with missing items counted as wrong."""
     rule, options = evidence.rule, _options_against(candidate, evidence.against)
@@ -590,7 +590,7 @@ def _worst_differences(
 
 
 def _worst_overall(
-    rule: Rule, missing: MissingItems, key: str, options: Options
+    rule: Rule, missing: MatchedItems, key: str, options: Options
 ) -> tuple[Difference, FloatArray]:
     """Return the difference of an overall index, or of a cell, in the worst case; its guard."""
     if rule.confusion is not None:
@@ -623,7 +623,7 @@ def _options_against(candidate: GateCandidate, against: Against | None) -> Optio
 
 
 def _worst_values(
-    evidence: RuleEvidence, candidate: GateCandidate, missing: MissingItems, judged: Judged
+    evidence: RuleEvidence, candidate: GateCandidate, missing: MatchedItems, judged: Judged
 ) -> Iterator[Piece]:
     """Yield the values of the candidate with missing items counted as wrong."""
     rule = evidence.rule

@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.studies import Line
+from rprime.core.catalog import find
+from rprime.core.studies import DiscriminationLine
 from rprime.report.charts.axes import FRAME, GAP, LINE, Scale, across, stroke_of, swatch, upright
 from rprime.report.charts.drawing import AXIS, NOTE, Drawing, Path, Shape, Text, moved
 from rprime.report.charts.sheet import (
@@ -81,7 +82,7 @@ class _Panel:
 
 
 def draw_discrimination(
-    lines: Sequence[Line],
+    lines: Sequence[DiscriminationLine],
     *,
     title: str = "",
     by: Panels = "condition",
@@ -122,7 +123,7 @@ def draw_discrimination(
     return draw(picture, Canvas(form, round(WIDTH * columns + 2 * MARGIN)))
 
 
-def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
+def _panels(lines: Sequence[DiscriminationLine], by: Panels) -> list[_Panel]:
     parts, shared = [_parts(line, by) for line in lines], _SHARED[by]
     kept = [name for name in ("index", "k", "p") if name not in shared]
     told = [name for name in kept if len({part[name] for part in parts}) > 1] or kept
@@ -146,9 +147,11 @@ def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
     ]
 
 
-def _parts(line: Line, by: Panels) -> dict[str, str]:
+def _parts(line: DiscriminationLine, by: Panels) -> dict[str, str]:
     """Say what a line is of, part by part."""
-    name, class_ = line.subject.index.name, line.subject.class_
+    class_ = line.class_
+    entry = find("overall" if class_ is None else "class", line.index)
+    name = line.index if entry is None else entry.name
     whole = class_ is None or by == "class"
     return {
         "index": name if whole else f"{name} of class {class_}",
@@ -162,13 +165,13 @@ def _joined(parts: dict[str, str], names: Sequence[str]) -> str:
     return ", ".join(parts[name] for name in names)
 
 
-def _panel(title: str, lines: Sequence[tuple[str, Line]]) -> _Panel:
+def _panel(title: str, lines: Sequence[tuple[str, DiscriminationLine]]) -> _Panel:
     curves: list[_Curve] = []
     notes: dict[str, list[str]] = {}
     for name, group in groupby(lines, key=itemgetter(0)):
         branches = [line for _, line in group]
         if len(branches[0].points):
-            _add(curves, _Curve((name,), tuple(line.points for line in branches)))
+            _add(curves, _Curve((name,), tuple(line.coordinates for line in branches)))
         else:
             notes.setdefault(_why(branches[0]), []).append(name)
     return _Panel(title, tuple(curves), tuple(f"{why}: {'; '.join(n)}" for why, n in notes.items()))
@@ -185,7 +188,7 @@ def _add(curves: list[_Curve], new: _Curve) -> None:
     curves.append(new)
 
 
-def _why(line: Line) -> str:
+def _why(line: DiscriminationLine) -> str:
     if line.prefers is not None:
         return f"Always prefers {line.prefers}"
     return "Same for both" if line.reason == "indifferent" else "Undefined"
