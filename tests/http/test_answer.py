@@ -221,6 +221,23 @@ def test_numbers_of_items_are_never_sums_of_weights(client: httpx.Client) -> Non
     }
 
 
+def test_confusions_of_weighted_items_have_a_weight_in_place_of_items(client: httpx.Client) -> None:
+    plain = {"y_true": ["a", "b", "a"], "y_pred": ["a", "b", "b"]}
+    weighted = plain | {"sample_weight": [2, 3, 20.5]}
+    for body, name, other, number in (
+        (plain, "items", "Weight", 1),
+        (weighted, "weight", "Items", 20.5),
+    ):
+        [confusion] = asked(client, body).json()["top_confusions"]
+        assert list(confusion) == ["true", "predicted", name, "share_of_true"]
+        assert confusion[name] == number
+        for accept in ("text/markdown", "text/html"):
+            text = client.post("/evaluate", json=body, headers={"Accept": accept}).text
+            heads = [line for line in text.splitlines() if "Predicted as" in line]
+            assert heads
+            assert all(name.title() in line and other not in line for line in heads)
+
+
 def test_options_are_told_by_other_names_than_they_are_sent(client: httpx.Client) -> None:
     body = {"confusion_matrix": [[8, 2], [1, 9]], "cost": [[0, 1], [5, 0]]}
     report = asked(client, {**body, "kappa_weights": "linear"}).json()

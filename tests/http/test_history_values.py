@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from rprime.client.clients import Client
-from rprime.history.series import LISTED
-from tests.history_service import TRUE, Json, ServeApp, keep, keeping, labels, matrix
+from rprime.core.selection import SUMMARY
+from tests.history_service import LABELS, TRUE, Json, ServeApp, keep, keeping, labels, matrix
 
 PATH = "/v1/projects/pets/evaluations"
 
@@ -34,12 +34,35 @@ def test_a_list_has_the_values_of_the_reports(client: httpx.Client) -> None:
     items = client.get(PATH).json()["items"]
     assert [item["id"] for item in items] == [report["id"] for report in reversed(reports)]
     for item, report in zip(items, reversed(reports), strict=True):
-        assert tuple(item["values"]) == LISTED
+        assert tuple(item["values"]) == tuple(key for key in SUMMARY if key in report["overall"])
         for key, listed in item["values"].items():
             shown = report["overall"][key]
             assert listed["value"] == pytest.approx(shown["value"], abs=1e-12)
             assert listed["interval"] == pytest.approx(shown["interval"], abs=1e-12)
     assert "population" in items[1]["values"]["accuracy"]
+
+
+def test_a_list_has_the_summary_of_each_evaluation(client: httpx.Client) -> None:
+    without = labels(1, indices=None)
+    without["y_pred"] = [None, *without["y_pred"][1:]]
+    scores = [[0.6, 0.3, 0.1] if name == "cat" else [0.3, 0.4, 0.3] for name in TRUE]
+    reports = [
+        keep(client, content)
+        for content in (
+            matrix(3, indices=None),
+            without,
+            {"y_true": TRUE, "y_score": scores, "labels": LABELS, "project": "pets"},
+        )
+    ]
+    items = client.get(PATH).json()["items"]
+    assert "coverage" in items[1]["values"]
+    assert "log_loss" in items[0]["values"]
+    for item, report in zip(items, reversed(reports), strict=True):
+        listed = {key: (value["value"], value["interval"]) for key, value in item["values"].items()}
+        assert listed == {
+            key: (pytest.approx(value["value"]), pytest.approx(value["interval"]))
+            for key, value in report["overall"].items()
+        }
 
 
 def test_a_list_has_the_indices_that_are_named(client: httpx.Client) -> None:
@@ -50,7 +73,11 @@ def test_a_list_has_the_indices_that_are_named(client: httpx.Client) -> None:
     [sliced] = client.get(PATH, params={"slice": "site=x"}).json()["items"]
     whole = client.get(f"/v1/evaluations/{item['id']}", params={"slice": "site=x"}).json()
     assert sliced["values"]["accuracy"]["value"] == whole["overall"]["accuracy"]["value"]
-    for key, text in (("recall", "per class"), ("expected_cost", "option")):
+    for key, text in (
+        ("recall", "macro average"),
+        ("recall", "a list"),
+        ("expected_cost", "option"),
+    ):
         refused = client.get(PATH, params={"index": key})
         assert (refused.status_code, text in refused.json()["errors"][0]["detail"]) == (422, True)
     with Client(str(client.base_url)) as python:

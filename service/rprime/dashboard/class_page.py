@@ -144,7 +144,8 @@ def decimal_of(value: float) -> str:
 def _confusions(label: str, after: StoredEvaluation, before: StoredEvaluation) -> dict[str, Any]:
     """Return what items of the class are predicted as, and what else is predicted as it."""
     sides = [_cells_of(side, label) for side in (before, after)]
-    tables = {}
+    weighted = before.table.weighted or after.table.weighted
+    tables: dict[str, Any] = {"counted": "Weight" if weighted else "Items"}
     for name, number in (("as", 0), ("of", 1)):
         was, now = (side[number] for side in sides)
         moved = {key: now.get(key, 0.0) - was.get(key, 0.0) for key in (*now, *was)}

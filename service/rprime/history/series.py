@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, compress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -29,6 +29,7 @@ from rprime.store.packing import read_score_values
 
 _SHOWN = ("evaluation", "model", "version", "created_at", "value", "interval", "verdict")
 _PER_CLASS = "The index is per class: name a `class`, or take its macro average."
+_NOT_LISTED = "The index is per class, and a list has overall indices: take its macro average."
 GROUPED = "items_in_groups"
 """Reason for a missing interval."""
 
@@ -64,8 +65,8 @@ class Point(NamedTuple):
     options: str = ""
 
 
-LISTED = tuple(entry.key for entry in select(Options()).overall)
-"""Overall indices that a list gives of each evaluation, unless others are chosen."""
+LISTED = tuple(entry.key for entry in select(Options(), scored=True, omits=True).overall)
+"""Overall indices that a list gives of the evaluations that have them, unless others are chosen."""
 
 Columns = tuple[Sequence[Any], ...]
 """The fields of `Point` as columns of a series, which is faster than many small objects."""
@@ -220,19 +221,38 @@ class Measured:
 def listed_values(
     store: Store, project: str, keys: tuple[str, ...], listed: Collection[str], filters: Filters
 ) -> dict[str, dict[str, Any]]:
-    """Return overall indices of evaluations by id, all of them in one pass. Reads the store."""
-    measured = [Measured.of(key, None) for key in keys]
-    selection = select(Options(indices=keys))
+    """Return overall indices of evaluations by id, all of them in one pass. Reads the store.
+
+    Without keys it is the summary, with indices of scores where these were stored, and with
+    `coverage` where items have no prediction.
+    """
+    chosen = keys or LISTED
+    if any(find("class", key) and not find("overall", key) for key in chosen):
+        raise _refusal(_NOT_LISTED)
+    measured = [Measured.of(key, None) for key in chosen]
+    selection = select(Options(indices=chosen))
     named = Filters(ids=tuple(listed), slice=filters.slice)
     values: dict[str, dict[str, Any]] = {identifier: {} for identifier in listed}
     scored = any(series.index.scored for series in measured)
     for stack in store.tables(project, named, newest=len(values), scored=scored) if values else ():
-        computed = StackEstimates.of(stack, selection, keys)
+        computed = StackEstimates.of(stack, selection, chosen)
         for series in measured:
-            for row in zip(*series.of_stack(computed), strict=True):
+            has = [True] * len(stack.ids) if keys else _has(stack, series.index)
+            for row in compress(zip(*series.of_stack(computed), strict=True), has):
                 point = Point(*row)
                 values[point.evaluation][series.index.key] = _listed(point)
     return values
+
+
+def _has(stack: Stack, index: Index) -> list[bool]:
+    """Tell which evaluations of a stack have an index of the summary."""
+    if index.scored:
+        return [document is not None for document in stack.score_values]
+    if index.key != "coverage":
+        return [True] * len(stack.ids)
+    unclassified = stack.table.unclassified
+    rows = np.zeros((len(stack.ids), 1)) if unclassified is None else unclassified
+    return [bool(row.any()) for row in rows]
 
 
 def _listed(point: Point) -> dict[str, Any]:

@@ -551,12 +551,13 @@ def counted_as_zero(evaluation: Evaluation, labels: list[bytes]) -> dict[str, by
 
 def top_confusions(evaluation: Evaluation, labels: list[bytes]) -> bytes:
     """Render the largest off-diagonal cells."""
-    table = evaluation.table
-    true, predicted, items = table.cells.largest_errors(evaluation.options.top_confusions)
-    shares = numbers(items / table.support[true])
-    rows = zip(true.tolist(), predicted.tolist(), numbers(items, counts=True), shares, strict=True)
+    table, name = evaluation.table, b"weight" if evaluation.table.weighted else b"items"
+    true, predicted, counts = table.cells.largest_errors(evaluation.options.top_confusions)
+    shares = numbers(counts / table.support[true])
+    rows = zip(true.tolist(), predicted.tolist(), numbers(counts, counts=True), shares, strict=True)
     entries = (
-        b'{"true":%b,"predicted":%b,"items":%b,"share_of_true":%b}' % (labels[i], labels[j], n, s)
+        b'{"true":%b,"predicted":%b,"%b":%b,"share_of_true":%b}'
+        % (labels[i], labels[j], name, n, s)
         for i, j, n, s in rows
     )
     return b"[" + b",".join(entries) + b"]"

@@ -7,6 +7,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
+from rprime.report.measures import counted
 from rprime.report.text import count, isolated, shown
 
 MOST_DRAWN = 40
@@ -81,8 +82,9 @@ class ConfusionChart:
 def count_table(evaluation: Evaluation) -> dict[str, Any] | None:
     """Return the counts as a table; None of too many classes.
 
-    `columns`, the names of what is predicted, with a last one for unclassified items, if any;
-    `rows`, each with its name, its cells and its items; and the totals, `predicted`.
+    `counted`, what it counts; `columns`, the names of what is predicted, with a last one for
+    unclassified items, if any; `rows`, each with its name, its cells and its total; and the totals,
+    `predicted`.
     """
     if len(evaluation.labels) > MOST_CLASSES:
         return None
@@ -91,7 +93,8 @@ def count_table(evaluation: Evaluation) -> dict[str, Any] | None:
     rows = zip(names, chart.counts.tolist(), chart.support.tolist(), strict=True)
     totals = [*chart.predicted, *chart.counts[:, len(chart.labels) :].sum(axis=0)]
     return {
+        "counted": counted(evaluation.table),
         "columns": [*names, *["unclassified"] * chart.unclassified],
         "rows": [(name, [count(n) if n else "" for n in row], count(n)) for name, row, n in rows],
-        "predicted": [count(float(items)) for items in totals],
+        "predicted": [count(float(number)) for number in totals],
     }

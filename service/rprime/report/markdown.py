@@ -13,7 +13,7 @@ from rprime.report.changed_predictions import NameTable, changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.marks import Axis, Mark
-from rprime.report.measures import Measure, Measures
+from rprime.report.measures import Measure, Measures, counted
 from rprime.report.slices import named, slice_table
 from rprime.report.subject import ReportSubject, population_text
 from rprime.report.text import (
@@ -296,10 +296,13 @@ def _table_of_names(name_table: NameTable) -> str:
 
 def _confusions(measures: Measures) -> str:
     rows = [
-        ((true, predicted), (count(items), decimal(share)))
-        for true, predicted, items, share in measures.confusions()
+        ((true, predicted), (count(number), decimal(share)))
+        for true, predicted, number, share in measures.confusions()
     ]
-    names, numbers = ("True class", "Predicted as"), ("Items", "Share of the class")
+    names, numbers = (
+        ("True class", "Predicted as"),
+        (counted(measures.subject.evaluation.table), "Share of the class"),
+    )
     name_table = NameTable("Largest confusions", "", names, numbers, rows, noun="confusion")
     return _table_of_names(name_table) if rows else ""
 

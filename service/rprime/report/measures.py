@@ -14,6 +14,7 @@ from rprime.core.catalog import CLASS_INDICES, find
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import REASONS, Index, IndexScope
 from rprime.core.quantities import plural
+from rprime.core.table import ConfusionTable
 from rprime.report.subject import ReportSubject
 from rprime.report.text import percent
 from rprime.schemas.comparison import Comparison
@@ -338,12 +339,17 @@ class Measures:
         return frozenset(result.class_ for result in results if result.effect == "fail")
 
     def confusions(self) -> Iterator[tuple[str, str, float, float]]:
-        """Return the largest confusions: true class, predicted one, items, share of the class."""
+        """Return the largest confusions: true class, predicted one, count, share of the class."""
         e = self.subject.evaluation
-        true, predicted, items = e.table.cells.largest_errors(e.options.top_confusions)
-        shares = (items / e.table.support[true]).tolist()
-        cells = zip(true.tolist(), predicted.tolist(), items.tolist(), shares, strict=True)
+        true, predicted, counts = e.table.cells.largest_errors(e.options.top_confusions)
+        shares = (counts / e.table.support[true]).tolist()
+        cells = zip(true.tolist(), predicted.tolist(), counts.tolist(), shares, strict=True)
         return ((e.labels[i], e.labels[j], n, share) for i, j, n, share in cells)
+
+
+def counted(table: ConfusionTable) -> str:
+    """Return what the cells of a table count: items, or their weight."""
+    return "Weight" if table.weighted else "Items"
 
 
 def class_changes(comparison: Comparison | None, key: str) -> dict[str, Change]:

@@ -55,8 +55,11 @@ def _lines(
 
 def _families(measures: Measures, common: Labels) -> Iterator[Family]:
     subject = measures.subject
-    yield "items", "gauge", "Items evaluated.", [("", subject.items)]
-    of_classes = [(_labelled({"class": line.label}), line.support) for line in measures.classes]
+    # Nothing, where only their weight is known.
+    classes = measures.classes if subject.evaluation.table.is_numbered else ()
+    items = [("", subject.items)] if subject.evaluation.table.is_numbered else []
+    of_classes = [(_labelled({"class": line.label}), line.support) for line in classes]
+    yield "items", "gauge", "Items evaluated.", items
     yield "class_items", "gauge", "Items of a class.", of_classes
     yield from _overall(measures)
     yield from _classes(measures)

@@ -19,7 +19,7 @@ from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.heat_map import ConfusionChart, count_table
 from rprime.report.marks import Axis, axis_of, mark_of
-from rprime.report.measures import Measure, Measures
+from rprime.report.measures import Measure, Measures, counted
 from rprime.report.score_charts import plots
 from rprime.report.slices import SliceLine, SliceTable, slice_table
 from rprime.report.subject import ReportSubject
@@ -73,9 +73,10 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         "heat": ConfusionChart.of(subject.evaluation),
         "counts": count_table(subject.evaluation),
         "confusions": [
-            (shown(true), shown(predicted), count(items), decimal(share))
-            for true, predicted, items, share in measures.confusions()
+            (shown(true), shown(predicted), count(number), decimal(share))
+            for true, predicted, number, share in measures.confusions()
         ],
+        "counted": counted(subject.evaluation.table),
         "results": list(gate_groups(subject.gate)),
         "changed": changed_predictions(subject.comparison),
         "attributions": [
@@ -94,7 +95,8 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
 def _opening(subject: ReportSubject) -> dict[str, Any]:
     comparison, evaluation = subject.comparison, subject.evaluation
     before, after = compared(comparison)
-    facts = {**subject.provenance, "items": count(subject.items)}
+    known = "items" if evaluation.table.is_numbered else "weight"
+    facts = {**subject.provenance, known: count(subject.items)}
     facts["classes"] = f"{len(evaluation.labels):,}"
     links = {"stored report": address(subject.link), "run": address(subject.source)}
     return {

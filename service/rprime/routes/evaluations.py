@@ -10,7 +10,7 @@ from rprime import __version__
 from rprime.auth.access import check_project, requires
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.families.averages import AVERAGES
-from rprime.history.series import LISTED, filters_of, listed_values
+from rprime.history.series import filters_of, listed_values
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import NO_PROJECT, Problem, refuse, responses
 from rprime.report.formats import BY_SUFFIX, Format
@@ -78,7 +78,7 @@ def list_evaluations(request: Request, project: str, query: Parameters[ListQuery
         require_project(request, project)
     names = ["id", "created_at", *(n for n in EvaluationSummary.__dataclass_fields__ if n != "id")]
     listed = [summary.id for summary in page.items]
-    values = listed_values(store, project, query.index or LISTED, listed, filters)
+    values = listed_values(store, project, query.index, listed, filters)
     items = [
         {**{name: getattr(stored, name) for name in names}, "values": values[stored.id]}
         for stored in page.items

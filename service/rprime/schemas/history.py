@@ -96,8 +96,8 @@ class ListQuery(Narrowed):
         tuple[IndexKey, ...],
         Field(
             max_length=_MOST_LISTED,
-            description="Keys of the overall indices in `values`; can be repeated. Default: a "
-            "summary of nine.",
+            description="Keys of the overall indices in `values`; can be repeated. Default: the "
+            "family `summary`.",
         ),
     ] = ()
     limit: int = Field(default=50, ge=1, le=200, description="Most evaluations on a page.")

@@ -205,7 +205,8 @@ class Confusion(Answer):
 
     true: str = Field(description="The true class of the items.")
     predicted: str = Field(description="The class that was predicted instead.")
-    items: float = Field(gt=0, description="How many items, or the sum of their weights.")
+    items: float | Absent = optional("How many items; without weights.", gt=0)
+    weight: float | Absent = optional("The sum of their weights, if they have any.", gt=0)
     share_of_true: float = Field(description="Share of the items of the true class.", gt=0, le=1)
 
 
