@@ -148,7 +148,7 @@ def test_matrices_are_read_together_as_one_by_one(client: httpx.Client) -> None:
     for axis in ("rows_are_true", "rows_are_predicted"):
         by_value: Json = {
             "x": {"confusion_matrix": [[20, 3], [1, 17]], "unclassified": [2, 0]},
-            "y": {"confusion_matrix": [[9, 1.5], [0, 8]], "unclassified": None},
+            "y": {"confusion_matrix": [[9, 1.5], [0, 8]]},
         }
         together = found(client, **whole, axis=axis, slices={"part": by_value})
         matrix = by_value["y"].pop("confusion_matrix")  # as cells, which are read one by one
@@ -327,6 +327,8 @@ def test_slices_are_not_compared_with_a_baseline_in_groups(client: httpx.Client)
         ),
         ({**MATRIX, "slices": [SLICE, SLICE]}, "/slices/1/slice", "duplicate_name"),
         ({**MATRIX, "slices": [{**SLICE, "labels": ["0"]}]}, "/slices/0/labels", "unknown_field"),
+        ({**MATRIX, "slices": [{**SLICE, "unclassified": None}]}, "/slices/0/unclassified", "null"),
+        ({**MATRIX, "slices": [{**SLICE, "cells": None}]}, "/slices/0/cells", "null"),
         ({**MATRIX, "slices": [{"slice": {"a": "x"}}]}, "/slices/0", "no_evidence"),
         (
             {**MATRIX, "slices": [{**SLICE, "confusion_matrix": [[1]]}]},

@@ -270,6 +270,9 @@ def slices_of_tables(
         values = frozenset(name.items())
         if values in slice_names:
             raise refuse(name_at, "duplicate_name", "This slice stands twice.")
+        if empty := [member for member, content in entry.items() if content is None]:
+            detail = f"Leave `{empty[0]}` out instead of sending null."
+            raise refuse(f"{at}{pointer(empty[0])}", "null", detail)
         slice_names[values] = name
         of_columns.setdefault(frozenset(name), []).append(i)
         if stack is None:
@@ -333,10 +336,7 @@ def _matrices(contents: list[Any], k: int, document: Document) -> ConfusionTable
     matrices = [content.get("confusion_matrix") for content in contents]
     if set(map(type, matrices)) != {list} or set(map(len, matrices)) != {k}:
         return None
-    silent = [
-        [0] * k if (vector := content.get("unclassified")) is None else vector
-        for content in contents
-    ]
+    silent = [content.get("unclassified", [0] * k) for content in contents]
     rows = [*chain(*matrices), *silent]
     if set(map(type, rows)) != {list} or set(map(len, rows)) != {k}:
         return None

@@ -56,7 +56,6 @@ ADDED = frozenset({"table", "cells", "curves"})
 """Parts that `include` adds to the whole report."""
 MOST_CLASSES, MOST_SLICES = 200, 300
 """Of a stored evaluation that is rendered in this process; a worker renders a larger one."""
-_WORD = TEXT | {"example": "pass"}
 _OF_SLICES = ("weakest", "weakest_by")
 _ALWAYS_LEFT_OUT = {*PARTS, *_OF_SLICES, "notes", *ADDED}
 
@@ -224,7 +223,7 @@ def delete_evaluation(request: Request, evaluation: str) -> None:
     summary="The verdict in one word",
     description="`pass`, `fail`, `inconclusive`, `no_rules`, `no_baseline`; `no_gate` if "
     "the request had no gates.",
-    responses=route_responses("The verdict.", {"text/plain": _WORD}, "not_found", *PROBLEMS),
+    responses=route_responses("The verdict.", {"text/plain": TEXT}, "not_found", *PROBLEMS),
 )
 @requires("read", cost="store")
 def get_verdict(request: Request, evaluation: str) -> Response:

@@ -209,9 +209,10 @@ def _known_key(name: str) -> str:
 
 _KEY = {
     "type": "string",
-    "enum": [*KEYS, *sorted(ALIASES)],
+    # Generators of clients make one constant of names that differ in their case.
+    "enum": [*KEYS, *sorted(name for name in ALIASES if name == name.lower())],
     "description": "A key of GET /v1/indices, or one of its `aliases`: the name of another "
-    "library. Answers have the key.",
+    "library, or a symbol, which may be in capitals. Answers have the key.",
 }
 IndexKey = TypeAliasType(
     "IndexKey", Annotated[str, AfterValidator(_known_key), WithJsonSchema(_KEY)]
