@@ -86,6 +86,20 @@ def test_a_stored_baseline_needs_a_project(client: httpx.Client) -> None:
 # Once
 
 
+def test_another_baseline_that_is_missing_is_another_request(client: httpx.Client) -> None:
+    keep(client, matrix(version="1"))
+    gates = {"rules": RULES}
+    by_alias, by_version = (
+        matrix(version="2", gates=gates, baseline=baseline)
+        for baseline in ({"alias": "champion"}, {"version": "12"})
+    )
+    first, second = keep(client, by_alias), keep(client, by_version)
+    assert first["id"] != second["id"]
+    assert keep(client, by_version, 200)["id"] == second["id"]
+    (missing,) = (w["detail"] for w in second["warnings"] if w["code"] == "no_baseline")
+    assert "version `12`" in missing
+
+
 def test_the_same_once_more_is_the_one_that_is_there(client: httpx.Client) -> None:
     first = keep(client, matrix(version="1"))
     again = keep(client, matrix(version="1"), 200)

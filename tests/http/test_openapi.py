@@ -234,3 +234,20 @@ def test_every_parameter_of_a_path_says_what_it_may_be() -> None:
                     Draft202012Validator(
                         parameter["schema"] | {"components": document["components"]}
                     ).validate(parameter["example"])
+
+
+def test_generators_of_clients_keep_every_type_and_every_name() -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    schemas = [schema for schema in document["components"]["schemas"].values() if "enum" in schema]
+    assert schemas
+    for schema in schemas:
+        names = [value.upper() for value in schema["enum"]]
+        assert len(names) == len(set(names))
+    for _, _, operation in OPERATIONS:
+        for parameter in operation.get("parameters", ()):
+            schema = parameter["schema"]
+            assert "anyOf" not in schema
+            assert "$ref" not in schema or len(schema) == 1
+        for response in operation["responses"].values():
+            for content in response.get("content", {}).values():
+                assert not {"example", "examples"} <= content.keys()

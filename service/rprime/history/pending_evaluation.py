@@ -268,6 +268,12 @@ class PendingEvaluation:
         """The digest that recognises a repetition: names, evidence, options and baseline."""
         request, assessment = self.evaluation_request.given, self.evaluation_request.assessment
         sides = (assessment.baseline_side, assessment.anchor_side) if assessment else ()
+        queries = (self.store_request.reference, self.store_request.anchor)
+        missing = (
+            query.requested
+            for query, side in zip(queries, sides, strict=False)
+            if query is not None and side is None
+        )
         declared = request.test_set
         # Names that came later are added only if they were sent: stored digests stay as they are.
         later = ((name, getattr(request, name)) for name in ORIGIN if name not in _FIRST)
@@ -276,6 +282,7 @@ class PendingEvaluation:
             declared and (declared.id, declared.fingerprint),
             self.evaluation_request.evidence.input_digest,
             *(None if side is None else side.identity for side in sides),
+            *missing,
             *(pair for pair in later if pair[1] is not None),
         )
         digest = hashlib.blake2b(orjson.dumps(identity), digest_size=32)

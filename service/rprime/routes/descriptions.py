@@ -156,8 +156,7 @@ def add_examples(document: Json) -> None:
         for operation in operations.values():
             for parameter in operation.get("parameters", ()):
                 name = parameter["name"]
-                # It stands beside the schema, too; next to "$ref" generators lose the type by it.
-                parameter.get("schema", {}).pop("description", None)
+                _simplify(parameter)
                 if parameter["in"] == "path":
                     parameter.setdefault("description", _PARAMETERS[name][0])
                     rule = _NAMES.get(operation["operationId"], {}) if name == "name" else None
@@ -168,6 +167,21 @@ def add_examples(document: Json) -> None:
                     parameter["example"] = _PARAMETERS[name][1]
             _add_answers(operation)
     document["components"]["examples"] = _shared_examples(document)
+
+
+def _simplify(parameter: Json) -> None:
+    """Leave one type to a parameter, which is never null.
+
+    Generators of clients lose the type of a union, and of a reference that has a neighbour.
+    """
+    schema = parameter.get("schema", {})
+    schema.pop("description", None)  # It stands beside the schema, too.
+    for kind in schema.pop("anyOf", ()):
+        schema |= {} if kind == {"type": "null"} else kind
+    if "$ref" in schema:
+        parameter["schema"] = {"$ref": schema["$ref"]}
+        if default := schema.get("default"):
+            parameter["description"] += f" Default: `{default}`."
 
 
 def _shared_examples(document: Json) -> Json:
