@@ -34,8 +34,7 @@ PAPER = 718
 HEIGHT = 900
 ALIKE = (
     "math",
-    *(f"{part}:nth-child(n+9)" for part in (".entry", "tbody tr", ".result", ".redoc-json li")),
-    ".redoc-json li li",
+    *(f"{part}:nth-child(n+9)" for part in (".entry", "tbody tr", ".result")),
     ".api-content > :nth-child(n+4)",
 )
 """What axe need not look at: no rule is about the inside of formulas, and the ninth of many parts

@@ -39,7 +39,6 @@ PUBLIC = {
     "/docs",
     "/docs/problems",
     "/docs/{name}.md",
-    "/redoc",
     "/openapi.json",
     "/favicon.ico",
     "/static",

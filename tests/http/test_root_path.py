@@ -89,7 +89,7 @@ def test_the_type_of_a_problem_is_a_page(outside: httpx.Client) -> None:
 
 def test_pages_and_documents_find_their_parts(outside: httpx.Client) -> None:
     visited: set[str] = set()
-    for where in ("", "docs", "redoc", "docs/index.md", "docs/problems", "ui/projects"):
+    for where in ("", "docs", "docs/index.md", "docs/problems", "ui/projects"):
         page = outside.get(where, follow_redirects=True)
         assert page.status_code == 200, where
         parts = re.findall(r'(?:src|href)="([^"#]+)"', page.text)

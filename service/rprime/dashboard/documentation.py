@@ -33,19 +33,16 @@ DOCUMENTS = next(
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
-PROGRAMS = {"/docs": ("API", "swagger-ui"), "/redoc": ("API reference", "redoc")}
-# Swagger UI and Redoc write styles into the page; Redoc searches in a worker made from a blob.
-_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'; worker-src blob:")
+# Swagger UI writes styles into the page.
+_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 _GUIDE_POLICY = POLICY.replace("form-action 'self'", "form-action 'none'; worker-src 'self'")
 
 
 @router.get("/docs")
-@router.get("/redoc")
 @costs("cheap")
 async def contract(request: Request) -> Response:
-    """Show the operations, with forms to try them or as a reference text."""
-    title, program = PROGRAMS[request.scope["route"].path]
-    response = show(request, "contract.html", title, program=program)
+    """Show the operations, with forms to try them."""
+    response = show(request, "contract.html", "API")
     response.headers["Content-Security-Policy"] = _POLICY
     return response
 

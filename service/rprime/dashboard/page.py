@@ -38,7 +38,7 @@ NAVIGATION = (
 """Names and paths, in the order in which they are shown."""
 OF_HISTORY = "ui/projects"
 """Of use only where evaluations are kept."""
-_BELOW = {"ui/evaluations/": OF_HISTORY, "ui/compare": OF_HISTORY, "redoc": "docs"}
+_BELOW = {"ui/evaluations/": OF_HISTORY, "ui/compare": OF_HISTORY}
 """What stands below another page for a reader, though not in its address."""
 
 Kind = int | type[Exception]

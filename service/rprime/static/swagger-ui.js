@@ -23,6 +23,21 @@ function complete() {
   for (const file of unnamed("[type=file]")) file.ariaLabel = "File";
   for (const choice of unnamed("select")) choice.ariaLabel = "Example";
   for (const text of document.querySelectorAll("#swagger-ui pre")) text.tabIndex = 0;
+  search();
+}
+// Operations without the words of the search are left out.
+function search() {
+  const words = document.getElementById("operation").value.toLowerCase().split(/\s+/);
+  for (const operation of document.querySelectorAll("#swagger-ui .opblock")) {
+    const text = operation.querySelector(".opblock-summary").textContent.toLowerCase();
+    operation.classList.toggle("left-out", !words.every((word) => text.includes(word)));
+  }
+}
+document.getElementById("operation").addEventListener("input", search);
+
+function show() {
+  document.getElementById("loading").hidden = true;
+  document.getElementById("search").hidden = false;
 }
 new MutationObserver(complete).observe(document.getElementById("swagger-ui"), { childList: true, subtree: true });
 
@@ -46,6 +61,7 @@ fetch("openapi.json")
       deepLinking: true,
       displayRequestDuration: true,
       tryItOutEnabled: true,
+      onComplete: show,
       syntaxHighlight: false,
       // A field shows text of a kind of JSON, as its lines are, as one JSON string.
       requestInterceptor: (request) => {
