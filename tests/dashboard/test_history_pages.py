@@ -185,7 +185,9 @@ def test_long_names_fit_a_phone_and_a_sheet(
 def versions(page: httpx.Response) -> list[str]:
     """Read the versions of a list, in its order."""
     assert page.status_code == 200, page.text
-    return re.findall(r'scope="row"><a href="[^"]*/ui/evaluations/\w+"><bdi>([^<]*)<', page.text)
+    link = r'scope="row"><a href="[^"]*/ui/evaluations/\w+">'
+    model = r'(?:<bdi class="of-model">[^<]*</bdi> )?'
+    return re.findall(f"{link}{model}<bdi>([^<]*)<", page.text)
 
 
 def test_a_list_is_filtered_and_ordered_without_a_script(history: httpx.Client) -> None:
@@ -307,6 +309,23 @@ def test_the_page_says_what_the_route_answers(history: httpx.Client) -> None:
     flips = answer["comparison"]["flips"]
     assert f"<dt>From right to wrong</dt><dd>{flips['right_to_wrong']:.0f}</dd>" in page
     assert (answer["gate"]["verdict"], "Gate failed" in page) == ("fail", True)
+
+
+def test_both_sides_are_chosen_on_the_page(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        ids = [
+            keep(client, matrix(errors, model="lenet", version=str(errors)))["id"]
+            for errors in (1, 2, 3)
+        ]
+        page = visit(f"{client.base_url}/ui/compare?candidate={ids[2]}&baseline={ids[1]}").page
+        baseline = page.get_by_label("Baseline", exact=True)
+        assert baseline.locator("option").count() == len(ids)
+        baseline.select_option(ids[0])
+        page.get_by_role("button", name="Compare", exact=True).click()
+        expect(page.locator(".sides")).to_contain_text("lenet 1")
+        assert f"baseline={ids[0]}" in page.url
 
 
 def test_the_classes_of_a_comparison_are_sorted_filtered_and_linked(

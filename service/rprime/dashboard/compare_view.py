@@ -34,7 +34,7 @@ from rprime.report.view import term, view_of
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate
 from rprime.settings import Limits
-from rprime.store import StoredEvaluation
+from rprime.store import Store, StoredEvaluation
 
 THE_ITEMS = "about the items, not about the population of the candidate's report"
 
@@ -117,8 +117,16 @@ def comparison_view(
         "flips": _flips(comparison),
         "slice": subject.slice,
         "population": assessment.population_text or (report.options.population and THE_ITEMS),
+        "evaluations": _evaluations(store, candidate, baseline),
         "choice": [] if slices is None else [(slice_text(n), named(n)) for n in slices.names],
     }
+
+
+def _evaluations(store: RemoteStore | Store, *sides: StoredEvaluation) -> list[dict[str, Any]]:
+    """Return the evaluations to choose from: the newest of the project, and both sides."""
+    newest = store.page(sides[0].project, limit=MOST_OFFERED).items
+    entries = {summary.id: entry_of(summary) for summary in newest}
+    return list((entries | {side.id: entry_of(side) for side in sides}).values())
 
 
 def _compared(
@@ -277,6 +285,8 @@ def _flips(comparison: Comparison) -> list[tuple[str, str]]:
 
 
 _NO_FINDINGS = ("no clear difference", "no interval")
+MOST_OFFERED = 100
+"""Evaluations to choose from."""
 MOST_MAPPED = 15
 """Classes of the map of changes."""
 DARKEST_CHANGE = 0.2

@@ -80,7 +80,9 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         "results": list(gate_groups(subject.gate)),
         "changed": changed_predictions(subject.comparison),
         "attributions": [
-            _attribution(name, attribution) for name, attribution in attributed.items()
+            _attribution(name, attribution)
+            for name, attribution in attributed.items()
+            if attribution.cells
         ],
         "slices": slice_plot(slice_table(subject.evaluation)),
         "plots": plots(subject) if curves else {},
