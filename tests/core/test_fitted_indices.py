@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from rprime.core.arrays import Array
@@ -12,7 +13,7 @@ from rprime.core.families.rater_agreement import _aickin as fitted_alpha
 from tests.core.index_values import dense, overall, values_of
 
 
-def alpha_of(matrix: list[list[int]]) -> float:
+def alpha_of(matrix: ArrayLike) -> float:
     return float(overall(values_of(dense(matrix), indices=("aickin_alpha",)))["aickin_alpha"])
 
 
@@ -111,3 +112,16 @@ def test_a_table_without_a_solution_takes_little_time() -> None:
         alpha_of([[40, 0, 0], [0, 20, 0], [5, 0, 0]])
     # .02 s each on one core; 10 000 rounds of the plain iteration took .6 s.
     assert time.process_time() - started < 1.5
+
+
+@pytest.mark.parametrize("factor", [1e-3, 0.1, 1 / 3, 7.0, 1e6])
+@pytest.mark.parametrize(
+    "matrix",
+    [[[0, 0.3, 0], [0, 0, 50_000], [47 / 3, 0, 0]], [[0, 0, 10], [0.1, 0, 0], [0, 4985, 0]]],
+)
+def test_neither_unit_nor_mirror_moves_aickins_alpha_where_two_roots_are_near(
+    matrix: list[list[float]], factor: float
+) -> None:
+    alpha = alpha_of(matrix)
+    for same in (np.multiply(matrix, factor), np.transpose(matrix)):
+        assert alpha_of(same) == pytest.approx(alpha, rel=1e-10)

@@ -313,10 +313,8 @@ def differences(
         scopes = zip((SELECTION.computed, SELECTION.overall), pairs, right[what], strict=True)
         for entries, reference, two in scopes:
             near = 1e-6 if what in {"low", "high"} else 1e-9
-            # Aickin's alpha of -900 divides by 1 minus a chance of .999, which is found by halving.
-            far = np.where(reference < -100, 10 * near, near)
             with np.errstate(invalid="ignore"):
-                close = np.abs(reference - two) <= far * np.maximum(1, np.abs(reference))
+                close = np.abs(reference - two) <= near * np.maximum(1, np.abs(reference))
             same = close | (reference == two) | np.isnan(reference) & np.isnan(two)
             yield from ((what, entries[place], table) for place, table, *_ in np.argwhere(~same))
 

@@ -234,16 +234,24 @@ class ChanceFit:
         return np.asarray(balanced & ~ended & (least >= 0))
 
     def _excess(self, chance: Array, far: NDArray[np.bool_]) -> Array:
-        """Return the sum of P_e p_i - p_i q_i, from 1 - p and 1 - q of a larger root."""
+        """Return the sum of P_e p_i - p_i q_i, from 1 - p and 1 - q of a larger root.
+
+        It equals P_e / alpha times what the sum of p_i exceeds 1 by, which has the smaller rounding
+        error where alpha is below -1.
+        """
         p, q = self._shares(chance, np.zeros_like(far))
         excess = np.add.reduce(chance[..., None] * p - p * q, axis=-1)
-        if not far.any():
-            return excess
-        lacks_p, lacks_q = (np.add.reduce(x * far, axis=-1) for x in self._lacking(chance))
-        p, q = np.where(far, 0, p), np.where(far, 0, q)
-        others = np.add.reduce(chance[..., None] * p - p * q, axis=-1)
-        rest = (1 - chance) * (lacks_p - 1) + lacks_q * (1 - lacks_p)
-        return np.where(far.any(-1), others + rest, excess)
+        beyond_one = np.add.reduce(p, axis=-1) - 1
+        if far.any():
+            lacks_p, lacks_q = (np.add.reduce(x * far, axis=-1) for x in self._lacking(chance))
+            p, q = np.where(far, 0, p), np.where(far, 0, q)
+            others = np.add.reduce(chance[..., None] * p - p * q, axis=-1)
+            rest = (1 - chance) * (lacks_p - 1) + lacks_q * (1 - lacks_p)
+            turned = far.any(-1)
+            excess = np.where(turned, others + rest, excess)
+            beyond_one = np.where(turned, np.add.reduce(p, axis=-1) - lacks_p, beyond_one)
+        alpha = corrected(self.observed, chance)
+        return np.where(alpha < -1, beyond_one * chance / alpha, excess)
 
     def _shares(self, chance: Array, far: NDArray[np.bool_]) -> tuple[Array, Array]:
         """Return p and q at a chance."""
