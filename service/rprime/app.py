@@ -55,6 +55,7 @@ from rprime.routes.workers import worker_pool
 from rprime.schemas import published
 from rprime.server.addresses import TrustedHosts, TrustedProxies
 from rprime.server.admission import AdmissionControl, return_freed_memory
+from rprime.server.connections import Connections
 from rprime.server.cost import Cost, check_declared
 from rprime.server.draining import Draining
 from rprime.server.metrics import Metrics
@@ -201,6 +202,7 @@ def _services(settings: Settings) -> Services:
         limits=limits,
         log_requests=settings.log_requests,
         admission=AdmissionControl(limits),
+        open_connections=Connections(limits.connections),
         metrics=counted,
         draining=Draining(settings.drain_seconds, settings.stop_seconds),
         coding=CapacityLimiter(1),

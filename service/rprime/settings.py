@@ -83,6 +83,11 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
     in_flight_requests: PositiveInt = Field(
         256, description="Most requests that are not answered yet; further ones get 503."
     )
+    connections: PositiveInt = Field(
+        1_000,
+        description="Most open connections of a process. Beyond it those are closed whose clients "
+        "have kept it waiting longest; where it waits for none, new ones get 503.",
+    )
     json_depth: PositiveInt = Field(8, description="Deepest nesting of a JSON body.")
     dense_classes: PositiveInt = Field(
         1_000, description="Most classes of a `confusion_matrix` or of scores."
@@ -113,8 +118,8 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
     )
     head_bytes: Size = Field(
         128 * 1024,
-        description="Largest head of a request, and most framing between two parts of a chunked "
-        "body, in bytes.",
+        description="Largest head of a request, and most bytes by which the framing of a chunked "
+        "body may exceed its content.",
     )
     head_seconds: Seconds = Field(
         10, description="How long a client may take to send the head of a request."
@@ -142,7 +147,7 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
         share = left / (_AMPLE_BYTES - _IDLE_BYTES)
         if share >= 1:
             return self
-        names = ("json_body_bytes", "other_body_bytes", "in_flight_bytes")
+        names = ("json_body_bytes", "other_body_bytes", "in_flight_bytes", "connections")
         fitting = {name: int(share * getattr(self, name)) for name in names}
         fitting |= {"large_requests": 1, "worker_bytes": left}
         fields_set = self.model_fields_set

@@ -1,16 +1,24 @@
 """Slow clients are disconnected, and other clients do not notice them."""
 
 import json
+import re
+import select
 import socket
+import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from http.client import HTTPResponse
 from pathlib import Path
+from subprocess import PIPE
 
 import httpx
 import pytest
 
+from rprime.server.connections import SPARE
+from tests.command import Run
+from tests.http.test_costs import gate
+from tests.services import NO_TLS, RPRIME, environment, stop
 from tests.waiting import gauge, wait_until
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
@@ -168,6 +176,87 @@ def test_slow_uploads_hold_no_worker(serve: Serve) -> None:
         slow[0].sendall(b",cat\n")
         slow[0].settimeout(PATIENCE)
         assert slow[0].recv(12) == b"HTTP/1.1 200"
+
+
+KEPT = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+UNREAD = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", HEAD[:-4], REQUEST[:-5], KEPT, UNREAD],
+    ids=["nothing", "half a head", "half a body", "a request", "requests and reads nothing"],
+)
+def test_clients_that_are_waited_for_keep_nobody_out(
+    serve: Serve, processes: dict[int, int], sent: bytes
+) -> None:
+    """Of those beyond the limit the slowest are closed, whatever they have sent."""
+    with serve(RPRIME_STORE="none", RPRIME_LIMITS_CONNECTIONS="20") as client, ExitStack() as stack:
+        files = Path(f"/proc/{processes[client.base_url.port or 0]}/fd")
+        before = len(list(files.iterdir()))
+        for _ in range(20):
+            stack.enter_context(connect(client, sent))
+        for _ in range(20):
+            # Within half a second of its beginning nobody counts as slow.
+            wait_until(lambda: alone(client).startswith(b"HTTP/1.1 200"), seconds=10)
+            stack.enter_context(connect(client, sent))
+        wait_until(lambda: closed(client, "connections") >= 19, seconds=10)
+        assert len(list(files.iterdir())) - before <= 20 + SPARE
+
+
+def alone(client: httpx.Client) -> bytes:
+    """Ask on a connection of its own, and read until it closes."""
+    with connect(client, b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") as it:
+        try:
+            return b"".join(iter(lambda: it.recv(65_536), b""))
+        except ConnectionResetError:
+            return b""
+
+
+def test_where_nobody_is_waited_for_a_new_connection_gets_a_503(serve: Serve) -> None:
+    plan = json.dumps(gate(20)).encode()
+    head = b"POST /v1/gates/plan HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += b"Content-Length: %d\r\n\r\n" % len(plan)
+    with serve(RPRIME_STORE="none", RPRIME_LIMITS_CONNECTIONS="1") as client:
+        with connect(client, head + plan) as busy:
+            # Half a second, in which one that is waited for would have become slow.
+            assert not select.select([busy], [], [], 0.7)[0]
+            refused = connect(client)
+            response = HTTPResponse(refused)
+            response.begin()
+            assert (response.status, response.headers["Retry-After"]) == (503, "1")
+            assert json.loads(response.read())["code"] == "overloaded"
+            refused.close()
+            assert busy.recv(12) == b"HTTP/1.1 200"
+        wait_until(lambda: alone(client).startswith(b"HTTP/1.1 200"))
+
+
+def test_open_files_bound_the_connections(tmp_path: Path) -> None:
+    """With few files the service has fewer connections, so that they do not run out."""
+    command = ["sh", "-c", 'ulimit -n 160; exec "$0" serve --port 0', str(RPRIME)]
+    with (tmp_path / "log").open("w") as log, ExitStack() as stack:
+        process = subprocess.Popen(
+            command, cwd=tmp_path, env=environment(), stdout=PIPE, stderr=log, text=True
+        )
+        stack.callback(stop, process)
+        assert process.stdout is not None
+        stack.enter_context(process.stdout)
+        address = re.search(r"http://\S+(?=,)", process.stdout.readline())
+        assert address, (tmp_path / "log").read_text()
+        client = stack.enter_context(httpx.Client(base_url=address[0], verify=NO_TLS))
+        assert client.get("/version").json()["limits"]["connections"] == 16
+        for _ in range(140):
+            with suppress(ConnectionResetError):
+                stack.enter_context(connect(client, HEAD[:-4]))
+        wait_until(lambda: alone(client).startswith(b"HTTP/1.1 200"), seconds=5)
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_more_connections_than_files_are_refused_at_the_start(rprime_process: Run) -> None:
+    limits = {"RPRIME_LIMITS_CONNECTIONS": "100000000000"}
+    ended = rprime_process("serve", "--port", "0", **limits)
+    assert ended.returncode == 2
+    assert "LimitNOFILE" in ended.stderr
 
 
 def test_a_head_has_a_limit(hasty: httpx.Client) -> None:

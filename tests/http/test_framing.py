@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from http.client import HTTPResponse
 
 import httpx
@@ -106,6 +106,91 @@ def test_a_chunked_body_without_trailers_is_read(client: httpx.Client) -> None:
 def test_a_chunk_extension_is_ignored(client: httpx.Client) -> None:
     extended = CHUNKED.replace(b"\r\n" + BODY, b";name=value\r\n" + BODY)
     assert ask(client, extended + b"\r\n")[0] == 200
+
+
+HUGE = b"FFFFFFFFFFFFFFFF"
+STREAMED = b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("media", "parts"),
+    [
+        ("application/json", [STREAMED + HUGE + b"\r\n"]),
+        ("application/json", [STREAMED + b"2000001\r\n{"]),
+        ("application/json", [STREAMED + b"2000000\r\n", b"{" * 0x2000000, b"\r\n1\r\n"]),
+        ("application/json", [STREAMED, HUGE, b";name=value\r", b"\n"]),
+        ("application/json", [STREAMED + b"FFF", b"FFFF", b"FF\r\n{"]),
+        ("application/json", [STREAMED + b"1\r\n{\r", b"\n000", HUGE + b"\r\n\n"]),
+        ("application/json", [STREAMED + b"3\r\n{\n1\r\n7\r\n0\n12345\r\n0FFFFFFFF\r\n"]),
+        ("application/json", [b"Content-Length: 18446744073709551615\r\n\r\n"]),
+        ("application/json", [b"Content-Length: 33554433\r\n\r\n{"]),
+        ("text/csv", [STREAMED + HUGE + b"\r\n"]),
+        ("text/csv", [STREAMED + b"10000001\r\ny_true"]),
+        ("text/csv", [b"Content-Length: 268435457\r\n\r\n"]),
+    ],
+)
+def test_a_size_beyond_the_limit_is_refused_before_it_comes(
+    client: httpx.Client, media: str, parts: list[bytes]
+) -> None:
+    head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: %b\r\n" % media.encode()
+    with connect(client) as connection:
+        # Below `body_seconds`: nothing waits for the rest.
+        connection.settimeout(10)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for part in (head, *parts):
+            connection.sendall(part)
+            assert client.get("/livez").status_code == 200
+        response = HTTPResponse(connection)
+        response.begin()
+        assert (response.status, b"body_too_large" in response.read()) == (413, True)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 1000])
+def test_no_chunk_is_taken_for_a_larger_one(client: httpx.Client, step: int) -> None:
+    """Content that looks like a size is content, however the body is cut."""
+    body = b'{"confusion_matrix":\r\n\n[[5, 1], [2, 7]],\r\n"indices": ["accuracy"]}\r\n'
+    body += b"\nFFFFFFFFFF".replace(b"F", b" ") + b"\r\n" * 3
+    pieces = [body[i : i + 11] for i in range(0, len(body), 11)]
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+    with connect(client) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(POST + STREAMED)
+        for start in range(0, len(chunks), step):
+            connection.sendall(chunks[start : start + step])
+            if start % 50 == 0:
+                assert client.get("/livez").status_code == 200
+        response = HTTPResponse(connection)
+        response.begin()
+        assert (response.status, b"accuracy" in response.read()) == (200, True)
+
+
+@pytest.mark.parametrize("parts", [1, 20])
+def test_chunks_of_a_byte_are_refused_where_they_are_many(client: httpx.Client, parts: int) -> None:
+    """Each takes the process a thousand times as long as a byte of a larger one."""
+    head, chunks = POST + STREAMED, b"1\r\n \r\n" * 2000
+    few = head + chunks + b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)
+    assert ask(client, few)[0] == 200
+    with connect(client) as connection:
+        connection.sendall(head)
+        with suppress(BrokenPipeError, ConnectionResetError):
+            for _ in range(parts):
+                connection.sendall(chunks * (60 // parts))
+        response = HTTPResponse(connection)
+        response.begin()
+        assert (response.status, b"framing" in response.read()) == (400, True)
+
+
+def test_pipelined_requests_are_no_long_head(client: httpx.Client) -> None:
+    many = (head_of(1000) * 200)[:-4]
+    body = b" " * 250_000 + BODY
+    post = POST + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    for requests, complete in ((many, 199), ((post * 4)[: -len(BODY)], 3)):
+        with connect(client) as connection:
+            connection.sendall(requests)
+            answers = b""
+            while answers.count(b"HTTP/1.1 ") < complete:
+                answers += connection.recv(65_536)
+            assert answers.count(b"HTTP/1.1 200") == complete
 
 
 @pytest.mark.parametrize(

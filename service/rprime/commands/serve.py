@@ -75,6 +75,7 @@ def serve(
     """Start the service. Every option has a variable, too: RPRIME_HOST, RPRIME_PORT, ..."""
     settings = _settings(host=host, port=port, insecure=insecure)
     _refuse_unsafe(settings, workers)
+    settings = _with_files(settings)
     if workers > 1:
         # They share their metrics through a folder for as long as they run.
         folder = tempfile.mkdtemp(prefix="rprime-metrics-")
@@ -135,6 +136,22 @@ def _refuse_unsafe(settings: "Settings", workers: int) -> None:
         # The first key may be made while the service runs; until then it is closed.
         with refusing(keys.KeyFileError), suppress(keys.MissingKeyFileError):
             keys.read(settings.keys_file)
+
+
+def _with_files(settings: "Settings") -> "Settings":
+    """Return settings with as many connections as this process may open files for."""
+    from rprime.server.connections import allow_files
+
+    limits = settings.limits
+    allowed = allow_files(limits.connections)
+    if allowed < 1 or (allowed < limits.connections and "connections" in limits.model_fields_set):
+        refuse(
+            f"{limits.connections} connections (RPRIME_LIMITS_CONNECTIONS) need more open files "
+            f"than the system allows this process, which are enough for {max(0, allowed)}; raise "
+            "`ulimit -n` or LimitNOFILE"
+        )
+    allowed_limits = limits.model_copy(update={"connections": allowed})
+    return settings.model_copy(update={"limits": allowed_limits})
 
 
 def _refuse_unusable(settings: "Settings") -> None:

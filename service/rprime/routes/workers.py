@@ -21,7 +21,6 @@ from rprime.problems.problem import Problem
 from rprime.routes.services import get_services
 from rprime.routes.store_calls import StoreCalls
 from rprime.server.body import announced_encoding, received_chunks, spooled
-from rprime.server.inflating import too_large
 from rprime.server.metrics import Metrics
 from rprime.server.pools import overloaded
 from rprime.server.request_record import KEY, current_request
@@ -217,7 +216,7 @@ async def _handed_over(pieces: list[bytes]) -> AsyncIterator[bytes]:
 
 async def _received(request: Request, limit: int) -> AsyncIterator[bytes]:
     """Yield the pieces of a body as they arrive, with a limit of bytes and of each pause."""
-    pieces, size = received_chunks(request), 0
+    pieces = received_chunks(request, limit)
     while True:
         try:
             async with asyncio.timeout(STALLED_SECONDS):
@@ -226,7 +225,4 @@ async def _received(request: Request, limit: int) -> AsyncIterator[bytes]:
             return
         except TimeoutError:
             raise ClientDisconnect from None
-        size += len(piece)
-        if size > limit:
-            raise too_large(limit)
         yield piece

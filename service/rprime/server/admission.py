@@ -20,13 +20,16 @@ COMPLETED_AT = "rprime.complete"
 queue was full. The state, unlike the scope, is the same object in every copy of the scope."""
 REJECTED = "rprime.rejected"
 """Key in the state of a request that the server has answered, since its body did not come."""
+ANNOUNCED = "rprime.announced"
+"""Key in the state of a request: bytes that its body has at least, as the size of a chunk says."""
 _BYTES, _SPOOLED = "rprime.bytes", "rprime.spooled"
 _ALONE = "The request takes more memory than all requests together may take, `in_flight_bytes`"
 
 
-def overloaded_problem() -> Problem:
+def overloaded_problem(
+    detail: str = "More requests came than could be answered in time.",
+) -> Problem:
     """Return the problem of a request that is rejected because of too many others."""
-    detail = "More requests came than could be answered in time."
     return Problem("overloaded", detail, headers={"Retry-After": "1"})
 
 

@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator, Collection, Iterator
 from contextlib import asynccontextmanager
 from io import BytesIO
+from math import inf
 from tempfile import TemporaryFile
 from time import monotonic
 from typing import IO, TYPE_CHECKING
@@ -13,6 +14,7 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 
 from rprime.problems.problem import Problem
+from rprime.server.admission import ANNOUNCED
 from rprime.server.inflating import BROKEN, INFLATERS, broken, inflated_bound, too_large
 from rprime.server.request_record import current_request
 
@@ -59,7 +61,7 @@ async def read_chunks(request: Request, limit: int) -> list[bytes]:
     """
     encoding = announced_encoding(request, limit)
     services: ServerServices = request.app.state.services
-    pieces = await _collect(received_chunks(request), request, limit)
+    pieces = await _collect(received_chunks(request, limit), request, limit)
     services.admission.admit(request.scope)
     if encoding == "identity":
         return pieces
@@ -98,9 +100,13 @@ async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) ->
     return stored
 
 
-async def received_chunks(request: Request) -> AsyncIterator[bytes]:
-    """Return the pieces of a body as they come in; `ClientDisconnect` if the client goes away."""
+async def received_chunks(request: Request, limit: float = inf) -> AsyncIterator[bytes]:
+    """Return the pieces of a body as they come in; `ClientDisconnect` if the client goes away.
+
+    413 if they exceed a limit of bytes, or if the size of a chunk says that they will.
+    """
     more, record = True, current_request.get()
+    state, size = request.scope["state"], 0
     while more:
         since = monotonic()
         message = await request.receive()
@@ -110,6 +116,9 @@ async def received_chunks(request: Request) -> AsyncIterator[bytes]:
         if record is not None:
             record.client_seconds += monotonic() - since
             record.received += len(part)
+        size += len(part)
+        if max(size, state.get(ANNOUNCED, 0)) > limit:
+            raise too_large(limit)
         yield part
 
 

@@ -57,7 +57,7 @@ def unzstd(body: IO[bytes], *, window: int = LARGEST_WINDOW) -> Iterator[bytes]:
     yield bytes(ready)
 
 
-def too_large(limit: int) -> Problem:
+def too_large(limit: float) -> Problem:
     """Return the problem of a body over a limit."""
     return Problem("body_too_large", f"The body exceeds the limit of {limit} bytes.")
 

@@ -14,7 +14,8 @@ import structlog
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from rprime.problems.problem import MEDIA_TYPE, Problem
-from rprime.server.admission import REJECTED
+from rprime.server.admission import ANNOUNCED, REJECTED, overloaded_problem
+from rprime.server.connections import SPARE
 from rprime.server.read_scheduler import ScheduledFlowControl
 from rprime.server.request_record import CLOSE, DEFAULT_HEADERS, REQUEST_ID
 from rprime.server.services import LIFESPAN_KEY, ServerServices
@@ -42,14 +43,20 @@ _bad = partial(Problem, "bad_request")
 _MALFORMED = (_bad(), "malformed")
 _LARGE_HEAD = (Problem("head_too_large"), "head")
 _LARGE_FRAMING = (_bad("The chunks of the body have more framing than content."), "malformed")
+_FULL = (overloaded_problem("The service has as many connections as it may have."), "connections")
 _VERSIONS = ("1.1", "1.0")
 _VERSION = (_bad("The version of HTTP is 1.1 or 1.0."), "malformed")
+_CHUNK_SIZE = re.compile(rb"0*([0-9a-fA-F]{1,16})[ \t\r]*(?:;|$)")
+_LONGEST_SIZE = 64
+"""Bytes of a size that is looked at; more have leading zeros."""
 _ABSOLUTE = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
 _TRAILERS = (_bad("The body has trailer fields; send them as headers."), "trailers")
 
 log = structlog.get_logger(__name__)
 Phase = Literal["idle", "head", "body", "rejected"]
 """What the server reads next. After a rejection it reads no more requests."""
+_PHASES = 2
+"""Of a request: its head and its body."""
 
 
 class _FramingError(Exception):
@@ -121,6 +128,47 @@ class _BegunTransport:
         self.sent = 0
 
 
+class _Chunk:
+    """The chunk of a body that is being read, and its size, which httptools does not tell."""
+
+    def __init__(self) -> None:
+        self.start: int | None = None
+        """Bytes of the body before it; None between two chunks."""
+        self._has_begun = False
+        self._line = b""
+        """The beginning of a size of which the rest has not been read."""
+
+    def begin(self, start: int) -> None:
+        """Note that its size has been read."""
+        self.start, self._has_begun = start, True
+
+    def end(self) -> None:
+        """Note that all of it has been read."""
+        self.start = None
+
+    def announced(self, data: bytes, received: int) -> int | None:
+        """Return how long the body will be at least, if a chunk began in what was just read.
+
+        Parameters
+        ----------
+        received
+            Bytes of the body so far.
+        """
+        has_begun, self._has_begun = self._has_begun, False
+        if self.start is None:
+            *ends, line = data.rsplit(b"\n", 1)
+            self._line = (b"" if ends else self._line) + line[:_LONGEST_SIZE]
+            return None
+        if not has_begun:
+            return None
+        # What was read ends with what there is of the chunk.
+        before = data[: len(data) - (received - self.start)]
+        *ends, line = before.removesuffix(b"\n").rsplit(b"\n", 1)
+        size = _CHUNK_SIZE.match(line if ends else self._line + line)
+        self._line = b""
+        return None if size is None else self.start + int(size[1], 16)
+
+
 class Deadlines:
     """Measure what the client of one connection sends, and how long it has sent or read nothing."""
 
@@ -128,29 +176,58 @@ class Deadlines:
         self._limits = limits
         self._unsent = 0
         self._stalled = 0.0
+        self.phases = 0
+        """How many have begun."""
         self.enter("idle")
 
     def enter(self, phase: Phase) -> None:
         """Begin a phase, with all of its time left."""
         self.phase: Phase = phase
+        self.phases += 1
         self._waited = 0.0
         self.received = 0
         """Bytes of the body of the current request."""
         self.head = 0
         """Bytes of its head that the parser has reported."""
-        self.unreported = 0
-        """Bytes that were read in this phase, of which the parser has reported nothing so far."""
+        self.framing = 0
+        """Bytes that were read in this phase, by which they exceed twice the content."""
 
     def is_read_overdue(self) -> bool:
         """Count one interval of waiting for the client; return whether that is too long."""
         self._waited += _INTERVAL
+        return self.read_share >= 1
+
+    @property
+    def read_share(self) -> float:
+        """The share of the time for this phase that the client has taken."""
         allowed = self._limits.head_seconds
         if self.phase == "rejected":
             allowed = _LINGER_SECONDS
         elif self.phase == "body":
             allowed = self._limits.body_seconds
             allowed += self.received / self._limits.body_bytes_per_second
-        return self._waited >= allowed
+        return self._waited / allowed
+
+    @property
+    def write_share(self) -> float:
+        """The share of the time for reading a response in which the client has read nothing."""
+        return self._stalled / self._limits.answer_seconds
+
+    def count_framing(self, size: int, before: "tuple[Phase, int, int]") -> int:
+        """Count what was read, and return by how much the framing of this phase is too much.
+
+        Parameters
+        ----------
+        before
+            The phase, the number of phases and the bytes of the body before it was read.
+        """
+        phase, phases, received = before
+        if phases == self.phases:
+            self.framing = max(0, self.framing + size - 2 * (self.received - received))
+        elif phase != "body" and self.phases - phases <= _PHASES and not self.received:
+            # It has no more than the beginning of one request.
+            self.framing += size
+        return self.framing
 
     def is_write_overdue(self, unsent: int) -> bool:
         """Count one interval, after which so many bytes are in the write buffer.
@@ -188,6 +265,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._max_head = self.shared.limits.head_bytes
         self._rejection = _MALFORMED
         self._timer: asyncio.TimerHandle | None = None
+        self._chunk = _Chunk()
         self._started: RequestResponseCycle | None = None
         self._half_closed: int | None = None
         """Intervals since the client has closed its side."""
@@ -198,8 +276,14 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._timer = self.loop.call_later(_INTERVAL, self._check_deadlines)
         self.flow: ScheduledFlowControl = ScheduledFlowControl(transport, self.shared.scheduler)
+        connections = self.shared.open_connections
+        if connections.add(self) > connections.most + SPARE:
+            self.abort("connections")
+        elif connections.count > connections.most:
+            self._reject(*_FULL)
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self.shared.open_connections.remove(self)
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)
@@ -207,15 +291,16 @@ class HttpProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         deadlines = self.deadlines
         if deadlines.phase != "rejected":
-            received = deadlines.received
+            before = deadlines.phase, deadlines.phases, deadlines.received
             super().data_received(data)
-            if deadlines.phase == "head" or (
-                deadlines.phase == "body" and deadlines.received == received
+            if deadlines.phase == "body":
+                self._announce(data)
+            # The parser may have buffered all of it: it reports only complete fields.
+            if (
+                deadlines.phase in ("head", "body")
+                and deadlines.count_framing(len(data), before) > self._max_head
             ):
-                # The parser may have buffered all of it: it reports only complete fields.
-                deadlines.unreported += len(data)
-                if deadlines.unreported > self._max_head:
-                    self._reject(*(_LARGE_HEAD if deadlines.phase == "head" else _LARGE_FRAMING))
+                self._reject(*(_LARGE_HEAD if deadlines.phase == "head" else _LARGE_FRAMING))
         if len(data) > _LARGE_READ and not self.flow.read_paused:
             # libuv would read 32 such parts at a time, even of a rejected request.
             self.flow.yield_turn()
@@ -282,6 +367,14 @@ class HttpProtocol(HttpToolsProtocol):
         self.deadlines.received += len(body)
         super().on_body(body)
 
+    def on_chunk_header(self) -> None:
+        """Note that the size of a chunk has been read."""
+        self._chunk.begin(self.deadlines.received)
+
+    def on_chunk_complete(self) -> None:
+        """Note that a chunk has been read."""
+        self._chunk.end()
+
     def on_message_complete(self) -> None:
         if self.parser.should_upgrade():
             return
@@ -308,16 +401,26 @@ class HttpProtocol(HttpToolsProtocol):
             self._half_closed += 1
             self._probe()
         if self.deadlines.is_write_overdue(self.transport.get_write_buffer_size()):
-            self._abort("answer")
+            self.abort("answer")
         elif self._is_client_awaited() and self.deadlines.is_read_overdue():
             phase = self.deadlines.phase
             if phase == "rejected":
                 self.transport.abort()
             elif phase == "idle" or (phase == "body" and self.cycle.response_started):
                 # There is no request to answer, or its response has begun.
-                self._abort(phase)
+                self.abort(phase)
             else:
                 self._reject(Problem("request_timeout"), phase)
+
+    @property
+    def used_share(self) -> float:
+        """The share of its time that the client has used up; 0 while the server works for it."""
+        if (timer := self.timeout_keep_alive_task) is not None:
+            allowed = self.shared.limits.keep_alive_seconds
+            idle = allowed - (timer.when() - self.loop.time())
+            return idle / allowed if idle >= _INTERVAL else 0.0
+        awaited = self.deadlines.read_share if self._is_client_awaited() else 0.0
+        return max(awaited, self.deadlines.write_share)
 
     def _is_client_awaited(self) -> bool:
         if self.deadlines.phase == "rejected":
@@ -328,6 +431,13 @@ class HttpProtocol(HttpToolsProtocol):
         return self._active_request is None and self.timeout_keep_alive_task is None
 
     # The requests of the connection, and its end
+
+    def _announce(self, data: bytes) -> None:
+        """Tell the application how long the body will be, if the size of a chunk says so."""
+        announced = self._chunk.announced(data, self.deadlines.received)
+        if announced is not None:
+            self.cycle.scope["state"][ANNOUNCED] = announced
+            self.cycle.message_event.set()
 
     def _probe(self) -> None:
         """Find out whether a client that sends nothing more still reads.
@@ -358,7 +468,8 @@ class HttpProtocol(HttpToolsProtocol):
             return None
         return None if started.disconnected else started
 
-    def _abort(self, reason: str) -> None:
+    def abort(self, reason: str) -> None:
+        """Disconnect the client, which gets no response."""
         self.shared.metrics.closed.labels(reason).inc()
         self.transport.abort()
 

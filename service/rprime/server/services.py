@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from anyio import CapacityLimiter
 
 from rprime.server.admission import AdmissionControl
+from rprime.server.connections import Connections
 from rprime.server.draining import Draining
 from rprime.server.metrics import Metrics
 from rprime.server.pools import Threads
@@ -23,6 +24,7 @@ class ServerServices:
     limits: Limits
     log_requests: bool
     admission: AdmissionControl
+    open_connections: Connections
     metrics: Metrics
     draining: Draining
     coding: CapacityLimiter
