@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rprime.auth import keys
-from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError
+from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError, TooManyWrongKeysError
 from rprime.auth.sessions import (
     CSRF_HEADER,
     SAFE_METHODS,
@@ -25,7 +25,7 @@ from rprime.auth.sessions import (
 )
 from rprime.problems.problem import NO_PROJECT, Problem, responses
 from rprime.server.cost import Cost, cost_of, costs
-from rprime.server.request_record import KEY, PROJECTS
+from rprime.server.request_record import KEY, PROJECTS, network_of_client
 
 SCHEME = {
     "key": {
@@ -192,7 +192,7 @@ class _Guard:
         try:
             if "authorization" in request.headers:
                 if (token := _token(request.scope)) is not None:
-                    return self.keyring.verify(token)
+                    return self.keyring.verify(token, network_of_client())
             elif (session := session_of(request)) is not None and session.key is not None:
                 # The forms of pages carry their token themselves, and `read_form` checks it.
                 if not self.of_page and request.method not in SAFE_METHODS:
@@ -202,6 +202,9 @@ class _Guard:
             headers = {"WWW-Authenticate": f'{_REALM}, error="invalid_token"'}
             problem = Problem("unauthorized", str(exc), headers=headers)
             raise _refused(request, problem, exc.key, str(exc)) from None
+        except TooManyWrongKeysError as exc:
+            headers = {"Retry-After": str(ceil(exc.seconds))}
+            raise Problem("too_many_requests", str(exc), headers=headers) from None
         headers = {"WWW-Authenticate": _REALM}
         raise Problem("unauthorized", "The request carries no key.", headers=headers)
 

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from hashlib import sha256
 from hmac import compare_digest
 from math import inf
+from operator import itemgetter
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Literal, Self, get_args
@@ -32,6 +33,10 @@ _TOKEN = re.compile(rb"rp_([0-9a-f]{12})_[0-9a-f]{48}")
 _ID_BYTES, _SECRET_BYTES = 6, 24
 _RETRY_SECONDS = 1.0
 _MINUTE = 60.0
+WRONG_KEYS_PER_MINUTE = 30
+"""Of an address, and of an address with the same id."""
+_MOST_COUNTED = 10_000
+"""Keys and addresses whose requests are counted at a time."""
 # Compared if no key has the id, so that an unknown id takes as long as a wrong secret.
 _NO_DIGEST = "0" * 64
 
@@ -56,6 +61,14 @@ class RefusedKeyError(Exception):
     def __init__(self, message: str, key: str | None) -> None:
         super().__init__(message)
         self.key = key
+
+
+class TooManyWrongKeysError(Exception):
+    """An address sends wrong keys too often; the next may come after so many `seconds`."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("Too many wrong keys came from this address.")
+        self.seconds = seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,26 +224,35 @@ def revoke(path: Path, key_id: str) -> ApiKey | None:
 
 
 class RequestLimits:
-    """Counts the requests of each key in this process, as a bucket that refills evenly (GCRA).
+    """Counts requests of one kind in this process, as a bucket that refills evenly (GCRA).
 
     Those of a minute may come all at once; None: as many as come.
     """
 
     def __init__(self, per_minute: int | None) -> None:
         self._interval = 0.0 if per_minute is None else _MINUTE / per_minute
-        self._full_at: dict[str, float] = {}
+        self._full_at: dict[object, float] = {}
 
-    def take(self, key: str) -> float:
+    def take(self, key: object) -> float:
         """Count a request; return how many seconds too early it comes, 0 if it may pass."""
-        if not self._interval:
-            return 0.0
+        if not self._interval or (early := self.early(key)):
+            return early if self._interval else 0.0
         now = monotonic()
-        full_at = max(self._full_at.get(key, now), now) + self._interval
-        early = full_at - now - _MINUTE
-        if early > 0:
-            return early
-        self._full_at[key] = full_at
+        if len(self._full_at) >= _MOST_COUNTED:
+            self._forget(now)
+        self._full_at[key] = max(self._full_at.get(key, now), now) + self._interval
         return 0.0
+
+    def early(self, key: object) -> float:
+        """Return how many seconds too early a request would come, without counting it."""
+        if key not in self._full_at:
+            return 0.0
+        return max(0.0, self._full_at[key] + self._interval - monotonic() - _MINUTE)
+
+    def _forget(self, now: float) -> None:
+        """Forget whose bucket is full again, and if that is nobody the half that is fullest."""
+        counted = sorted(self._full_at.items(), key=itemgetter(1))[_MOST_COUNTED // 2 :]
+        self._full_at = {key: full_at for key, full_at in counted if full_at > now}
 
 
 class Keyring:
@@ -244,21 +266,30 @@ class Keyring:
     def __init__(self, path: Path, per_minute: int | None = None) -> None:
         self.path = path
         self.limits = RequestLimits(per_minute)
+        self._wrong = RequestLimits(WRONG_KEYS_PER_MINUTE)
         self._keys: dict[str, ApiKey] = {}
         self._stamp: object = None
         self._failure: str | None = None
         self._state = "missing"
         self._retry_at = inf
 
-    def verify(self, token: bytes) -> Access:
-        """Return the access of a token, or refuse it: a wrong id as slowly as a wrong secret."""
+    def verify(self, token: bytes, address: str | None = None) -> Access:
+        """Return the access of a token, or refuse it: a wrong id as slowly as a wrong secret.
+
+        After too many wrong secrets of an id, that id gets a `TooManyWrongKeysError` from the same
+        address; after too many wrong keys in all, only further wrong ones do: others behind the
+        same proxy have keys of other ids, and go on.
+        """
         self.refresh()
         form = _TOKEN.fullmatch(token)
-        if form is None:
-            raise RefusedKeyError("The key is not valid.", None)
-        key = self._keys.get(key_id := form[1].decode())
+        key_id = None if form is None else form[1].decode()
+        if early := self._wrong.early((address, key_id)):
+            raise TooManyWrongKeysError(early)
+        key = None if key_id is None else self._keys.get(key_id)
         same = compare_digest(_digest(token), _NO_DIGEST if key is None else key.sha256)
         if key is None or not same:
+            if early := max(self._wrong.take((address, who)) for who in {None, key_id}):
+                raise TooManyWrongKeysError(early)
             raise RefusedKeyError("The key is not valid.", key_id)
         # Only a client with the secret learns the state of the key.
         return _active(key).access

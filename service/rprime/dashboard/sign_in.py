@@ -1,6 +1,7 @@
 """Sign-in: a browser shows a key once, and is known by a cookie from then on."""
 
 from http import HTTPStatus
+from math import ceil
 
 import structlog
 from fastapi import APIRouter, Request, Response
@@ -8,12 +9,13 @@ from starlette.responses import RedirectResponse
 
 from rprime.auth import sessions as browser
 from rprime.auth.access import log_refused
-from rprime.auth.keys import RefusedKeyError
+from rprime.auth.keys import RefusedKeyError, TooManyWrongKeysError
 from rprime.dashboard.page import show
 from rprime.problems.problem import Problem
 from rprime.routes.negotiation import CompressedRoute
 from rprime.routes.services import get_services
 from rprime.server.cost import costs
+from rprime.server.request_record import network_of_client
 
 public = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 """The user of this page has not signed in yet."""
@@ -41,10 +43,16 @@ async def sign_in(request: Request) -> Response:
         return _onward(request)
     try:
         fields = await browser.read_form(request)
-        access = keyring.verify(fields.get("key", "").strip().encode())
+        access = keyring.verify(fields.get("key", "").strip().encode(), network_of_client())
     except RefusedKeyError as exc:
         log_refused(request, HTTPStatus.FORBIDDEN, exc.key, str(exc))
         return _ask(request, str(exc))
+    except TooManyWrongKeysError as exc:
+        response = _ask(
+            request, f"{exc} Try again in {ceil(exc.seconds)} s.", HTTPStatus.TOO_MANY_REQUESTS
+        )
+        response.headers["Retry-After"] = str(ceil(exc.seconds))
+        return response
     except Problem as problem:
         if problem.code != "unproven_origin":
             raise
@@ -69,11 +77,13 @@ async def sign_out(request: Request) -> Response:
     return response
 
 
-def _ask(request: Request, refused: str | None = None) -> Response:
+def _ask(
+    request: Request, refused: str | None = None, status: HTTPStatus = HTTPStatus.FORBIDDEN
+) -> Response:
     sessions = get_services(request).sessions
     session = browser.form_session(request)
     token = sessions.csrf_token(session)
-    status = HTTPStatus.OK if refused is None else HTTPStatus.FORBIDDEN
+    status = HTTPStatus.OK if refused is None else status
     response = show(request, "sign_in.html", "Sign in", status=status, token=token, refused=refused)
     response.headers["Cache-Control"] = "no-store"
     browser.remember(request, response, session)

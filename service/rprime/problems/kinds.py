@@ -189,9 +189,11 @@ KINDS = {
     ),
     "too_many_requests": Kind(
         429,
-        "The key is used too often",
-        "The key has sent more requests than RPRIME_KEY_REQUESTS_PER_MINUTE allows.",
-        "Retry after the seconds in Retry-After, and spread requests evenly or send batches.",
+        "Too many requests",
+        "The key has sent more requests than RPRIME_KEY_REQUESTS_PER_MINUTE allows, or its address "
+        "too many wrong keys.",
+        "Retry after the seconds in Retry-After, with a key that is right; spread requests evenly "
+        "or send batches.",
     ),
     "head_too_large": Kind(
         431,

@@ -5,10 +5,8 @@ import pickle
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from ipaddress import IPv6Address, ip_address, ip_network
 from tempfile import gettempdir
 from typing import Any, TypeVar, cast
 
@@ -23,7 +21,7 @@ from rprime.routes.store_calls import StoreCalls
 from rprime.server.body import announced_encoding, received_chunks, spooled
 from rprime.server.metrics import Metrics
 from rprime.server.pools import overloaded
-from rprime.server.request_record import KEY, current_request
+from rprime.server.request_record import KEY, network_of_client
 from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import CPU_SECONDS
 from rprime.server.worker_pool import Callbacks, WorkerEndedError, WorkerPool, cancelled, reason_of
@@ -31,8 +29,6 @@ from rprime.settings import Limits
 
 STALLED_SECONDS = 30.0
 """A client that sends nothing for so long counts as gone."""
-_V6_PREFIX = 64
-"""Bits of an address of IPv6 that a provider hands to one customer."""
 COMMAND: tuple[str, ...] = (sys.executable, "-P", "-m", "rprime.application.worker")
 """Starts a worker; -P: it imports nothing from the working directory."""
 ENVIRONMENT = {
@@ -162,15 +158,7 @@ async def _answer(
 def owner_of(request: Request) -> str | None:
     """Return who asks: the key, or without one the network of the client."""
     key: str | None = request.scope["state"].get(KEY)
-    if key is not None:
-        return key
-    record = current_request.get()
-    client = None if record is None else record.client
-    with suppress(ValueError):
-        address = ip_address(client or "")
-        if isinstance(address, IPv6Address):
-            return str(ip_network((address, _V6_PREFIX), strict=False))
-    return client
+    return network_of_client() if key is None else key
 
 
 async def _unless_gone(request: Request, work: Coroutine[Any, Any, bytes]) -> bytes:

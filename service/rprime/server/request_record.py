@@ -2,7 +2,9 @@
 
 import re
 import secrets
+from contextlib import suppress
 from contextvars import ContextVar
+from ipaddress import IPv6Address, ip_address, ip_network
 from math import inf
 from time import monotonic
 from typing import Any, NoReturn
@@ -34,6 +36,8 @@ KEY = "key"
 """In the state of a request: the id of its key."""
 PROJECTS = "projects"
 """In the state of a request: the projects that its body names."""
+_V6_PREFIX = 64
+"""Bits of an address of IPv6 that a provider hands to one customer."""
 _CACHING = {b"cache-control", b"last-modified"}
 _IDS = rb"-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 _TRACEPARENT = re.compile(rb"00%b|(?!00|ff)[0-9a-f]{2}%b(?:-.*)?" % (_IDS, _IDS))
@@ -154,3 +158,14 @@ class RequestRecord:
 
 current_request: ContextVar[RequestRecord | None] = ContextVar("request", default=None)
 """The request that is answered in this context, in its threads, too."""
+
+
+def network_of_client() -> str | None:
+    """Return the address of the client that asks in this context, or its network of IPv6."""
+    record = current_request.get()
+    client = None if record is None else record.client
+    with suppress(ValueError):
+        address = ip_address(client or "")
+        if isinstance(address, IPv6Address):
+            return str(ip_network((address, _V6_PREFIX), strict=False))
+    return client
