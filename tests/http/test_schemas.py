@@ -1,30 +1,74 @@
 """The published contract and the reader say the same, and the texts come from the catalog."""
 
+import inspect
 import json
+from dataclasses import MISSING, fields
 from random import Random
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import orjson
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticUndefined
 
 from rprime.application import read_request
-from rprime.client.request import OriginFields
+from rprime.client.methods import Methods
+from rprime.client.request import BatchRequest, OptionFields, OriginFields, SideFields
 from rprime.core.catalog import CLASS_INDICES, INDICES, KEYS, OVERALL_INDICES
+from rprime.core.gates import rules as core_rules
+from rprime.core.gates.kinds import RULE_KINDS
 from rprime.core.gates.rules import mistakes
 from rprime.core.index import REASONS
 from rprime.core.index_names import ALIASES
+from rprime.core.options import Options, Paging
 from rprime.evidence import names
 from rprime.problems.problem import Problem
 from rprime.schemas.document import ARRAYS
-from rprime.schemas.gate import Gates
-from rprime.schemas.provenance import OriginListed, OriginShown, OriginWanted, Provenance, Reference
+from rprime.schemas.gate import Gates, Rule, Waiver
+from rprime.schemas.history import (
+    BadgeQuery,
+    CatalogQuery,
+    FigureQuery,
+    HistoryFigureQuery,
+    IndicesQuery,
+    LeaderboardQuery,
+    ListQuery,
+    NamesQuery,
+    ProjectSettings,
+    PurgeRequest,
+    TrendQuery,
+)
+from rprime.schemas.provenance import (
+    OriginListed,
+    OriginShown,
+    OriginWanted,
+    Provenance,
+    Reference,
+    StoredSide,
+)
 from rprime.schemas.published import components, one_of
 from rprime.schemas.report import catalog
-from rprime.schemas.request import EVALUATE_REQUESTS, EvaluateOptions, RequestOptions
+from rprime.schemas.request import (
+    EVALUATE_REQUESTS,
+    CellsEvidence,
+    ClassesWanted,
+    CompareRequest,
+    EvaluateOptions,
+    LabelsEvidence,
+    MatrixEvidence,
+    PredictedScoresEvidence,
+    PredictionsEvidence,
+    PublishedOptions,
+    RequestOptions,
+    ScoreOptions,
+    ScoresEvidence,
+)
+from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS
+from rprime.schemas.slice_search import SEARCH_REQUESTS
+from rprime.schemas.studies import AgreementRequest, DiscriminationRequest
 from rprime.schemas.violations import request_fields
 from rprime.settings import Limits
 from rprime.store.records import NAMES
@@ -357,3 +401,101 @@ def test_every_origin_is_sent_stored_shown_listed_and_wanted() -> None:
     assert shown - {"project"} == {*OriginWanted.model_fields}
     assert shown - {"project"} == {*OriginFields.__annotations__}
     assert shown - {"project"} == {*NAMES} - {"test_set", "verdict"}
+
+
+def names_in(*models: type[BaseModel]) -> set[str]:
+    return {field.alias or name for model in models for name, field in model.model_fields.items()}
+
+
+def arguments(name: str) -> dict[str, Any]:
+    """Return the arguments of a method of the client by their names in JSON, with their types."""
+    signature = inspect.signature(getattr(Methods, name), eval_str=True)
+    types: dict[str, Any] = {}
+    for parameter in list(signature.parameters.values())[1:]:
+        if parameter.kind is parameter.VAR_KEYWORD:
+            types |= get_type_hints(get_args(parameter.annotation)[0])
+        else:
+            types[parameter.name.removesuffix("_")] = parameter.annotation
+    return types
+
+
+EVIDENCE = (MatrixEvidence, CellsEvidence, LabelsEvidence, ScoresEvidence)
+SIDES = (*EVIDENCE, PredictionsEvidence, PredictedScoresEvidence, StoredSide)
+
+
+@pytest.mark.parametrize(
+    ("method", "models", "others"),
+    [
+        ("evaluate", EVALUATE_REQUESTS, {"table", "idempotency_key"}),
+        ("compare", (CompareRequest,), set()),
+        ("lint", LINT_REQUESTS, set()),
+        ("plan", PLAN_REQUESTS, set()),
+        ("weak_slices", SEARCH_REQUESTS, set()),
+        ("agreement", (AgreementRequest,), set()),
+        ("discrimination", (DiscriminationRequest,), set()),
+        ("evaluations", (ListQuery,), {"project"}),
+        ("trend", (TrendQuery,), {"project"}),
+        ("leaderboard", (LeaderboardQuery,), {"project"}),
+        ("badge", (BadgeQuery,), {"project"}),
+        ("indices", (CatalogQuery,), set()),
+        ("projects", (NamesQuery,), set()),
+        ("set_project", (ProjectSettings,), {"project"}),
+        ("purge", (PurgeRequest,), {"project"}),
+        ("rendering", (IndicesQuery,), {"evaluation", "suffix"}),
+        ("figure", (FigureQuery,), {"evaluation", "name", "form"}),
+        ("project_figure", (HistoryFigureQuery,), {"project", "name", "form"}),
+    ],
+)
+def test_the_client_takes_what_the_service_takes(
+    method: str, models: tuple[type[BaseModel], ...], others: set[str]
+) -> None:
+    """Else the types of the client refuse an option, or invent one."""
+    assert {*arguments(method)} - others == names_in(*models)
+
+
+def test_sides_and_options_of_the_client_are_those_of_the_service() -> None:
+    assert {*get_type_hints(SideFields)} == names_in(*SIDES)
+    assert {*get_type_hints(OptionFields)} == names_in(PublishedOptions)
+    assert {*get_type_hints(BatchRequest)} == names_in(*EVALUATE_REQUESTS)
+
+
+def words(annotation: Any) -> set[Any]:
+    """Return the words that a type allows."""
+    if get_origin(annotation) is Literal:
+        return {*get_args(annotation)}
+    return set().union(*map(words, get_args(annotation)))
+
+
+def test_the_client_knows_the_words_of_each_option() -> None:
+    types = {name: kind for name, kind in arguments("evaluate").items() if kind is not Any}
+    of_service: dict[str, set[Any]] = {}
+    for model in EVALUATE_REQUESTS:
+        for name, field in model.model_fields.items():
+            of_service[name] = of_service.get(name, set()) | words(field.annotation)
+    compared = types.keys() & of_service.keys()
+    assert len(compared) > 20
+    for name in compared:
+        assert words(types[name]) == of_service[name], name
+
+
+@pytest.mark.parametrize(
+    ("model", "kind", "apart"),
+    [
+        (EvaluateOptions, Options, set()),
+        (ScoreOptions, Options, {"reject_below"}),
+        (ClassesWanted, Paging, set()),
+        (Rule, core_rules.Rule, {*RULE_KINDS}),
+        (Waiver, core_rules.Waiver, set()),
+        (Gates, core_rules.Gate, {"anchor", "results"}),
+    ],
+)
+def test_each_member_reaches_the_core_and_has_its_default(
+    model: type[BaseModel], kind: type[Any], apart: set[str]
+) -> None:
+    """`Request.into` drops other names, and leaves what is null to the core."""
+    in_core = {field.name: field for field in fields(kind)}
+    assert {*model.model_fields} - apart <= {*in_core}
+    for name in {*model.model_fields} - apart - {"effects"}:
+        default, of_core = model.model_fields[name].default, in_core[name].default
+        if default not in (None, PydanticUndefined) and of_core is not MISSING:
+            assert of_core == (tuple(default) if isinstance(default, list) else default), name

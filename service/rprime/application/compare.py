@@ -16,7 +16,7 @@ from rprime.application.stored_sides import comparison_options, stored_prevalenc
 from rprime.application.work import RemoteStore
 from rprime.core.comparison.alignment import Side, comparability
 from rprime.core.index_names import nearest_slices
-from rprime.core.options import DEFAULT_PAGE_VALUES
+from rprime.core.options import DEFAULT_PAGE_VALUES, Options
 from rprime.core.population import Population
 from rprime.core.selection import select
 from rprime.core.slices.comparison import side_of_slice, sides_of_slice
@@ -150,7 +150,7 @@ def assess(
         errors.extend(problem.errors)
     if errors:
         raise Problem("invalid_request", errors=errors)
-    options = rest.options.options(matrices, limits.top_confusions)
+    options = rest.options.into(Options, top_confusions=limits.top_confusions, **matrices)
     of_slices: tuple[str, ...] = ()
     if candidate.stored is not None and "options" not in document.inner:
         options, of_slices = comparison_options(candidate.stored.options, limits.top_confusions)

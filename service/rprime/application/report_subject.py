@@ -9,14 +9,15 @@ import orjson
 from rprime.application.request import EvaluationRequest, read_request
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.evaluate import Evaluation
+from rprime.core.options import SHAPING
 from rprime.report.slices import named
 from rprime.report.subject import ReportSubject, baseline_name
 from rprime.schemas.provenance import origin_of
 from rprime.schemas.report import Report
 from rprime.settings import Limits
 
-_KEPT = {"beta", "undefined", "confidence", "exact", "sampling"}
-"""Options of a report that shape its intervals and values."""
+_KEPT = {"confidence", *SHAPING} - {"cell_weights"}
+"""Options of a report that shape its intervals and values; its table has the weights already."""
 
 
 def without_items(evaluation_request: EvaluationRequest) -> EvaluationRequest:
@@ -45,7 +46,7 @@ def request_of_report(report: Report) -> EvaluationRequest:
         raise ValueError("the report is about strata of its items: it is rendered by the service")
     body: dict[str, Any] = {"labels": report.labels}
     body |= report.table.model_dump(exclude_none=True)
-    body |= report.options.model_dump(include=_KEPT)
+    body |= {name: getattr(report.options, name) for name in _KEPT}
     body |= {"indices": _of_table(report)}
     if population is not None:
         mapped: dict[str, Any] = {"strata": "predicted", "shares": population.shares}

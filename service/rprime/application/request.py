@@ -159,18 +159,19 @@ def read_request(content: Body | Document, limits: Limits) -> EvaluationRequest:
             Violation(pointer("indices", i), "option_missing", detail.format(option))
             for i, option in request.lacking(read.matrices)
         )
-    options = request.options(read.matrices, request.top_confusions or limits.top_confusions)
-    if request.curves or request.reject or request.thresholds:
-        thresholds = request.thresholds or {}
+    thresholds, population, page = request.thresholds or {}, request.population, request.classes
+    if thresholds:
         refuse_unknown_classes(thresholds, read.labels, "/thresholds")
-        options = replace(options, curves=request.curves, reject=request.reject)
-        options = replace(options, thresholds=tuple(thresholds.items()))
-    if request.population is not None:
-        population = population_of(request.population, read, request.gates)
-        options = replace(options, population=population)
-    if request.classes is not None:
-        options = replace(options, classes=request.classes.core())
-        _refuse_large_page(request.classes.core(), options, read)
+    options = request.into(
+        Options,
+        top_confusions=request.top_confusions or limits.top_confusions,
+        thresholds=tuple(thresholds.items()),
+        population=population and population_of(population, read, request.gates),
+        classes=page and page.into(Paging),
+        **read.matrices,
+    )
+    if options.classes is not None:
+        _refuse_large_page(options.classes, options, read)
     stored = request.population and request.population.stored
     if not (
         request.baseline or request.gates or request.project or stored or request.changed_items

@@ -12,7 +12,7 @@ from rprime.application.assessment import Assessment, BaselineSide
 from rprime.core.comparison.alignment import Side
 from rprime.core.index import Index
 from rprime.core.index_names import listed, nearest_names, resembling
-from rprime.core.options import SCORE_OPTIONS, Options
+from rprime.core.options import SCORE_OPTIONS, SHAPING, Options
 from rprime.core.population import Population
 from rprime.core.scores.kept import KeptScores
 from rprime.core.slices.evaluation import asked_indices
@@ -31,8 +31,6 @@ _WRITTEN = orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY
 _DEFAULTS = Options()
 _NOT_KEPT = ("top_confusions", "classes", *SCORE_OPTIONS)
 """Not stored: listing options belong to each report, and scores are not stored."""
-SHAPING = ("beta", "cell_weights", "exact", "sampling", "undefined")
-"""Options that change values or intervals of a table, whatever indices are asked for."""
 _KEPT = tuple(name for name in Options.__dataclass_fields__ if name not in _NOT_KEPT)
 
 

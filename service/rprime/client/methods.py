@@ -31,7 +31,6 @@ from rprime.client.request import (
     SearchFields,
     SideFields,
     SliceField,
-    TrendFilters,
     body,
     document,
     encode,
@@ -173,6 +172,7 @@ class Methods:
         options: OptionFields | None = None,
         gates: Mapping[str, Any] | BaseModel | None = None,
         changed_items: bool | Mapping[str, int] | None = None,
+        prevalence: Literal["uniform"] | None = None,
         **of: Unpack[SliceField],
     ) -> Call[Comparison]:
         """Compare a candidate with a baseline.
@@ -185,12 +185,14 @@ class Methods:
         changed_items
             Whether the items whose prediction changed are named, or the page of them, as
             `{"limit": 100, "offset": 100}`; both sides need `item_id`.
+        prevalence
+            `uniform`: at equal shares of the classes that have items.
         **of
             `slice`, the value of each column of a slice that both sides have.
         """
         sides: Any = {"candidate": candidate, "baseline": baseline}
-        members = {"options": options, "gates": gates, "changed_items": changed_items, **of}
-        content = document(sides | members)
+        members = {"options": options, "gates": gates, "changed_items": changed_items}
+        content = document({**sides, **members, "prevalence": prevalence, **of})
         return calls.comparison(content)
 
     @method
@@ -202,6 +204,7 @@ class Methods:
         discordance: float | None = None,
         replicates: int | None = None,
         seed: int | None = None,
+        population: Mapping[str, Any] | None = None,
         **model: Unpack[ModelFields],
     ) -> Call[GateLintReport]:
         """Compute how often gates would fail an unchanged model, and which drops they detect.
@@ -214,11 +217,14 @@ class Methods:
             How candidates will be compared, and how often just one of two models is right.
         replicates, seed
             The number of simulated comparisons, and the seed.
+        population
+            What the rules are about, by its `prevalence`.
         **model
             Evidence about the unchanged model, such as `confusion_matrix`.
         """
         simulation = {"discordance": discordance, "replicates": replicates, "seed": seed}
-        content = document({"gates": gates, "pairing": pairing, **simulation, **model})
+        about = {"gates": gates, "pairing": pairing, "population": population}
+        content = document({**about, **simulation, **model})
         return calls.post("/v1/gates/lint", content, GateLintReport.of)
 
     @method
@@ -230,19 +236,21 @@ class Methods:
         discordance: float | None = None,
         drop: float | None = None,
         seed: int | None = None,
+        population: Mapping[str, Any] | None = None,
         **model: Unpack[ModelFields],
     ) -> Call[GatePlanReport]:
         """Compute how many items gates need to pass an unchanged model and to find a drop.
 
         Parameters
         ----------
-        gates, pairing, discordance, seed, **model
+        gates, pairing, discordance, seed, population, **model
             As in `lint`.
         drop
             The drop to find; default: twice the limit of each rule.
         """
         simulation = {"discordance": discordance, "drop": drop, "seed": seed}
-        content = document({"gates": gates, "pairing": pairing, **simulation, **model})
+        about = {"gates": gates, "pairing": pairing, "population": population}
+        content = document({**about, **simulation, **model})
         return calls.post("/v1/gates/plan", content, GatePlanReport.of)
 
     @method
@@ -278,7 +286,7 @@ class Methods:
         index: str | Sequence[str] | None = None,
         limit: int = 50,
         cursor: str | None = None,
-        **filters: Unpack[TrendFilters],
+        **filters: Unpack[HistoryFilters],
     ) -> Call[EvaluationPage]:
         """List the stored evaluations of a project, newest first, each with its values.
 
@@ -387,8 +395,9 @@ class Methods:
         index: str = "r_prime",
         *,
         class_: str | None = None,
+        prevalence: Literal["uniform"] | None = None,
         limit: int = 1000,
-        **filters: Unpack[TrendFilters],
+        **filters: Unpack[HistoryFilters],
     ) -> Call[Trend]:
         """Return one index over the evaluations of a project, oldest first.
 
@@ -396,12 +405,15 @@ class Methods:
         ----------
         index, class_
             The key of an overall index, or of a per-class one and the class.
+        prevalence
+            `uniform`: at equal shares of the classes that have items.
         limit
             Most evaluations, from the newest.
         **filters
             As in `evaluations`; and `slice`, the value of each column of a slice.
         """
-        query = {**filters, "index": index, "class": class_, "limit": limit}
+        about = {"index": index, "class": class_, "prevalence": prevalence}
+        query = {**filters, **about, "limit": limit}
         return calls.document(Trend, "projects", project, "trend", query=query)
 
     @method
@@ -411,6 +423,7 @@ class Methods:
         index: str = "r_prime",
         *,
         class_: str | None = None,
+        prevalence: Literal["uniform"] | None = None,
         test_set: str | None = None,
         model: str | None = None,
         branch: str | None = None,
@@ -421,7 +434,7 @@ class Methods:
 
         Parameters
         ----------
-        index, class_, **of
+        index, class_, prevalence, **of
             As in `trend`.
         test_set
             Its id or fingerprint; default: that of the newest evaluation.
@@ -431,7 +444,8 @@ class Methods:
             Most versions, from the best.
         """
         narrowed = {"test_set": test_set, "model": model, "branch": branch}
-        query = {**narrowed, **of, "index": index, "class": class_, "limit": limit}
+        about = {"index": index, "class": class_, "prevalence": prevalence}
+        query = {**narrowed, **of, **about, "limit": limit}
         return calls.document(Leaderboard, "projects", project, "leaderboard", query=query)
 
     @method

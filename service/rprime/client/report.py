@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from rprime.client.values import Classes, ClassValues, Differences, Values
 from rprime.core.gates.lint import LintReport
 from rprime.core.gates.plan import PlanReport
+from rprime.core.options import OptionsUsed
 from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report.charts.sheet import Canvas, EvaluationFigure, form_of
@@ -158,7 +159,7 @@ class Report(Judged[schema.Report]):
     input_digest: str
     labels: list[str]
     counts: schema.Counts
-    options: schema.OptionsUsed
+    options: OptionsUsed
     top_confusions: list[schema.Confusion]
     notes: list[schema.Note]
     table: schema.Table | None

@@ -31,6 +31,7 @@ class OptionFields(TypedDict, total=False):
     cell_weights: Any
     kappa_weights: Any
     top_k: int | None
+    slice_adjust: Literal["holm", "benjamini_hochberg"] | None
 
 
 class Scored(TypedDict, total=False):
@@ -47,7 +48,23 @@ class Scored(TypedDict, total=False):
     thresholds: Mapping[str, float] | None
 
 
-class EvidenceFields(TypedDict, total=False):
+class ItemsFields(TypedDict, total=False):
+    """What belongs to the items of evidence, besides label columns, scores and slices."""
+
+    labels: Any
+    sample_weight: Any
+    inclusion_probability: Any
+    groups: Any
+    item_id: Any
+    slice_crossings: Sequence[Sequence[str]] | None
+    slice_cuts: Mapping[str, int | Sequence[float]] | None
+    aliases: Mapping[str, str] | None
+    unknown_labels: Literal["refuse", "unclassified"] | None
+    missing_true: Literal["refuse", "spurious"] | None
+    test_set: Mapping[str, str] | None
+
+
+class EvidenceFields(ItemsFields, total=False):
     """Evidence about a classifier, besides label columns.
 
     Either `confusion_matrix`, where a data frame includes the `labels`, or `cells` with `labels`.
@@ -55,22 +72,11 @@ class EvidenceFields(TypedDict, total=False):
 
     confusion_matrix: Any
     cells: Any
-    labels: Any
     axis: Literal["rows_are_true", "rows_are_predicted"] | None
     unclassified: Any
     spurious: Any
     weighted: bool | None
-    sample_weight: Any
-    inclusion_probability: Any
-    groups: Any
-    item_id: Any
     slices: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
-    slice_crossings: Sequence[Sequence[str]] | None
-    slice_cuts: Mapping[str, int | Sequence[float]] | None
-    aliases: Mapping[str, str] | None
-    unknown_labels: Literal["refuse", "unclassified"] | None
-    missing_true: Literal["refuse", "spurious"] | None
-    test_set: Mapping[str, str] | None
 
 
 class ItemFields(TypedDict, total=False):
@@ -132,17 +138,13 @@ class RequestFields(OptionFields, EvidenceFields, Scored, OriginFields, total=Fa
     changed_items: bool | Mapping[str, int] | None
 
 
-class SearchFields(TypedDict, total=False):
+class SearchFields(ItemsFields, total=False):
     """Evidence besides label columns, and options of a search for weak slices."""
 
     y_score: Any
     reject_below: float | None
-    labels: Any
-    aliases: Mapping[str, str] | None
-    unknown_labels: Literal["refuse", "unclassified"] | None
     cost: Any
     top_k: int | None
-    slice_cuts: Mapping[str, int | Sequence[float]] | None
     crossed: int | None
     min_items: int | None
     candidates: int | None
@@ -160,17 +162,13 @@ class SliceField(TypedDict, total=False):
     slice: Mapping[str, str] | None
 
 
-class HistoryFilters(OriginFields, total=False):
-    """What stored evaluations must match; None matches all."""
+class HistoryFilters(OriginFields, SliceField, total=False):
+    """What stored evaluations must match, and the slice that values are of; None matches all."""
 
     test_set: str | None
     verdict: Literal["pass", "fail", "inconclusive", "no_rules", "no_baseline"] | None
     since: str | None
     tag: str | None
-
-
-class TrendFilters(HistoryFilters, SliceField, total=False):
-    """What the evaluations of a trend must match, and the slice that it is about."""
 
 
 def document(arguments: Mapping[str, Any], candidate: Json | None = None) -> Json:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
 from rprime.core.index import Families
 from rprime.core.population import Population
+from rprime.core.published import PUBLISHED
 
 DEFAULT_PAGE_VALUES = 100_000
 """Most per-class values of a report without a requested page: a few megabytes."""
@@ -125,11 +126,56 @@ class Options:
     population: Population | None = None
     slice_adjust: SliceAdjust = "holm"
 
+    @property
+    def has_cost(self) -> bool:
+        """Whether costs were given."""
+        return self.cost is not None
+
+    @property
+    def has_cell_weights(self) -> bool:
+        """Whether factors of the counts were given."""
+        return self.cell_weights is not None
+
+    @property
+    def kappa_weighting(self) -> Literal["linear", "quadratic", "matrix"] | None:
+        """The kind of weights of `weighted_kappa`."""
+        return self.kappa_weights if isinstance(self.kappa_weights, str | None) else "matrix"
+
     def wants_intervals(self, k: int) -> bool:
         """Whether intervals are computed for k classes."""
         return k <= MOST_CLASSES_WITH_INTERVALS if self.intervals is None else bool(self.intervals)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OptionsUsed:
+    """The options of the evaluation; for matrices, whether they were given."""
+
+    __pydantic_config__: ClassVar = PUBLISHED
+
+    beta: float
+    """Weight of recall against precision in `f_beta`, at least 0."""
+    undefined: Literal["null", "zero", "one"]
+    """What stands for undefined per-class values in averages."""
+    has_cost: bool
+    """Whether `cost` was sent."""
+    has_cell_weights: bool
+    """Whether `cell_weights` were sent."""
+    kappa_weighting: Literal["linear", "quadratic", "matrix"] | None
+    """The weights of `weighted_kappa`; null if there were none."""
+    intervals: Literal["all"] | bool
+    """Whether there are intervals; `all`: bootstrap intervals, too."""
+    confidence: float
+    """Two-sided confidence level of the intervals, as 0.95."""
+    exact: bool
+    """Whether Clopper-Pearson replaced Wilson."""
+    sampling: Literal["random", "fixed_rows"]
+    """`fixed_rows`: the number of items of each class was fixed by design."""
+    top_k: int | None = None
+    """The k of `top_k_accuracy`, if scores and this option were sent."""
+
+
+SHAPING = ("beta", "cell_weights", "exact", "sampling", "undefined")
+"""Options that change values or intervals of a table, whatever indices are asked for."""
 SCORE_OPTIONS = ("top_k", "curves", "reject", "thresholds")
 """Options that have no effect without scores."""
 

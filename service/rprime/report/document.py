@@ -1,7 +1,7 @@
 """The JSON report, joined from prepared pieces and numbers dumped as whole arrays."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from math import isnan, prod
 from operator import attrgetter
@@ -13,7 +13,7 @@ import orjson
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import CODE, REASONS, Index
-from rprime.core.options import ClassPage
+from rprime.core.options import ClassPage, OptionsUsed
 from rprime.core.selection import Selection
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
@@ -225,7 +225,7 @@ def render(
         **({} if evaluation.page is None else {"classes": page(evaluation.page)}),
         **({} if population is None else population_member(population, evaluation)),
         **({} if evaluation.slices is None else slices(evaluation, evaluation.slices, labels)),
-        "options": options(evaluation),
+        "options": options_used(evaluation),
         "engine_version": orjson.dumps(engine_version),
         "input_digest": orjson.dumps(input_digest),
         **(members or {}),
@@ -284,25 +284,18 @@ _WEIGHTS = (
 )
 
 
-def options(evaluation: Evaluation) -> bytes:
+def options_used(evaluation: Evaluation) -> bytes:
     """Render the options that shaped the numbers, matrices only as given or not."""
-    o = evaluation.options
-    kappa = o.kappa_weights
-    shown = o.top_k is not None and evaluation.values.scores is not None
-    return orjson.dumps(
-        {
-            "beta": o.beta,
-            "undefined": o.undefined,
-            "has_cost": o.cost is not None,
-            "has_cell_weights": o.cell_weights is not None,
-            "kappa_weighting": kappa if isinstance(kappa, str | None) else "matrix",
-            "intervals": "all" if o.intervals == "all" else evaluation.intervals is not None,
-            "confidence": o.confidence,
-            "exact": o.exact,
-            "sampling": o.sampling,
-            **({"top_k": o.top_k} if shown else {}),
-        }
-    )
+    options = evaluation.options
+    used = dict(zip(_OPTIONS, _values_of(options), strict=True))
+    used["intervals"] = "all" if options.intervals == "all" else evaluation.intervals is not None
+    if options.top_k is None or evaluation.values.scores is None:
+        del used["top_k"]
+    return orjson.dumps(used)
+
+
+_OPTIONS = tuple(field.name for field in fields(OptionsUsed))
+_values_of = attrgetter(*_OPTIONS)
 
 
 def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:

@@ -1,10 +1,12 @@
 """Base classes and field types of the API models."""
 
 import json
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import MISSING, fields
+from functools import cache
+from operator import attrgetter
 from types import NoneType
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -80,6 +82,9 @@ class NeverNull(BaseModel):
         return reference
 
 
+CoreT = TypeVar("CoreT")
+
+
 class Request(NeverNull):
     """Base class of requests: unknown fields, lax types and null are refused."""
 
@@ -91,6 +96,25 @@ class Request(NeverNull):
         hide_input_in_errors=True,
         defer_build=True,
     )
+
+    def into(self, kind: type[CoreT], /, **others: Any) -> CoreT:  # noqa: ANN401 (its members)
+        """Return the object of the core whose members have the same names, with `others`.
+
+        What was not sent has the default of the core.
+        """
+        names, values_of = _shared(type(self), kind)  # type: ignore[arg-type] # classes are hashable
+        sent = zip(names, values_of(self), strict=True)
+        members = {n: tuple(v) if type(v) is list else v for n, v in sent if v is not None}
+        return kind(**members | others)
+
+
+@cache
+def _shared(
+    model: type[BaseModel], kind: type[Any]
+) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
+    """Return the names that a model shares with a class of the core, and what reads them."""
+    names = tuple(name for name in kind.__dataclass_fields__ if name in model.model_fields)
+    return names, attrgetter(*names)
 
 
 Absent = SkipJsonSchema[None]

@@ -151,20 +151,7 @@ class Rule(_Limits):
     def core(self) -> core_rules.Rule:
         """Return the rule of the core."""
         kind = next(kind for kind in RULE_KINDS if getattr(self, kind) is not None)
-        true_and_predicted = self.confusion and (self.confusion[0], self.confusion[1])
-        return core_rules.Rule(
-            id=self.id or "",
-            index=self.index or "",
-            classes=tuple(self.classes) if isinstance(self.classes, list) else self.classes,
-            confusion=true_and_predicted or None,
-            kind=kind,
-            limit=getattr(self, kind),
-            test=self.test,
-            policy=self.policy,
-            severity=self.severity,
-            min_items=self.min_items,
-            slices=tuple(self.slices) if isinstance(self.slices, list) else self.slices,
-        )
+        return self.into(core_rules.Rule, kind=kind, limit=getattr(self, kind))
 
 
 class Waiver(Request):
@@ -180,10 +167,6 @@ class Waiver(Request):
     )
     by: str = Field(min_length=1, max_length=200, description="The person who accepts it.")
     expires: date = Field(strict=False, description="The last day on which it holds.")
-
-    def core(self) -> core_rules.Waiver:
-        """Return the waiver of the core."""
-        return core_rules.Waiver(**dict(self))
 
 
 # One member for each kind of result that may lead to several things.
@@ -251,16 +234,12 @@ class Gates(Request):
 
     def core(self) -> core_rules.Gate:
         """Return the gate of the core; `core.gates.rules.mistakes` checks its meaning."""
-        return core_rules.Gate(
+        return self.into(
+            core_rules.Gate,
             rules=tuple(rule.core() for rule in self.rules),
-            alpha=self.alpha,
             effects={**DEFAULT_EFFECTS, **dict[str, Effect](self.effects)},
-            max_looks=self.max_looks,
-            spend=self.spend,
-            waivers=tuple(waiver.core() for waiver in self.waivers),
+            waivers=tuple(waiver.into(core_rules.Waiver) for waiver in self.waivers),
             anchor_requested=self.anchor is not None,
-            accept_removed=self.accept_removed,
-            accept_relabelled=self.accept_relabelled,
         )
 
 

@@ -12,10 +12,11 @@ from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
 from rprime.core.index import REASONS, Family, Index
 from rprime.core.index_names import names_of
 from rprime.core.intervals.methods import INTERVALS
+from rprime.core.options import OptionsUsed
 from rprime.core.studies import Properties, properties_of
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.schemas.comparison import ChangedItems, Comparison
-from rprime.schemas.fields import Absent, Answer, optional
+from rprime.schemas.fields import Absent, Answer, OfCore, optional
 from rprime.schemas.gate import Gate
 from rprime.schemas.population import Population
 from rprime.schemas.provenance import OriginShown, ResolvedSide
@@ -142,31 +143,6 @@ class Counts(Answer):
     )
     effective_items: float | Absent = optional(
         "Kish's effective number of items, where the items have weights."
-    )
-
-
-class OptionsUsed(Answer):
-    """The options of the evaluation; for matrices, whether they were given."""
-
-    beta: float = Field(description="Weight of recall against precision in `f_beta`, at least 0.")
-    undefined: Literal["null", "zero", "one"] = Field(
-        description="What stands for undefined per-class values in averages."
-    )
-    has_cost: bool = Field(description="Whether `cost` was sent.")
-    has_cell_weights: bool = Field(description="Whether `cell_weights` were sent.")
-    kappa_weighting: Literal["linear", "quadratic", "matrix"] | None = Field(
-        description="The weights of `weighted_kappa`; null if there were none."
-    )
-    intervals: Literal["all"] | bool = Field(
-        description="Whether there are intervals; `all`: bootstrap intervals, too."
-    )
-    confidence: float = Field(description="Two-sided confidence level of the intervals, as 0.95.")
-    exact: bool = Field(description="Whether Clopper-Pearson replaced Wilson.")
-    sampling: Literal["random", "fixed_rows"] = Field(
-        description="`fixed_rows`: the number of items of each class was fixed by design."
-    )
-    top_k: int | Absent = optional(
-        "The k of `top_k_accuracy`, if scores and this option were sent."
     )
 
 
@@ -300,7 +276,7 @@ class Report(OriginShown):
     population: Population | Absent = optional(
         "With `population`: what all numbers but counts are about."
     )
-    options: OptionsUsed = Field(description="The options that were in force.")
+    options: Annotated[OptionsUsed, OfCore()] = Field(description="The options that were in force.")
     classes: ClassesShown | Absent = optional(
         "If the request selects a page of the classes, or there are many."
     )

@@ -1,14 +1,13 @@
 """Models of requests: options and evidence of POST /evaluate."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, Discriminator, Field, Tag
 
-from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
 from rprime.core.index import Families, Family
-from rprime.core.options import Options, Paging, SliceAdjust
+from rprime.core.options import SliceAdjust
 from rprime.schemas.fields import (
     DENSE_CLASSES,
     MOST,
@@ -341,10 +340,6 @@ class ClassesWanted(Request):
         "per-class index: worst first, or largest first if it has no best value.",
     )
 
-    def core(self) -> Paging:
-        """Return the page of the core."""
-        return Paging(limit=self.limit, offset=self.offset, order_by=self.order_by)
-
 
 class ChangedItemsWanted(Request):
     """The page of changed items in a report."""
@@ -414,28 +409,6 @@ class MatrixOptions(EvaluateOptions):
             for i, entry in enumerate(entries)
             if entry.needs and entry.needs not in there
         ]
-
-    def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
-        """Return the options of the core.
-
-        The matrices are `cost`, `cell_weights` and `kappa_weights`, those that were sent as such.
-        """
-        return Options(
-            indices=None if self.indices is None else tuple(self.indices),
-            families=tuple(self.families),
-            beta=self.beta,
-            undefined=self.undefined,
-            cost=matrices.get("cost"),
-            cell_weights=matrices.get("cell_weights"),
-            kappa_weights=matrices.get("kappa_weights", self.kappa_weights),
-            intervals=self.intervals,
-            confidence=self.confidence,
-            exact=self.exact,
-            sampling=self.sampling,
-            top_confusions=top_confusions,
-            top_k=self.top_k,
-            slice_adjust=self.slice_adjust,
-        )
 
 
 class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, LabelOptions, Provenance):
