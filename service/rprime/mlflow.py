@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal, get_args
 
 import mlflow
@@ -21,6 +22,9 @@ _UNFIT = re.compile(r"^\.{1,2}$|[^\w\-. ]")
 """Of the name of a class, what a part of the name of a metric cannot be or hold."""
 _MOST_NAMED = 50
 """Undefined values that a tag names."""
+_MOST_CLASSES = 20
+_OF_A_CLASS = 3
+"""Classes that have metrics, those with most items, and indices of each: its first ones."""
 _Figure = Literal["confusion", "radar", "per_class"]
 
 
@@ -33,8 +37,9 @@ def log(
 ) -> dict[str, float]:
     """Log a report to a run of MLflow, and return the metrics.
 
-    Metrics are named as `rprime/r_prime` overall and as `rprime/class/cat/recall` for a class, with
-    `_lower` and `_upper` for the limits of their intervals. MLflow has no undefined metrics, so
+    Metrics are named as `rprime/r_prime` overall, with `_lower` and `_upper` for the limits of
+    their intervals, and as `rprime/class/cat/recall` for a class: three indices of the 20 classes
+    with most items. The artifact `report.json` has the rest. MLflow has no undefined metrics, so
     these are left out, and the tag `rprime.undefined` names them. In the names of classes `_`
     replaces what MLflow does not allow, such as a slash.
 
@@ -73,21 +78,23 @@ def log(
 
 def _values(report: Report) -> Iterator[tuple[str, float | None]]:
     """Yield values and limits by name; classes whose names become equal get their numbers."""
-    yield from _limits("", report.overall)
+    yield from _limits(report.overall)
     taken: set[str] = set()
-    for number, (label, values) in enumerate(report.per_class.items()):
+    by_items = sorted(report.per_class.items(), key=lambda entry: -entry[1].support)
+    for number, (label, values) in enumerate(by_items[:_MOST_CLASSES]):
         name = _UNFIT.sub("_", label)
         while name in taken:
             name = f"{name}_{number}"
         taken.add(name)
-        yield from _limits(f"class/{name}/", values)
+        for key, entry in islice(values.items(), _OF_A_CLASS):
+            yield f"class/{name}/{key}", entry.value
 
 
-def _limits(prefix: str, values: Values[Value]) -> Iterator[tuple[str, float | None]]:
+def _limits(values: Values[Value]) -> Iterator[tuple[str, float | None]]:
     for key, entry in values.items():
-        yield f"{prefix}{key}", entry.value
+        yield key, entry.value
         for end, limit in zip(("lower", "upper"), entry.interval or (), strict=False):
-            yield f"{prefix}{key}_{end}", limit
+            yield f"{key}_{end}", limit
 
 
 def _tags(report: Report, undefined: Collection[str]) -> dict[str, str]:

@@ -62,8 +62,8 @@ def test_the_active_run_gets_values_limits_verdict_and_pages() -> None:
     assert returned["rprime/macro_recall"] == pytest.approx(
         recall_score(TRUE, PREDICTED, average="macro")
     )
-    limits = [returned[f"rprime/class/dog/recall_{end}"] for end in ("lower", "upper")]
-    assert tuple(limits) == report.per_class["dog"].recall.interval
+    limits = [returned[f"rprime/kappa_{end}"] for end in ("lower", "upper")]
+    assert tuple(limits) == report.overall.kappa.interval
     assert returned["rprime/class/a_b_ c/recall"] == 1
     assert returned["rprime/class/naïve/recall"] == 1
     assert returned["rprime/class/_/recall"] == 0
@@ -103,13 +103,34 @@ def test_classes_whose_names_become_equal_are_told_apart() -> None:
     assert len(names) == len(labels)
 
 
-def test_more_metrics_than_a_request_of_mlflow_may_have() -> None:
-    labels = [f"class {number}" for number in range(300)]
-    report = library.evaluate(labels, labels, indices=["recall", "precision"])
+@pytest.mark.parametrize("classes", [10, 300])
+def test_the_summary_its_limits_and_few_indices_of_few_classes_are_metrics(classes: int) -> None:
+    most = range(classes - 5, classes)
+    labels = [f"{number:03}" for number in (*range(classes), *range(classes), *most)]
+    report = library.evaluate(labels, labels)
     with mlflow.start_run() as run:
         metrics = rprime.mlflow.log(report)
-    assert len(metrics) > 1000
+    of_classes = {name for name in metrics if name.startswith("rprime/class/")}
+    chosen = [*most, *range(min(classes - 5, 15))]
+    assert of_classes == {
+        f"rprime/class/{number:03}/{key}"
+        for number in chosen
+        for key in ("r_prime", "recall", "precision")
+    }
+    ends = ("", "_lower", "_upper")
+    overall = {f"rprime/{key}{end}" for key in report.overall for end in ends}
+    assert metrics.keys() - of_classes <= overall
+    assert len(metrics) <= 90
     assert logged(run.info.run_id).data.metrics == metrics
+    assert text(run.info.run_id, "rprime/report.json").encode() == report.content
+
+
+def test_all_indices_of_a_report_that_names_them_are_metrics() -> None:
+    report = library.evaluate(TRUE, PREDICTED, families=["all"], intervals=False)
+    with mlflow.start_run():
+        metrics = rprime.mlflow.log(report)
+    defined = {key for key, entry in report.overall.items() if entry.value is not None}
+    assert {f"rprime/{key}" for key in defined} <= metrics.keys()
 
 
 def test_a_report_of_a_service_needs_its_table_or_logs_nothing(server: str) -> None:

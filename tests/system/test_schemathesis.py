@@ -24,9 +24,6 @@ COVERAGE_SECONDS = int(os.environ.get("RPRIME_TEST_COVERAGE_SECONDS", "0"))
 NOT_COVERED = {
     "POST /v1/evaluate": "the same operation as POST /evaluate",
     "POST /v1/import": "lines of JSON are not made from a schema; test_fuzz.py sends these",
-    "POST /v1/evaluate/batch": "the thousands of cases of POST /evaluate, each in a worker process",
-    "POST /v1/gates/lint": "thousands of cases, each a simulation in a worker process",
-    "POST /v1/gates/plan": "thousands of cases, each a simulation in a worker process",
 }
 """Operations without a coverage phase; they have the examples and the fuzzing."""
 
