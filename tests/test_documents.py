@@ -218,6 +218,9 @@ def test_every_limit_policy_verdict_and_effect_of_a_rule_is_explained() -> None:
     verdicts = [verdict.name for verdict in VERDICTS.values()]
     for name in (*RULE_KINDS, *POLICIES, *verdicts, *EFFECT_CHOICES):
         assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["gates.md"], re.MULTILINE), name
+    for kind in RULE_KINDS:
+        row = rf"^\| `(each|average)` \|.*`{kind}`"
+        assert re.search(row, PAGES["gates.md"], re.MULTILINE), f"{kind}: in the table of policies"
 
 
 def test_the_gate_of_the_gates_page_is_one(tmp_path: Path) -> None:

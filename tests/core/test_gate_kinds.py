@@ -220,6 +220,18 @@ def check_sentence(message: str, kind: str, value: float, limit: float, change: 
 
 
 @pytest.mark.parametrize("kind", RULE_KINDS)
+def test_the_question_and_the_milder_limit_follow_from_the_name(kind: str) -> None:
+    (bound, quantity), row = kind.split("_"), RULE_KINDS[kind]
+    side, need = ("above", "required") if bound == "min" else ("below", "allowed")
+    verb = {"drop": "dropped", "gain": "rose"}.get(quantity)
+    asks = f"{verb} by more than" if verb else f"is {side}"
+    assert row.words.question == f"{asks} the {{limit}} {need}"
+    assert row.words_at_zero is None or row.words_at_zero.question == verb
+    sizes = ("lower", "higher") if quantity == "value" else ("smaller", "larger")
+    assert row.milder == f"a {sizes[bound == 'max']} limit"
+
+
+@pytest.mark.parametrize("kind", RULE_KINDS)
 def test_a_waiver_covers_what_is_not_worse_than_its_ceiling(kind: str) -> None:
     bound, quantity = kind.split("_")
     limit = 0.75 if quantity == "value" else 0.15
