@@ -102,8 +102,8 @@ def test_a_forgotten_column_fails_at_import() -> None:
 
 
 def test_an_index_of_an_unknown_method_fails_at_import() -> None:
-    entry = replace(CLASS_INDICES["recall"], interval="agresti")
-    with pytest.raises(TypeError, match="no row for 'agresti', the interval of 'recall'"):
+    entry = replace(CLASS_INDICES["recall"], interval="forgotten")
+    with pytest.raises(TypeError, match="no row for 'forgotten', the interval of 'recall'"):
         require_methods([entry])
     require_methods(INDICES)
 
