@@ -93,6 +93,25 @@ def test_a_few_missing_items_leave_open_what_they_could_change() -> None:
     assert {r.verdict for r in few.results} == {"pass"}
 
 
+def test_a_class_that_wrong_answers_would_make_suspect_is_suspect_without_them() -> None:
+    true = np.repeat(np.arange(10), 90)
+    old = np.where(np.arange(900) % 10 == 0, (true + 1) % 10, true)
+    lost = (true == 0) & (old == 0) & (np.arange(900) < 14)
+    new = np.where(lost, 1, old)
+    wrong = judged(gate_of(drop(0.1)), side(new, true=true, k=10), side(old, true=true, k=10))
+    missing = judged(
+        gate_of(drop(0.1)), side(new, ~lost, true=true, k=10), side(old, true=true, k=10)
+    )
+    suspects = [[r for r in result.results if r.suspect] for result in (wrong, missing)]
+    assert [[r.class_ for r in named] for named in suspects] == [["0"], ["0"]]
+    assert (wrong.verdict, missing.verdict) == ("inconclusive", "inconclusive")
+    assert suspects[1][0].reason == "missing_items"
+    assert suspects[1][0].message.endswith(
+        ", but with the 12 missing items of the baseline counted as wrong a drop of more than the "
+        "0.1 allowed is not ruled out."
+    )
+
+
 def test_a_missing_item_is_no_better_than_a_wrong_answer() -> None:
     """For each number of items: what is left out does not pass where wrong answers fail."""
     order = {"pass": 0, "inconclusive": 1, "fail": 2}

@@ -2,12 +2,13 @@
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.results import GateResult
@@ -54,8 +55,7 @@ class Setting:
     def gates(self, builds: int, seed: int) -> list[GateResult]:
         """Judge that many builds."""
         random = np.random.default_rng((seed, self.k, self.items, self.losing))
-        rule = Rule(kind="max_drop", limit=self.limit, index="recall", classes="all")
-        gate, options, results = Gate(rules=(rule,)), Options(indices=("recall",)), []
+        gate, options, results = recall_gate(self.limit), Options(indices=("recall",)), []
         for _ in range(builds):
             true, old, new = self.build(random)
             # One array of true classes: the same items.
@@ -120,6 +120,41 @@ def test_gates_about_all_classes_pass_as_often_as_the_documentation_says(setting
     assert rate <= setting.highest + 3 * _error(setting.highest, builds), counted
     if not setting.losing:
         assert counted["fail"] / builds <= 0.01 + 3 * _error(0.01, builds)
+
+
+@pytest.mark.parametrize(
+    "setting", [Setting(10, 90, 0, 0.09, 0.2, 1), Setting(20, 60, 0, 0.2, 0.25, 1)], ids=str
+)
+def test_leaving_out_what_a_class_lost_passes_no_more_often_than_wrong_answers(
+    setting: Setting,
+) -> None:
+    random, gate = np.random.default_rng(6), recall_gate(setting.limit)
+    builds, passed = max(BUILDS, 40), np.zeros(2)
+    for _ in range(builds):
+        true, old, new = setting.build(random)
+        baseline = with_ids(side_of(true, old, setting.k), np.arange(true.size))
+        there = (new == true) | (old != true) | (true >= setting.losing)
+        for i, kept in enumerate((np.ones(true.size, bool), there)):
+            places = np.flatnonzero(kept)
+            candidate = with_ids(side_of(true[places], new[places], setting.k), places)
+            options = Options(indices=("recall",))
+            comparison = compare(candidate, baseline, options, attributed=())
+            result = run_gate(gate, candidate, comparison, options, today=TODAY)
+            passed[i] += result.verdict == "pass"
+    wrong, left_out = passed / builds
+    assert left_out <= wrong + 3 * _error(wrong, builds) / 2
+    assert left_out <= setting.highest + 3 * _error(setting.highest, builds)
+
+
+def recall_gate(limit: float) -> Gate:
+    return Gate(rules=(Rule(kind="max_drop", limit=limit, index="recall", classes="all"),))
+
+
+def with_ids(side: Side, places: NDArray[np.intp]) -> Side:
+    """Return a side whose items have ids, in a test set of its own."""
+    assert side.items is not None
+    items = replace(side.items, ids=places.astype(np.uint64))
+    return replace(side, items=items, fingerprint=str(hash(places.tobytes())))
 
 
 def _error(share: float, builds: int) -> float:

@@ -249,9 +249,12 @@ class GateRun:
         return next((name for name, holds in reasons.items() if holds), "not_enough_items")
 
     def _open_for_missing(self, i: int) -> bool:
-        """Whether only missing items keep a result from passing, or from being compared."""
+        """Whether only missing items keep it from passing or being compared, or make it suspect."""
         kept = not self.plan.tested[i] or self.tests.p[1][i] < self.level
-        return bool(kept) or self.decisions.verdicts[i] == VerdictCode.not_comparable
+        return (
+            bool(kept or self.decisions.missing[i])
+            or self.decisions.verdicts[i] == VerdictCode.not_comparable
+        )
 
 
 def _missing_items(evidence: RuleEvidence, place: int) -> int | None:

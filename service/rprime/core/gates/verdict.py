@@ -99,14 +99,20 @@ class Plan:
 class WorstCase:
     """The results that missing items could change, shape (m,), with these counted as wrong.
 
-    `p_fail` and `p_keep` are the smallest levels at which each then violates, and keeps, its rule;
+    `p_fail` and `p_keep` are the smallest levels at which each then violates, and keeps, its rule,
+    and `p_worse` the one at which a difference is then worse than no change, by the exact test;
     `point` is the value or difference. NaN elsewhere.
     """
 
     counted: Flags
     p_fail: FloatArray
     p_keep: FloatArray
+    p_worse: FloatArray
     point: FloatArray
+
+    def keeps(self, plan: Plan) -> Flags:
+        """Return whether the point value keeps its rule."""
+        return _keeps(plan, self.point)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +187,7 @@ class RuleTests:
         if not any(evidence.worst for evidence in self.evidence):
             return None
         shape, start = self.fixed.shape, 0
-        counted, numbers = np.zeros(shape[-1], dtype=bool), np.full((3, *shape), np.nan)
+        counted, numbers = np.zeros(shape[-1], dtype=bool), np.full((5, *shape), np.nan)
         for draft in self.evidence:
             places = {row: start + i for i, row in enumerate(draft.rows.positions.tolist())}
             start += draft.rows.positions.size
@@ -190,10 +196,12 @@ class RuleTests:
                 counted[results] = True
                 numbers[:2, ..., results] = statistic.p(self.plan.threshold[results])
                 numbers[2, ..., results] = statistic.value
-        below, above, point = numbers
+                if isinstance(statistic, Difference):
+                    numbers[3:, ..., results] = statistic.exact_p_of_no_change
+        below, above, point, fallen, risen = numbers
         guards_below = self.plan.guards_below
         fail, keep = np.where(guards_below, below, above), np.where(guards_below, above, below)
-        return WorstCase(counted, fail, keep, point)
+        return WorstCase(counted, fail, keep, np.where(guards_below, fallen, risen), point)
 
     @cached_property
     def values(self) -> LimitPair:
@@ -363,6 +371,13 @@ def _reached(
 
 ROUNDING = 1e-12
 """A point value this close to its limit equals it: .9 - .85 is not quite .05 in binary."""
+
+
+def _keeps(plan: Plan, point: FloatArray) -> Flags:
+    margin = np.where(plan.guards_below, 1, -1) * (point - plan.threshold)
+    return np.asarray(margin >= -ROUNDING * np.maximum(1.0, np.abs(plan.threshold)))
+
+
 _IS_JUDGED = np.array([VERDICTS[code].judged for code in VERDICTS], dtype=bool)
 
 
@@ -381,7 +396,8 @@ class Decisions:
     The p-values are of the failure, alone and adjusted over all results that could fail; NaN
     without a test, and for averages, which are not adjusted. A suspect is undecided, but shown to
     be worse than before while it lies beyond its limit, or beyond its limit if it were tested
-    alone; an unseen result is undecided and beyond its limit, but could not be tested.
+    alone; an unseen result is undecided and beyond its limit, but could not be tested. One that
+    is suspect for `missing` items is it with these counted as wrong, and not without them.
     """
 
     verdicts: Codes
@@ -389,6 +405,7 @@ class Decisions:
     p_adjusted: FloatArray
     suspect: Flags
     unseen: Flags
+    missing: Flags
 
     @property
     def blocking(self) -> Flags:
@@ -431,21 +448,37 @@ def decide(tests: RuleTests, level: float, blocks: Blocks | None = None) -> Deci
     shown = (p_pass < level) & ~np.isnan(p_value) & ~tests.few_groups
     tested = np.where(shown, VerdictCode.passed, VerdictCode.undecided)
     tested = np.where(p_adjusted < alpha, VerdictCode.fail, tested)
-    margin = np.where(plan.guards_below, 1, -1) * (tests.point - plan.threshold)
-    keeps = margin >= -ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
+    keeps = _keeps(plan, tests.point)
     plain = np.where(keeps, VerdictCode.passed, VerdictCode.fail)
     verdicts = np.where(plan.tested, tested, plain)
     if tests.worst is not None:
         verdicts = _with_missing(tests, tests.worst, verdicts, level)
     verdicts = np.where(by_test, verdicts, tests.fixed).astype(np.uint8)
-    beyond = ~keeps & np.isfinite(tests.point)
-    open_ = (verdicts == VerdictCode.undecided) & beyond
-    suspect = open_ & (plan.shares_suspicion | plan.averages) & (p_fail < alpha)
-    worse = open_ & plan.shares_suspicion & ~suspect & ~np.isnan(p_value)
+    undecided = verdicts == VerdictCode.undecided
+    open_ = undecided & ~keeps & np.isfinite(tests.point)
+    suspect, missing = _suspects(tests, undecided, open_ & ~np.isnan(p_value), alpha)
+    unseen = open_ & np.isnan(p_value)
+    return Decisions(verdicts, p_value, p_adjusted, suspect | missing, unseen, missing)
+
+
+def _suspects(
+    tests: RuleTests, undecided: Flags, beyond: Flags, alpha: float
+) -> tuple[Flags, Flags]:
+    """Return which undecided results are suspect, and which are with missing items as wrong.
+
+    Those that lie `beyond` their limit can be suspect as they are. Leaving out an item must not
+    help more than a wrong answer, so the others can be for their missing items.
+    """
+    plan = tests.plan
+    most = min(alpha, 1 / (SUSPICION * max(int(plan.shares_suspicion.sum()), 1)))
+    suspect = beyond & (plan.shares_suspicion | plan.averages) & (tests.p[0] < alpha)
+    worse = beyond & plan.shares_suspicion & ~suspect
     if worse.any():
-        most = min(alpha, 1 / (SUSPICION * np.count_nonzero(plan.shares_suspicion)))
         suspect |= worse & (tests.p_worse < most)
-    return Decisions(verdicts, p_value, p_adjusted, suspect, open_ & np.isnan(p_value))
+    if tests.worst is None:
+        return suspect, np.zeros_like(suspect)
+    broken = undecided & ~suspect & plan.shares_suspicion & ~tests.worst.keeps(plan)
+    return suspect, broken & (tests.worst.p_worse < most)
 
 
 def _with_missing(
@@ -457,8 +490,7 @@ def _with_missing(
     alone.
     """
     plan = tests.plan
-    margin = np.where(plan.guards_below, 1, -1) * (worst.point - plan.threshold)
-    keeps = margin >= -ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
+    keeps = worst.keeps(plan)
     kept = np.where(plan.tested, worst.p_keep < level, keeps)
     broken = np.where(plan.tested, worst.p_fail < plan.gate.alpha, ~keeps)
     broken &= worst.counted & ~plan.averages & (verdicts != VerdictCode.fail)
