@@ -362,21 +362,27 @@ def test_three_times_the_items_say_the_same_more_certainly() -> None:
             follow = [entry.key in FOLLOW_SMOOTHING for entry in entries]
             each = two > width * 1.05 + WIDTH
             wider[follow] = each[follow] & (some if two.ndim == 2 else some[:, None])
+            # Without a lowest value there is no interval where the smoothed value is below -1.
+            bottomless = [entry.range[0] == -np.inf for entry in entries]
+            wider[bottomless] &= width[bottomless] > 0
             assert named(facts, (("width", entries[i], t) for i, t, *_ in np.argwhere(wider))) == []
 
 
 FOLLOW_SMOOTHING = frozenset(
     (
-        *("conditional_kappa_true", "conditional_kappa_predicted", "aickin_alpha"),
+        "aickin_alpha",
+        *(f"{of}conditional_kappa_true" for of in ("", "macro_", "weighted_")),
+        *(f"{of}conditional_kappa_predicted" for of in ("", "macro_", "weighted_")),
         *("macro_yule_q", "weighted_yule_q", "bangdiwala_b", "f1_of_macro_averages"),
     )
 )
 """Indices whose intervals may be wider at three times the items where a class has no right item.
 
-There half an item more decides the value of the smoothed table. Conditional kappas and Aickin's
-alpha have no lowest value, Bangdiwala's B squares the right items, and F1 of the averages divides
-by a sum near 0, so their effective number of items is not proportional to the items. Averages of
-Yule's Q reduce the quantile by standard errors on the scale of Q, nearly 0 at both of its ends.
+There half an item more decides the value of the smoothed table. Conditional kappas, their averages
+and Aickin's alpha have no lowest value, Bangdiwala's B squares the right items, and F1 of the
+averages divides by a sum near 0, so their effective number of items is not proportional to the
+items. Averages of Yule's Q reduce the quantile by standard errors on the scale of Q, nearly 0 at
+both of its ends.
 """
 
 
