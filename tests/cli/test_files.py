@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import BytesIO
@@ -427,3 +428,80 @@ def test_a_terminal_shows_what_is_sent_and_exported(tmp_path: Path, serve_app: S
     assert re.search(rb"Lines .* [1-9]", os.read(terminal, 10_000))
     os.close(stderr)
     os.close(terminal)
+
+
+SMALL = {"RPRIME_LIMITS_OTHER_BODY_BYTES": "1MiB", "RPRIME_LIMITS_JSON_BODY_BYTES": "1MiB"}
+ENDLESS = {
+    "rows": "yes cat,cat",
+    "zeros": "cat /dev/zero",
+    "noise": "cat /dev/urandom",
+    "JSON": "yes '{'",
+    "a bomb of gzip": "(cat /dev/zero | head -c 200000000 | gzip)",
+    "a bomb of Zstandard": f"{sys.executable} -c 'import sys, zstandard;"
+    "sys.stdout.buffer.write(zstandard.compress(bytes(200_000_000)))'",
+}
+READERS = ("evaluate {}", "evaluate items.csv --baseline {}", "compare {} items.csv")
+DOCUMENTS = (
+    *(
+        "evaluate items.csv --gates {}",
+        "evaluate items.csv --request {}",
+        "lint items.csv --gates {}",
+    ),
+    *("study agreement {}", "import {} --store sqlite:///new.db"),
+)
+
+
+@pytest.mark.parametrize(
+    ("produced", "command", "where"),
+    [
+        *((kind, "evaluate {}", "-") for kind in ENDLESS),
+        *((kind, "evaluate {}", "/dev/stdin") for kind in ENDLESS),
+        *(("zeros", command, "/dev/zero") for command in (*READERS, *DOCUMENTS)),
+        *(("rows", command, "-") for command in ("evaluate items.csv --baseline {}",)),
+        *(("zeros", command, "-") for command in DOCUMENTS[-2:]),
+        *((kind, "evaluate {}", "kept.packed") for kind in ENDLESS if "bomb" in kind),
+    ],
+)
+def test_what_has_no_end_is_read_up_to_the_limit(
+    tmp_path: Path, produced: str, command: str, where: str
+) -> None:
+    (tmp_path / "items.csv").write_text(PLAIN)
+    made = f"{ENDLESS[produced]} 2>/dev/null"
+    into = f"> {where};" if where == "kept.packed" else "|"
+    done = shell(f"({made}) {into} rprime {command.format(where)}", tmp_path, **SMALL)
+    assert done.returncode == 2, done.stderr
+    assert re.search("has more than [0-9]{7,8} bytes", done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def shell(line: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    env = environment(**variables)
+    env["PATH"] = f"{program(env).parent}{os.pathsep}{env['PATH']}"
+    command = ["sh", "-c", line]
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_pipe_by_its_path_is_read(tmp_path: Path) -> None:
+    """As of the shell's `<(command)`."""
+    done = shell(f"printf '{PLAIN}' | rprime evaluate /dev/stdin", tmp_path)
+    assert (done.returncode, "accuracy" in done.stdout.lower()) == (0, True), done.stderr
+
+
+def test_a_file_that_is_larger_than_a_body_is_read(tmp_path: Path) -> None:
+    rows = b"y_true,y_pred\n" + b"cat,cat\ncat,dog\n" * 100_000
+    (tmp_path / "items.csv").write_bytes(rows)
+    (tmp_path / "items.csv.gz").write_bytes(gzip.compress(rows[: len(rows) // 2 + 7]))
+    for file in ("items.csv", "items.csv.gz"):
+        done = shell(f"rprime evaluate {file}", tmp_path, **SMALL)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("command", [*READERS, *DOCUMENTS])
+def test_a_folder_is_no_file(tmp_path: Path, command: str) -> None:
+    (tmp_path / "items.csv").write_text(PLAIN)
+    (tmp_path / "folder").mkdir()
+    done = shell(f"rprime {command.format('folder')}", tmp_path)
+    assert done.returncode == 2
+    assert "s a directory" in done.stderr

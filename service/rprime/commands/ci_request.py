@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import orjson
 
 from rprime.application import EvaluationRequest, read_request
-from rprime.commands.evidence_files import STDIN, ColumnFile, read_evidence
+from rprime.commands.evidence_files import ColumnFile, read_evidence
 from rprime.commands.exit_status import refuse, refuse_here
+from rprime.commands.inputs import STDIN
 from rprime.commands.mappings import Json, read_gates, read_mapping
 from rprime.commands.options import settings
 from rprime.evidence import read_columns, read_members

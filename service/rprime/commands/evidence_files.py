@@ -1,6 +1,7 @@
 """Files with evidence: columns in the formats of the service, or JSON."""
 
 import gzip
+import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -15,9 +16,9 @@ import numpy as np
 import orjson
 
 from rprime.commands.exit_status import refuse
+from rprime.commands.inputs import bounded_pieces, read_endless
 from rprime.evidence import FORMATS, SUFFIXES, Kind
 
-STDIN = "-"
 _TABLES = {"confusion_matrix.npy", "labels.npy", "unclassified.npy", "spurious.npy"}
 """Members of an archive that holds a table, not columns."""
 _PACKED = {".gz", ".zst"}
@@ -28,7 +29,7 @@ _LARGE = 16 * 1024 * 1024
 
 
 class ColumnFile(NamedTuple):
-    """A file of columns, by its path; or the bytes of standard input."""
+    """A file of columns, by its path; or the bytes of standard input, a pipe or a device."""
 
     name: str
     kind: Kind
@@ -63,8 +64,8 @@ def read_evidence(file: str) -> ColumnFile | bytes:
     -------
     A file of columns, to be read later, or the bytes of a JSON document.
     """
-    content = sys.stdin.buffer.read() if file == STDIN else None
     try:
+        content = read_endless(file)
         with _opened(file, content) as body:
             beginning = _beginning(body)
             if beginning.startswith(b"\x93NUMPY"):
@@ -104,9 +105,12 @@ def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
 
             from rprime.server.inflating import gunzip, unzstd
 
+            packed = stream.seek(0, os.SEEK_END)
+            stream.seek(0)
             is_gzip = beginning.startswith(_GZIP)
             try:
-                plain.writelines(gunzip(stream) if is_gzip else unzstd(stream, window=0))
+                pieces = gunzip(stream) if is_gzip else unzstd(stream, window=0)
+                plain.writelines(bounded_pieces(pieces, file, packed))
             except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError):
                 refuse(f"{file} is no whole gzip or Zstandard file")
             plain.seek(0)

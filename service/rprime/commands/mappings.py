@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from rprime.commands.exit_status import refuse
+from rprime.commands.inputs import read_document
 from rprime.core.gates.rules import mistakes
 from rprime.problems.problem import Violation, pointer
 from rprime.schemas.document import Document
@@ -52,9 +53,7 @@ class _Loader(yaml.SafeLoader):
 def read_mapping(path: Path, what: str) -> Json:
     """Read a file of YAML, and with it JSON, that holds a mapping; `what` it is, for messages."""
     try:
-        content = yaml.load(path.read_bytes(), Loader=_Loader)  # noqa: S506 - made of SafeLoader
-    except OSError as error:
-        refuse(f"cannot read {path}: {error.strerror}")
+        content = yaml.load(read_document(path), Loader=_Loader)  # noqa: S506 - made of SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""

@@ -1,6 +1,5 @@
 """Studies of indices on this machine, and the results of the R' papers computed again."""
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from operator import attrgetter
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import orjson
 from typer import Argument, Exit, Option, Typer
 
-from rprime.commands.exit_status import Status, attempting, put, refuse, refuse_here
+from rprime.commands.exit_status import Status, put, refuse, refuse_here
 from rprime.commands.options import example, settings
 from rprime.commands.plot import known_form, write_image
 
@@ -72,10 +71,9 @@ def agreement(
 ) -> None:
     """Say how far indices agree over many models."""
     from rprime.application.studies import agreement_request
+    from rprime.commands.inputs import read_document
 
-    with attempting(f"read {file}"):
-        body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    put(_studied(agreement_request, body) + b"\n")
+    put(_studied(agreement_request, read_document(file)) + b"\n")
 
 
 def _studied(study: Callable[[bytes, "Limits"], Result], body: bytes) -> Result:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -69,6 +69,7 @@ def import_(
     history: HistorySource,
 ) -> None:
     """Add an export to the history of a service, or to a store that no service uses."""
+    from rprime.commands.inputs import bounded_lines
     from rprime.store import InvalidExportError
 
     try:
@@ -76,7 +77,7 @@ def import_(
             attempting(f"read {file}"),
             sys.stdin.buffer if file == _STANDARD else file.open("rb") as lines,
         ):
-            added = _added(history, lines)
+            added = _added(history, bounded_lines(lines, str(file)))
     except InvalidExportError as exc:
         refuse(f"{file}: {exc}")
     say(
@@ -85,7 +86,7 @@ def import_(
     )
 
 
-def _added(history: HistorySource, lines: IO[bytes]) -> dict[str, int]:
+def _added(history: HistorySource, lines: Iterable[bytes]) -> dict[str, int]:
     from rprime.client.calls import Call
 
     if history.service is None:
@@ -93,7 +94,7 @@ def _added(history: HistorySource, lines: IO[bytes]) -> dict[str, int]:
             return asdict(store.import_lines(lines))
     read, headers = lambda content, _: json.loads(content), {"Content-Type": _LINES}
     with working("Importing ..."), history.client() as client:
-        return client.ask(Call("POST", "/v1/import", read, lines.read(), headers))
+        return client.ask(Call("POST", "/v1/import", read, b"".join(lines), headers))
 
 
 def backup(
