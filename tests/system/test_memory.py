@@ -76,6 +76,9 @@ def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds:
 
         try:
             rows = b"y_true,y_pred\n" + b"cat,dog\neel,eel\n" * (MIB // 4)
+            items = json.loads(labels(MIB * 3 // 4))
+            pair = json.dumps({"candidate": items, "baseline": items}).encode()
+            batch = json.dumps({"requests": [items, items]}).encode()
             zipped = JSON | {"Content-Encoding": "gzip"}
             bodies = [
                 (labels(10 * MIB), JSON),
@@ -93,6 +96,13 @@ def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds:
             # Its answer is paged, so it is computed as far as the memory allows.
             compared = {send(many_classes(), JSON, "/v1/compare") for _ in range(3)}
             assert compared <= {200, 413, 503}, compared
+            kinds = [("/v1/compare", pair), ("/v1/evaluate/batch", batch)]
+            with ThreadPoolExecutor(8) as pool:
+                heavy = Counter(
+                    pool.map(lambda i: send(kinds[i % 2][1], JSON, kinds[i % 2][0]), range(8))
+                )
+            assert set(heavy) <= {200, 413, 503}, heavy
+            assert heavy[200] > 0
             assert process.poll() is None
         finally:
             process.terminate()
