@@ -1,12 +1,11 @@
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import func, select
 
+from rprime.schemas.history import ProjectEntry
 from rprime.store import Expected, Idempotency, ProjectMissingError, Retention, Store
 from rprime.store.ids import first_id
-from rprime.store.records import Project
 from rprime.store.schema import metadata, shared
 from tests.store import samples
 
@@ -28,8 +27,8 @@ def test_projects_are_listed_with_their_counts(store: Store) -> None:
     projects = store.projects()
     sizes = {project.name: project.bytes for project in projects}
     assert sizes["animals"] > sizes["plants"] > sizes["empty"] == 0
-    assert [replace(project, bytes=0) for project in projects] == [
-        Project(
+    assert [project.model_copy(update={"bytes": 0}) for project in projects] == [
+        ProjectEntry(
             name="animals",
             evaluations=3,
             newest=animals[-1],
@@ -37,10 +36,10 @@ def test_projects_are_listed_with_their_counts(store: Store) -> None:
             badge_public=False,
             keeps_slices=True,
         ),
-        Project(
+        ProjectEntry(
             name="empty", evaluations=0, newest=None, bytes=0, badge_public=False, keeps_slices=True
         ),
-        Project(
+        ProjectEntry(
             name="plants",
             evaluations=1,
             newest=plants[0],
@@ -91,7 +90,8 @@ def test_a_purge_keeps_the_last_ones(store: Store) -> None:
     planned = store.purge("animals", Retention(keep_last=3), dry_run=True)
     assert (planned.deleted, planned.kept, planned.aliased) == (7, 3, 0)
     assert store.count("animals") == 10
-    assert store.purge("animals", Retention(keep_last=3)) == planned
+    purged = planned.model_copy(update={"dry_run": False})
+    assert store.purge("animals", Retention(keep_last=3)) == purged
     assert [item.id for item in store.page("animals").items] == ids[:-4:-1]
     assert store.count("plants") == 2
 

@@ -10,10 +10,10 @@ import pytest
 
 from rprime.core.items import table_of
 from rprime.core.table import ConfusionTable
+from rprime.schemas.history import ImportReport
 from rprime.store import (
     Expected,
     Filters,
-    Imported,
     InvalidExportError,
     ProjectMissingError,
     Store,
@@ -24,6 +24,10 @@ from rprime.store.records import StoredEvaluation
 from tests.history_service import ServeApp, keeping, matrix
 from tests.store import samples
 from tests.store.conftest import on_sqlite
+
+
+def import_of(**counts: int) -> ImportReport:
+    return ImportReport(**dict.fromkeys(ImportReport.model_fields, 0) | counts)
 
 
 def fill(store: Store) -> list[str]:
@@ -85,7 +89,7 @@ def comparable(evaluation: StoredEvaluation) -> dict[str, Any]:
 def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> None:
     ids = fill(store)
     lines = list(store.export())
-    assert other_store.import_lines(lines) == Imported(evaluations=3, aliases=1)
+    assert other_store.import_lines(lines) == import_of(evaluations=3, aliases=1)
     for identifier in ids:
         first, two = store.get(identifier), other_store.get(identifier)
         assert comparable(first) == comparable(two)
@@ -151,7 +155,7 @@ def test_other_slices_than_those_of_the_items_are_not_imported(
 def test_an_import_repeated_changes_nothing(store: Store) -> None:
     fill(store)
     lines = list(store.export())
-    assert store.import_lines(lines) == Imported(evaluations_present=3, aliases_present=1)
+    assert store.import_lines(lines) == import_of(evaluations_present=3, aliases_present=1)
     assert list(store.export())[1:] == lines[1:]
 
 
@@ -164,7 +168,7 @@ def test_what_was_imported_is_known_as_submitted(store: Store, other_store: Stor
 
 def test_one_project_is_exported_alone(store: Store, other_store: Store) -> None:
     fill(store)
-    assert other_store.import_lines(store.export("plants")) == Imported(evaluations=1)
+    assert other_store.import_lines(store.export("plants")) == import_of(evaluations=1)
     assert [project.name for project in other_store.projects()] == ["plants"]
 
 
@@ -192,7 +196,7 @@ def test_the_larger_look_count_stays(store: Store, other_store: Store) -> None:
 def test_an_alias_without_its_evaluation_is_left_out(store: Store, other_store: Store) -> None:
     fill(store)
     lines = without(store, lambda line: line.startswith(b'{"evaluation"'))
-    assert other_store.import_lines(lines) == Imported(aliases_dangling=1)
+    assert other_store.import_lines(lines) == import_of(aliases_dangling=1)
 
 
 def test_changes_of_an_alias_are_kept_where_it_is_known(store: Store, other_store: Store) -> None:
@@ -374,7 +378,7 @@ def test_what_is_no_export_is_refused(store: Store, lines: list[bytes]) -> None:
 
 
 def test_empty_lines_do_not_matter(store: Store) -> None:
-    assert store.import_lines([b'{"rprime_export":1}\n', b"\n", b""]) == Imported()
+    assert store.import_lines([b'{"rprime_export":1}\n', b"\n", b""]) == import_of()
 
 
 def test_filters_find_what_was_imported(store: Store, other_store: Store) -> None:
@@ -396,7 +400,7 @@ def test_a_table_that_is_not_that_of_the_items_is_refused(store: Store, other_st
     assert other_store.projects() == ()
     spurious = replace(table_of(items, 3), spurious=np.array([1.0, 0, 2]))
     samples.put(store, samples.evaluation(1, items=items, table=spurious)).result()
-    assert other_store.import_lines(store.export()) == Imported(evaluations=2)
+    assert other_store.import_lines(store.export()) == import_of(evaluations=2)
 
 
 def test_an_export_that_was_cut_is_refused_at_its_end(store: Store, other_store: Store) -> None:

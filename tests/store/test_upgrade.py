@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -219,7 +218,7 @@ def test_an_upgraded_store_is_like_a_new_one_that_imported_it(old: str, other_st
     assert list(other_store.export())[1:] == lines[1:]
     # 0.1.0 did not count sizes. Documents keep the form in which it wrote them, and so their size.
     for project, imported in zip(store.projects(), other_store.projects(), strict=True):
-        assert replace(project, bytes=imported.bytes) == imported
+        assert project.model_copy(update={"bytes": imported.bytes}) == imported
         assert project.bytes > 0
     store.close()
     assert run(old, _declared) == other_store.database.read(_declared)

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -91,7 +90,7 @@ def _added(history: HistorySource, lines: Iterable[bytes]) -> dict[str, int]:
 
     if history.service is None:
         with opened(history.store, read_only=False) as store:
-            return asdict(store.import_lines(lines))
+            return store.import_lines(lines).model_dump()
     read, headers = lambda content, _: json.loads(content), {"Content-Type": _LINES}
     with working("Importing ..."), history.client() as client:
         return client.ask(Call("POST", "/v1/import", read, b"".join(lines), headers))

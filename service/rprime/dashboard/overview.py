@@ -10,8 +10,8 @@ from rprime.history.series import Measured, Point
 from rprime.report.marks import Axis
 from rprime.report.text import decimal
 from rprime.report.view import term
+from rprime.schemas.history import ProjectEntry
 from rprime.store import EvaluationSummary, Filters, Store
-from rprime.store.records import Project
 
 RECENT = 60
 """Evaluations of a project that are looked at: a model without one of them did nothing lately."""
@@ -25,7 +25,7 @@ URGENCY = {"fail": 0, "inconclusive": 1, "no_baseline": 1}
 """Verdicts that somebody has to look at, in this order; the others come after them."""
 
 
-def overview(store: Store, projects: Iterable[Project]) -> dict[str, Any]:
+def overview(store: Store, projects: Iterable[ProjectEntry]) -> dict[str, Any]:
     """Describe what happened lately in projects. It reads.
 
     `lines`, the newest evaluation of each model: those that failed first, then the inconclusive

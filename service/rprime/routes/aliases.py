@@ -26,14 +26,7 @@ from rprime.routes.services import (
     named_page,
     read_model,
 )
-from rprime.schemas.history import (
-    AliasChange,
-    AliasEntry,
-    AliasHistory,
-    AliasList,
-    AliasTarget,
-    NamesQuery,
-)
+from rprime.schemas.history import AliasEntry, AliasHistory, AliasList, AliasTarget, NamesQuery
 from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected
 
 _FOUND = {"description": "The alias.", "headers": ETAG}
@@ -93,7 +86,7 @@ def alias_history(request: Request, project: str, alias: str) -> AliasHistory:
     changes = get_store(request).alias_changes(project, alias)
     if not changes:
         raise Problem("not_found")
-    return AliasHistory(items=[AliasChange(**vars(change)) for change in changes])
+    return AliasHistory(items=list(changes))
 
 
 @router.put(

@@ -1,6 +1,5 @@
 """Projects: list, settings, deletion, and purging of old evaluations."""
 
-from dataclasses import asdict
 from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
@@ -20,7 +19,6 @@ from rprime.routes.services import (
 )
 from rprime.schemas.history import (
     NamesQuery,
-    ProjectEntry,
     ProjectList,
     ProjectSettings,
     PurgeReport,
@@ -46,8 +44,7 @@ def list_projects(request: Request, query: Parameters[NamesQuery]) -> ProjectLis
     may_use = access_of(request).may_use
     visible = [project for project in get_store(request).projects() if may_use(project.name)]
     page, cursor = named_page(visible, lambda project: project.name, query)
-    items = [ProjectEntry(**asdict(project)) for project in page]
-    return ProjectList(items=items, next_cursor=cursor)
+    return ProjectList(items=list(page), next_cursor=cursor)
 
 
 @router.put(
@@ -101,5 +98,4 @@ async def purge_project(request: Request, project: str) -> PurgeReport:
     criteria = await read_model(request, PurgeRequest)
     await in_store(request, require_project, request, project)
     keep = Retention(keep_last=criteria.keep_last, newer_than_days=criteria.newer_than_days)
-    counts = await in_store(request, store.purge, project, keep, dry_run=criteria.dry_run)
-    return PurgeReport(**asdict(counts), dry_run=criteria.dry_run)
+    return await in_store(request, store.purge, project, keep, dry_run=criteria.dry_run)

@@ -1,7 +1,6 @@
 """Export and import of the whole history as lines of JSON."""
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import asdict
 
 from anyio import from_thread
 from fastapi import APIRouter, Request, Response
@@ -80,8 +79,7 @@ async def import_evaluations(request: Request) -> ImportReport:
         raise Problem("unsupported_encoding", "Send an import uncompressed.")
     store, longest = get_store(request), get_services(request).limits.other_body_bytes
     lines = _lines(received_chunks(request), longest)
-    added = await get_services(request).transfer_threads.run(store.import_lines, lines)
-    return ImportReport(**asdict(added))
+    return await get_services(request).transfer_threads.run(store.import_lines, lines)
 
 
 def _lines(pieces: AsyncIterator[bytes], longest: int) -> Iterator[bytes]:

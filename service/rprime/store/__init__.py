@@ -13,4 +13,4 @@ from rprime.store.insertion import Idempotency, LookMovedError, Outcome, Packed,
 from rprime.store.projects import ProjectMissingError, Retention
 from rprime.store.records import EvaluationSummary, Filters, NewEvaluation, Stack, StoredEvaluation
 from rprime.store.store import KeyRunningError, Store, open_store
-from rprime.store.transfer import Imported, InvalidExportError
+from rprime.store.transfer import InvalidExportError

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, select
 
+from rprime.schemas.history import AliasChange
 from rprime.store.database import insert, serialise
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.records import check_names
@@ -43,17 +44,6 @@ class Alias:
     evaluation: str
     etag: str
     updated_at: datetime
-
-
-@dataclass(frozen=True)
-class AliasChange:
-    """What an alias points at since a change, with its model and version; None: it was deleted."""
-
-    evaluation: str | None
-    model: str | None
-    version: str | None
-    changed_at: datetime
-    by: str | None
 
 
 @dataclass(frozen=True)
@@ -116,7 +106,13 @@ def changes(
         .limit(limit)
     )
     rows = connection.execute(query)
-    return tuple(AliasChange(*row[:3], moment_of(row.changed), row.by) for row in rows)
+    names = "evaluation", "model", "version", "by"
+    return tuple(
+        AliasChange(
+            **{name: getattr(row, name) for name in names}, changed_at=moment_of(row.changed)
+        )
+        for row in rows
+    )
 
 
 def put(

@@ -6,10 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
+from rprime.schemas.history import ProjectEntry, PurgeReport
 from rprime.store import ids, project_sizes, schema
 from rprime.store.database import insert, quiesce
 from rprime.store.evaluations import SUMMARY, check
-from rprime.store.records import ModelSummary, Project, check_names
+from rprime.store.records import ModelSummary, check_names
 
 MOST_IN_A_STEP = 500
 """Evaluations deleted in one transaction; bounds the wait of other writers."""
@@ -36,17 +37,7 @@ class Retention:
     newer_than_days: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Purged:
-    """What a purge deleted and kept, or would in a dry run."""
-
-    deleted: int
-    kept: int
-    aliased: int
-    """How many were kept only because of an alias."""
-
-
-def read_all(connection: Connection) -> tuple[Project, ...]:
+def read_all(connection: Connection) -> tuple[ProjectEntry, ...]:
     """List every project that has an evaluation or a setting, by name, with their counts."""
     grouped = select(_of.project, func.count(), func.max(_of.id)).group_by(_of.project)
     counts = {row[0]: (row[1], row[2]) for row in connection.execute(grouped)}
@@ -58,7 +49,7 @@ def read_all(connection: Connection) -> tuple[Project, ...]:
         settings = {s: getattr(chosen.get(name), s, unset) for s, unset in SETTINGS.items()}
         size = stored.get(name, 0)
         projects.append(
-            Project(name=name, evaluations=number, newest=newest, bytes=size, **settings)
+            ProjectEntry(name=name, evaluations=number, newest=newest, bytes=size, **settings)
         )
     return tuple(projects)
 
@@ -117,7 +108,9 @@ def clear(connection: Connection, name: str) -> int:
     return deleted
 
 
-def unwanted(connection: Connection, name: str, keep: Retention) -> tuple[list[str], Purged]:
+def unwanted(
+    connection: Connection, name: str, keep: Retention, *, dry_run: bool
+) -> tuple[list[str], PurgeReport]:
     """Find what a purge deletes: the ids, oldest first, and the counts."""
     counted = select(func.count()).select_from(schema.evaluations)
     outdated = [_of.project == name, *_outdated(name, keep)]
@@ -126,8 +119,9 @@ def unwanted(connection: Connection, name: str, keep: Retention) -> tuple[list[s
     identifiers = list(connection.scalars(doomed))
     total = connection.scalar(counted.where(_of.project == name)) or 0
     aliased = connection.scalar(counted.where(*outdated, _of.id.in_(pointed))) or 0
-    return identifiers, Purged(
-        deleted=len(identifiers), kept=total - len(identifiers), aliased=aliased
+    kept = total - len(identifiers)
+    return identifiers, PurgeReport(
+        deleted=len(identifiers), kept=kept, aliased=aliased, dry_run=dry_run
     )
 
 

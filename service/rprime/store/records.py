@@ -138,18 +138,6 @@ ALL = Filters()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Project:
-    """A project in the list of projects."""
-
-    name: str
-    evaluations: int
-    newest: str | None
-    bytes: int
-    badge_public: bool
-    keeps_slices: bool
-
-
-@dataclass(frozen=True, kw_only=True)
 class ModelSummary:
     """A model in the list of a project; the name is None for evaluations without one."""
 

@@ -1,10 +1,10 @@
 """The store of evaluations, over SQLite or PostgreSQL."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future  # noqa: TC003 - FastAPI reads annotations
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from threading import Lock
@@ -14,6 +14,7 @@ from sqlalchemy import Connection, delete, func, make_url, select
 from sqlalchemy.exc import ArgumentError
 
 from rprime.core.items import Items
+from rprime.schemas.history import ImportReport, PurgeReport
 from rprime.store import aliases as alias_queries
 from rprime.store import baselines, evaluations, insertion, revoked_sessions, transfer
 from rprime.store import projects as project_queries
@@ -23,12 +24,12 @@ from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError, S
 from rprime.store.evaluations import EvaluationMissingError, stacks
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay
 from rprime.store.postgresql import open_postgresql
-from rprime.store.projects import ProjectMissingError, Purged, Retention
+from rprime.store.projects import ProjectMissingError, Retention
 from rprime.store.records import ALL, Filters, NewEvaluation, Stack, StoredEvaluation
 from rprime.store.schema import aliases, looks, replays
 from rprime.store.schema import evaluations as rows
 from rprime.store.sqlite import open_sqlite
-from rprime.store.transfer import Imported, steps
+from rprime.store.transfer import steps
 from rprime.store.use import changed, waiting
 from rprime.store.writer import Writer
 
@@ -232,13 +233,15 @@ class Store:
 
     is_session_revoked = _reads(revoked_sessions.is_revoked)
 
-    def purge(self, project: str, keep: Retention, *, dry_run: bool = False) -> Purged:
+    def purge(self, project: str, keep: Retention, *, dry_run: bool = False) -> PurgeReport:
         """Delete the evaluations of a project that no criterion keeps, in steps.
 
         A dry run only counts.
         """
         self._begun.discard(project)
-        doomed, counts = self.database.read(lambda c: project_queries.unwanted(c, project, keep))
+        doomed, counts = self.database.read(
+            lambda c: project_queries.unwanted(c, project, keep, dry_run=dry_run)
+        )
         if dry_run or not doomed:
             return counts
         size = project_queries.MOST_IN_A_STEP
@@ -247,7 +250,8 @@ class Store:
         # On a full disk they may stay until the next purge.
         with suppress(StoreFullError):
             self.write(project_queries.drop_unused)
-        return replace(counts, deleted=deleted, kept=counts.kept + counts.deleted - deleted)
+        kept = counts.kept + counts.deleted - deleted
+        return counts.model_copy(update={"deleted": deleted, "kept": kept})
 
     def _delete_unaliased(self, step: Sequence[str]) -> int:
         """Delete in one transaction, or in two halves if a full disk has no room for one."""
@@ -276,15 +280,15 @@ class Store:
             raise ProjectMissingError
         return transfer.export(self.database, project)
 
-    def import_lines(self, lines: Iterable[bytes]) -> Imported:
+    def import_lines(self, lines: Iterable[bytes]) -> ImportReport:
         """Add the records of an export that this store lacks; repeating it changes nothing.
 
         `InvalidExportError` at an invalid line; the lines before it may have been added.
         """
-        total = Imported()
+        counts = Counter(dict.fromkeys(ImportReport.model_fields, 0))
         for step in steps(lines):
-            total += self.write(lambda c: transfer.write(c, step))  # noqa: B023 - called at once
-        return total
+            counts.update(self.write(lambda c: transfer.write(c, step)))  # noqa: B023 - called at once
+        return ImportReport(**counts)
 
     def newest(self) -> str | None:
         """Return the newest evaluation of all projects, by its id; None if there is none."""

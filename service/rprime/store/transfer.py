@@ -417,21 +417,6 @@ _AS_STORED = (*_NAMED, "tags", "fingerprint", "input_digest")
 _NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 
-@dataclass(frozen=True, kw_only=True)
-class Imported:
-    """What an import added, and what existed already."""
-
-    evaluations: int = 0
-    evaluations_present: int = 0
-    aliases: int = 0
-    aliases_present: int = 0
-    aliases_dangling: int = 0
-    """Skipped aliases, whose evaluation is missing."""
-
-    def __add__(self, other: "Imported") -> "Imported":
-        return Imported(**{name: n + getattr(other, name) for name, n in vars(self).items()})
-
-
 def export(database: Database, project: str | None) -> Iterator[bytes]:
     """Write a store, or one project of it, as lines of JSON with their ends.
 
@@ -567,8 +552,8 @@ def _line(document: Json) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE | _NUMPY)
 
 
-def write(connection: Connection, step: ImportStep) -> Imported:
-    """Add missing records; existing ones stay unchanged, except for a larger look count."""
+def write(connection: Connection, step: ImportStep) -> dict[str, int]:
+    """Add missing records, existing ones stay; return counts, by the members of `ImportReport`."""
     # Two imports of one evaluation must not both count it.
     serialise(connection, [b"import"])
     identifiers = [packed.id for packed in step["evaluation"]]
@@ -580,9 +565,8 @@ def write(connection: Connection, step: ImportStep) -> Imported:
     if step["looks"]:
         connection.execute(_RAISED_LOOKS, step["looks"])
     pointed = Counter(filter(None, (_point(connection, alias) for alias in step["alias"])))
-    return Imported(
-        evaluations=len(fresh), evaluations_present=len(identifiers) - len(fresh), **pointed
-    )
+    present_count = len(identifiers) - len(fresh)
+    return {"evaluations": len(fresh), "evaluations_present": present_count, **pointed}
 
 
 _LOOKS = insert(looks)
@@ -594,7 +578,7 @@ _RAISED_LOOKS = _LOOKS.on_conflict_do_update(
 
 
 def _point(connection: Connection, alias: Json) -> str:
-    """Point a new alias; return which member of `Imported` counts it, if any."""
+    """Point a new alias; return which member of `ImportReport` counts it, if any."""
     project, name, absent = alias["project"], alias["name"], aliases.Expected(absent=True)
     aliases.restore(connection, project, name, alias["changes"])
     if alias["evaluation"] is None:
