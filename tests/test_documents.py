@@ -25,7 +25,7 @@ from rprime.core.gates.kinds import EFFECT_CHOICES, POLICIES, RULE_KINDS, VERDIC
 from rprime.core.gates.rules import mistakes
 from rprime.core.index import REASONS
 from rprime.core.intervals.methods import METHODS as INTERVAL_METHODS
-from rprime.core.intervals.methods import plan_of
+from rprime.core.intervals.methods import interval_plan
 from rprime.core.intervals.plan import Bounds, Setting
 from rprime.core.options import Options
 from rprime.core.selection import select
@@ -205,7 +205,7 @@ def test_every_index_without_an_interval_is_listed() -> None:
     named = set(re.findall(r"`(\w+)`", listed))
     options = Options(families=("all",))
     selection, setting = select(options, scored=True), Setting()
-    methods = plan_of(selection, setting, Bounds(2))
+    methods = interval_plan(selection, setting, Bounds(2))
     parts = ((methods.per_class, selection.computed), (methods.overall, selection.overall))
     for part, entries in parts:
         for name, entry in zip(part.names, entries, strict=True):

@@ -18,7 +18,7 @@ import pytest
 
 import rprime as library
 from rprime.tally.counting import tally
-from rprime.tally.engines import Engine, Files, opened
+from rprime.tally.engines import Engine, Files, open_frame
 from rprime.tally.table import Tally, TallyError
 from tests.command import Run
 from tests.failing_service import Step, flaky
@@ -263,19 +263,19 @@ class TestDuckdb:
         self, folder: Path, table: pa.Table, names: list[str]
     ) -> None:
         files = Files.of([str(folder / name) for name in names])
-        with opened(Engine.of("duckdb"), files) as frame:
+        with open_frame(Engine.of("duckdb"), files) as frame:
             candidate = tally(frame, untyped=files.format == "csv").candidate
         assert values(library.evaluate(**candidate.evidence())) == of_items(table)
 
     def test_little_memory_is_enough(self, folder: Path, table: pa.Table) -> None:
         files = Files.of([str(folder / "*.parquet")])
-        with opened(Engine.of("duckdb?memory_limit=64MB&threads=1"), files) as frame:
+        with open_frame(Engine.of("duckdb?memory_limit=64MB&threads=1"), files) as frame:
             candidate = tally(frame).candidate
         assert candidate.cells[:, 2].sum() + candidate.unclassified.sum() == len(table)
 
     def test_an_empty_field_is_missing_and_na_is_a_name(self, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text('y_true,y_pred\nNA,NA\nNA,\n"x, y",07\n')
-        with opened(Engine.of("duckdb"), Files.of([str(tmp_path / "a.csv")])) as frame:
+        with open_frame(Engine.of("duckdb"), Files.of([str(tmp_path / "a.csv")])) as frame:
             candidate = tally(frame, untyped=True).candidate
         assert counts(candidate) == {("NA", "NA"): 1, ("x, y", "07"): 1}
         assert dict(zip(candidate.labels, candidate.unclassified.tolist(), strict=True))["NA"] == 1
@@ -285,7 +285,7 @@ class TestDuckdb:
         for name, message in (("a.parquet", "too small|[Pp]arquet"), ("none.parquet", "No files")):
             with (
                 pytest.raises(TallyError, match=message),
-                opened(Engine.of("duckdb"), Files.of([str(tmp_path / name)])) as frame,
+                open_frame(Engine.of("duckdb"), Files.of([str(tmp_path / name)])) as frame,
             ):
                 tally(frame)
 
@@ -308,7 +308,7 @@ class TestDuckdb:
         monkeypatch.setitem(sys.modules, "duckdb", None)
         with (
             pytest.raises(TallyError, match=r"pip install 'rprime\[duckdb\]'"),
-            opened(Engine.of("duckdb"), Files(("a.csv",), "csv")),
+            open_frame(Engine.of("duckdb"), Files(("a.csv",), "csv")),
         ):
             pass
 

@@ -7,7 +7,7 @@ import pytest
 
 from rprime import evidence
 from rprime.evidence.columns import LONGEST_LINE
-from rprime.evidence.csv_body import line_of
+from rprime.evidence.csv_body import line_number
 from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
@@ -75,7 +75,7 @@ def test_the_line_of_the_separator_is_a_line() -> None:
 def test_the_line_of_an_item_is_found(end: str) -> None:
     lines = ["sep=;", "y_true;y_pred", "", "a;a", '"b', 'c";a', ";a", "", "b;b"]
     body = end.join(lines).encode()
-    assert [line_of(Trickle(body), item) for item in range(4)] == [4, 5, 7, 9]
+    assert [line_number(Trickle(body), item) for item in range(4)] == [4, 5, 7, 9]
     with pytest.raises(Problem) as caught:
         counts(body)
     assert [error.pointer for error in caught.value.errors] == ["/y_true/2"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rprime.core.items import PIECE
 from rprime.evidence import label_columns
-from rprime.evidence.coding import counted, recoded
+from rprime.evidence.coding import count_codes, recoded
 from rprime.evidence.label_columns import Growing, Vocabulary, Where
 
 WHERE = Where("/y_true", 0, null=True)
@@ -64,4 +64,4 @@ def test_no_codes_give_none() -> None:
 def test_codes_count_wherever_they_stand() -> None:
     values = np.zeros(2 * PIECE + 1, np.uint8)
     values[PIECE], values[-1] = 3, 5
-    assert counted(values, 7).tolist() == [2 * PIECE - 1, 0, 0, 1, 0, 1, 0]
+    assert count_codes(values, 7).tolist() == [2 * PIECE - 1, 0, 0, 1, 0, 1, 0]

@@ -20,7 +20,7 @@ import pytest
 
 from rprime.core.progress import WATCH
 from rprime.tally.counting import tally
-from rprime.tally.engines import Engine, Files, opened
+from rprime.tally.engines import Engine, Files, open_frame
 from rprime.tally.table import TallyError
 from tests.command import Run
 from tests.services import RPRIME, environment
@@ -151,7 +151,7 @@ class TestDask:
         token = WATCH.set(lambda *progress: told.append(progress))
         try:
             files = Files.of([str(predictions.folder / "*.csv")])
-            with opened(Engine.of(cluster.engine), files) as frame:
+            with open_frame(Engine.of(cluster.engine), files) as frame:
                 tally(frame, untyped=True)
         finally:
             WATCH.reset(token)
@@ -167,7 +167,7 @@ class TestDask:
         (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing else")
         with (
             pytest.raises(TallyError, match="Dask: "),
-            opened(Engine.of(cluster.engine), Files.of([str(tmp_path / "a.parquet")])) as frame,
+            open_frame(Engine.of(cluster.engine), Files.of([str(tmp_path / "a.parquet")])) as frame,
         ):
             tally(frame)
 

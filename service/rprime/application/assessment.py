@@ -13,14 +13,14 @@ from rprime.application.population import check_baseline
 from rprime.core.comparison.alignment import Side, estimate_together
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.estimates import Estimates
-from rprime.core.gates.candidate import MOST_JUDGED, too_many
+from rprime.core.gates.candidate import MOST_JUDGED, rule_with_too_many_slices
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.results import GateResult
 from rprime.core.gates.rules import Gate
 from rprime.core.options import Options
 from rprime.core.selection import requested_keys
 from rprime.core.slices.comparison import slice_changes
-from rprime.core.slices.evaluation import asked_indices
+from rprime.core.slices.evaluation import slice_indices
 from rprime.core.slices.slices import Slice
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
@@ -129,7 +129,11 @@ class Assessment:
 
     def __post_init__(self) -> None:
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]
-        many = None if self.gate is None else too_many(self.gate.rules, self.candidate, *baselines)
+        many = (
+            None
+            if self.gate is None
+            else rule_with_too_many_slices(self.gate.rules, self.candidate, *baselines)
+        )
         if many is not None:
             detail = (
                 f"All rules of a gate together judge at most {MOST_JUDGED} slices, each rule its "
@@ -249,7 +253,7 @@ class Assessment:
     def _compared(self) -> Json | None:
         if self.comparison is None or self.baseline_side is None:
             return None
-        keys = self.slice_indices or asked_indices(self.options)
+        keys = self.slice_indices or slice_indices(self.options)
         source, changes = self.baseline_side.source, slice_changes(self.comparison, keys)
         return comparison_document(self.comparison, source, changes, reported=self.reported)
 

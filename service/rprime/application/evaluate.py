@@ -19,7 +19,7 @@ from rprime.evidence.reader import Kind as EvidenceKind
 from rprime.problems.problem import Problem
 from rprime.report.formats import Format
 from rprime.schemas.document import Document
-from rprime.server.inflating import Inflated, inflated_bound, too_large
+from rprime.server.inflating import Inflated, body_too_large, inflated_bound
 from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import WorkerLimits
 from rprime.settings import Limits
@@ -133,7 +133,7 @@ def _columns(
         nonlocal left
         left -= size
         if left < 0:
-            raise too_large(most)
+            raise body_too_large(most)
         limits.extend(size)
         body.keep(size)
 

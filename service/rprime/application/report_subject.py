@@ -10,7 +10,7 @@ from rprime.application.request import EvaluationRequest, read_request
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.evaluate import Evaluation
 from rprime.core.options import SHAPING
-from rprime.report.slices import named
+from rprime.report.slices import shown_slice
 from rprime.report.subject import ReportSubject, baseline_name
 from rprime.schemas.provenance import origin_of
 from rprime.schemas.report import Report
@@ -83,7 +83,7 @@ def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:
         comparison=report.comparison,
         gate=report.gate,
         baseline=baseline_name(report.comparison),
-        slice=named(report.slice or {}),
+        slice=shown_slice(report.slice or {}),
         input_digest=report.input_digest,
         origin=origin_of(report),
         **{name: getattr(report, name) for name in ("source", "id", "created_at")},

@@ -15,7 +15,7 @@ from rprime.core.index_names import listed, nearest_names, resembling
 from rprime.core.options import SCORE_OPTIONS, SHAPING, Options
 from rprime.core.population import Population
 from rprime.core.scores.kept import KeptScores
-from rprime.core.slices.evaluation import asked_indices
+from rprime.core.slices.evaluation import slice_indices
 from rprime.core.slices.slices import Slice
 from rprime.core.table import ConfusionTable
 from rprime.evidence.tables import MATRICES
@@ -120,7 +120,7 @@ def comparison_options(content: bytes, top_confusions: int) -> tuple[Options, tu
     """
     options = read_options(content, top_confusions)
     families = tuple(dict.fromkeys(("summary", *options.families)))
-    return replace(options, families=families, population=None), asked_indices(options)
+    return replace(options, families=families, population=None), slice_indices(options)
 
 
 def stored_prevalence_of(content: bytes) -> Population | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.labels import Axis, axis_of, ordered_categories
+from rprime.core.labels import Axis, axis_by_names, ordered_categories
 
 Label = str | int | bool | None
 
@@ -61,7 +61,7 @@ def integers(values: object) -> Array | None:
     return np.array(array, np.uint8 if array.max() <= _BYTE else np.int64)
 
 
-def numbers(values: object, name: str) -> list[float] | Array:
+def number_column(values: object, name: str) -> list[float] | Array:
     """Return finite numbers as `weights` does; many of them stay an array, which is a copy."""
     array = _large(values, "iuf")
     if array is None or not np.isfinite(array).all():
@@ -167,7 +167,7 @@ def frame_axis(values: object) -> Axis | None:
     if not _is_frame(values):
         return None
     axes = (getattr(values, axis, None) for axis in ("index", "columns"))
-    return axis_of(*(getattr(axis, "name", None) for axis in axes))
+    return axis_by_names(*(getattr(axis, "name", None) for axis in axes))
 
 
 def categories(values: object, name: str) -> list[Label] | None:
@@ -191,7 +191,7 @@ def column(values: object, name: str) -> list[Any]:
     return items
 
 
-def kind_of(value: object) -> str:
+def type_with_article(value: object) -> str:
     """Return the type of a value with its article, for messages: `an int`."""
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
@@ -223,7 +223,7 @@ def _listed(values: object, name: str) -> list[Any]:
         needs = "be a list" if name in _LABELS else "be a matrix, such as a list of rows"
         if name in _ITEMS or "/" in name:
             needs = "have one value for each item"
-        raise TypeError(f"`{name}` is {kind_of(values)}; it must {needs}")
+        raise TypeError(f"`{name}` is {type_with_article(values)}; it must {needs}")
     return items
 
 
@@ -231,7 +231,7 @@ def _through_arrow(values: object, name: str) -> object:
     """Read an object that offers only the Arrow interface."""
     if find_spec("pyarrow") is None:
         raise TypeError(
-            f"`{name}` is {kind_of(values)}, which only pyarrow can read here: "
+            f"`{name}` is {type_with_article(values)}, which only pyarrow can read here: "
             "pip install pyarrow, or give a list"
         )
     import pyarrow as pa  # noqa: PLC0415 - only Arrow data need it
@@ -267,7 +267,7 @@ def _label(value: object, name: str, place: int) -> Label:
     if isinstance(value, Integral):
         return int(value)
     if not isinstance(value, Real):
-        fault = f"{kind_of(value)}; a label is a string or an integer"
+        fault = f"{type_with_article(value)}; a label is a string or an integer"
         hint = ": .decode() or, of an array, .astype(str) returns strings"
         hint = hint if isinstance(value, bytes) else ""
         if hasattr(value, "__len__") and hasattr(value, "dtype"):
@@ -284,7 +284,7 @@ def _label(value: object, name: str, place: int) -> Label:
 
 def _number(value: object, where: str) -> float:
     if type(value).__name__ in _BOOLEANS or not isinstance(value, Real):
-        raise TypeError(f"{where} is {kind_of(value)}; it must be a number")
+        raise TypeError(f"{where} is {type_with_article(value)}; it must be a number")
     if not math.isfinite(value):
         raise ValueError(f"{where} is {value}; it must be a finite number")
     return int(value) if isinstance(value, Integral) else float(value)

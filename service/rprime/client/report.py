@@ -246,12 +246,12 @@ class Report(Judged[schema.Report]):
         ValueError
             If there is no such figure or index, or a service gave the report without its table.
         """
-        from rprime.report.charts.evaluation import FIGURES, drawn  # noqa: PLC0415 - few reports are drawn
+        from rprime.report.charts.evaluation import FIGURES, draw_figure  # noqa: PLC0415 - few reports are drawn
 
         if figure not in FIGURES:
             raise ValueError(f"there is no figure {figure!r}; there are {', '.join(FIGURES)}")
         compared = self.comparison is not None
-        return Figure(drawn(figure, self.subject, tuple(indices), compared=compared), width)
+        return Figure(draw_figure(figure, self.subject, tuple(indices), compared=compared), width)
 
     def subject(self, indices: tuple[str, ...] | None = None) -> "ReportSubject":
         """Return what the renderings of `rprime.report` show, with other indices by their keys.

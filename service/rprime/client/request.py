@@ -299,7 +299,7 @@ def _plain(value: object, name: str) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     hint = _MAPPINGS.get(name, "")
-    raise TypeError(f"`{name}` is {columns.kind_of(value)}; it must be a mapping{hint}")
+    raise TypeError(f"`{name}` is {columns.type_with_article(value)}; it must be a mapping{hint}")
 
 
 _MAPPINGS = {
@@ -316,7 +316,7 @@ def _evidence(value: object, name: str, candidate: Json | None = None) -> Json:
     if isinstance(value, Mapping):
         return document(value, candidate)
     hint = _MAPPINGS.get(name, "")
-    raise TypeError(f"`{name}` is {columns.kind_of(value)}; it must be a mapping{hint}")
+    raise TypeError(f"`{name}` is {columns.type_with_article(value)}; it must be a mapping{hint}")
 
 
 def _or_text(convert: Callable[[object, str], object]) -> Callable[[object, str], object]:
@@ -334,7 +334,9 @@ def _slices(value: object, name: str) -> object:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_evidence(table, f"{name}/{place}") for place, table in enumerate(value)]
     hint = 'such as {"region": ["EU", "US", ...]}'
-    raise TypeError(f"`{name}` is {columns.kind_of(value)}; it must be a mapping by name {hint}")
+    raise TypeError(
+        f"`{name}` is {columns.type_with_article(value)}; it must be a mapping by name {hint}"
+    )
 
 
 def _slice_values(values: object, name: str) -> object:
@@ -351,7 +353,7 @@ def _slice_values(values: object, name: str) -> object:
 _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     **dict.fromkeys(("y_true", "y_pred", "groups", "item_id"), columns.items),
     **dict.fromkeys(("labels", "tags"), columns.labels),
-    **dict.fromkeys(("sample_weight", "inclusion_probability"), columns.numbers),
+    **dict.fromkeys(("sample_weight", "inclusion_probability"), columns.number_column),
     **dict.fromkeys(("unclassified", "spurious"), columns.weights),
     **dict.fromkeys(("confusion_matrix", "cells", "cost", "cell_weights"), columns.rows),
     **dict.fromkeys(("candidate", "options", "population"), _evidence),

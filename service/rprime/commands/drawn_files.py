@@ -12,7 +12,7 @@ from rprime.client.report import Report
 from rprime.commands.ci_request import assemble
 from rprime.commands.evaluation import read, subject_of
 from rprime.commands.exit_status import refuse, refusing
-from rprime.report.charts.evaluation import drawn
+from rprime.report.charts.evaluation import draw_figure
 from rprime.report.charts.sheet import Canvas
 from rprime.report.subject import ReportSubject
 
@@ -34,7 +34,7 @@ def drawn_file(
     else:
         subject, compared = report.subject, report.comparison is not None
     with refusing(ValueError):
-        return drawn(figure, subject, indices, compared=compared)
+        return draw_figure(figure, subject, indices, compared=compared)
 
 
 def _report(file: str) -> Report | None:

@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from rprime.commands import options
 from rprime.commands.exit_status import refuse
-from rprime.commands.history_source import DEFAULT_STORE, HistorySource, StoreUrl, connected
+from rprime.commands.history_source import DEFAULT_STORE, HistorySource, StoreUrl, connect_or_end
 from rprime.commands.options import ServiceOptions
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def rules_of(drop: float, class_drop: float) -> list[Json]:
 def _is_agreed(service: ServiceOptions, project: str) -> bool:
     from rprime.client.errors import ProblemError
 
-    with connected(service) as client:
+    with connect_or_end(service) as client:
         try:
             client.alias(project, AGREED)
         except ProblemError as problem:

@@ -12,7 +12,7 @@ from rprime import __version__
 from rprime.application import EvaluationRequest
 from rprime.commands.ci_request import CiRequest, ColumnFileRequest, JsonRequest, comparison_body
 from rprime.commands.exit_status import refuse, refuse_here, refuse_problem, say, working
-from rprime.commands.history_source import connected
+from rprime.commands.history_source import connect_or_end
 from rprime.commands.options import ServiceOptions, settings
 from rprime.core.evaluate import Evaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
@@ -223,7 +223,7 @@ def _refuse_without_baseline(evaluation_request: EvaluationRequest, ci_request: 
 def answering(service: ServiceOptions | None) -> "Iterator[Client | InProcess]":
     """Yield the client of a service, or of this process; a refused request ends the command."""
     if service is not None:
-        with working(f"Asking {service.url} ..."), connected(service) as client:
+        with working(f"Asking {service.url} ..."), connect_or_end(service) as client:
             yield client
         return
     from rprime.client.errors import ProblemError

@@ -52,9 +52,9 @@ class ColumnFile(NamedTuple):
         if self.kind != "csv":
             return self.name
         with self.opened() as (_, body):
-            from rprime.evidence.csv_body import line_of
+            from rprime.evidence.csv_body import line_number
 
-            return f"{self.name}:{line_of(body, item)}"
+            return f"{self.name}:{line_number(body, item)}"
 
 
 def read_evidence(file: str) -> ColumnFile | bytes:

@@ -40,11 +40,11 @@ class HistorySource(NamedTuple):
         from rprime.client.errors import ProblemError
 
         if self.service is not None:
-            with connected(self.service) as client:
+            with connect_or_end(self.service) as client:
                 yield client
             return
         try:
-            with opened(self.store, read_only=read_only) as store:
+            with open_store_or_end(self.store, read_only=read_only) as store:
                 yield _client_of(store)
         except ProblemError as exc:
             refuse_problem(exc)
@@ -81,7 +81,7 @@ def _client_of(store: "Store") -> "Client":
 
 
 @contextmanager
-def connected(service: ServiceOptions) -> Iterator["Client"]:
+def connect_or_end(service: ServiceOptions) -> Iterator["Client"]:
     """Connect to a service; what it refuses, and no answer, end the command."""
     import httpx
 
@@ -161,7 +161,7 @@ def newest(client: "Client", project: str, names: dict[str, str | None]) -> str:
 
 
 @contextmanager
-def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
+def open_store_or_end(url: str, *, read_only: bool) -> Iterator["Store"]:
     """Open the store; what is wrong with it ends the command."""
     import structlog
 

@@ -108,12 +108,12 @@ def _described(file: Path, key: "ApiKey") -> dict[str, Any]:
 def _valid(option: str, kind: Any, value: str | None) -> Any:  # noqa: ANN401 - of any kind
     from pydantic import TypeAdapter, ValidationError
 
-    from rprime.problems.problem import sentence
+    from rprime.problems.problem import error_sentence
 
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError as exc:
-        refuse(sentence(exc.errors()[0], option))
+        refuse(error_sentence(exc.errors()[0], option))
 
 
 def _duration(text: str) -> timedelta | None:

@@ -216,7 +216,7 @@ def settings(**overrides: Any) -> "Settings":  # noqa: ANN401 (Pydantic types th
     """Return the settings of the environment, or end and say which are wrong."""
     from pydantic import ValidationError
 
-    from rprime.problems.problem import sentence
+    from rprime.problems.problem import error_sentence
     from rprime.settings import Settings
 
     try:
@@ -226,6 +226,6 @@ def settings(**overrides: Any) -> "Settings":  # noqa: ANN401 (Pydantic types th
             places = [part + 1 for part in error["loc"] if isinstance(part, int)]
             parts = [part for part in error["loc"] if isinstance(part, str)]
             name = f"RPRIME_{'_'.join(parts).upper().removeprefix('RPRIME_')}"
-            text = sentence(error, f"item {places[0]} of {name}" if places else name)
+            text = error_sentence(error, f"item {places[0]} of {name}" if places else name)
             say(text if name in text else f"{name}: {text}")
         raise Exit(Status.USAGE) from None

@@ -11,7 +11,7 @@ from rprime.core.catalog import SCORE_KEYS
 from rprime.core.index_names import canonical
 from rprime.evidence.reader import OF_LABELS
 from rprime.tally.counting import LABELS, Tallies, tally
-from rprime.tally.engines import Engine, Files, UnreachableEngineError, opened, orders
+from rprime.tally.engines import Engine, Files, UnreachableEngineError, open_frame, orders
 from rprime.tally.table import TallyError
 
 Json = dict[str, Any]
@@ -88,7 +88,7 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
     try:
         source = Files.of(files)
         backend = Engine.of(engine)
-        with working(f"Counting by {backend.name} ..."), opened(backend, source) as frame:
+        with working(f"Counting by {backend.name} ..."), open_frame(backend, source) as frame:
             asked_slices: Any = {"slices": slices, "cuts": cuts, "crossings": list(crossings)}
             untyped = source.format == "csv"
             return tally(

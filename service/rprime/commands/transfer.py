@@ -13,7 +13,7 @@ from rprime.commands.history_source import (
     DEFAULT_STORE,
     HistorySource,
     StoreUrl,
-    opened,
+    open_store_or_end,
     with_history,
 )
 from rprime.core.progress import report
@@ -33,7 +33,7 @@ def export(
     if history.service is None:
         from rprime.store import ProjectMissingError
 
-        with opened(history.store, read_only=True) as database:
+        with open_store_or_end(history.store, read_only=True) as database:
             try:
                 records = database.export(project)
             except ProjectMissingError:
@@ -89,7 +89,7 @@ def _added(history: HistorySource, lines: Iterable[bytes]) -> dict[str, int]:
     from rprime.client.calls import Call
 
     if history.service is None:
-        with opened(history.store, read_only=False) as store:
+        with open_store_or_end(history.store, read_only=False) as store:
             return store.import_lines(lines).model_dump()
     read, headers = lambda content, _: json.loads(content), {"Content-Type": _LINES}
     with working("Importing ..."), history.client() as client:
@@ -102,5 +102,5 @@ def backup(
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """Copy a SQLite store by SQLite's own means, while a service may use it."""
-    with opened(store, read_only=True) as database:
+    with open_store_or_end(store, read_only=True) as database:
         database.backup(path)

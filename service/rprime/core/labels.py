@@ -195,7 +195,7 @@ _COUNTS = re.compile(
 BOTH = "Both axes are named as {}: name one true and the other predicted."
 
 
-def axis_of(rows: object, columns: object) -> Axis | None:
+def axis_by_names(rows: object, columns: object) -> Axis | None:
     """Return what the rows are by the names of both axes; None if these do not say it.
 
     Raises

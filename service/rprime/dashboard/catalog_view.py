@@ -23,7 +23,7 @@ from rprime.report.heat_map import count_table
 from rprime.report.marks import Axis
 from rprime.report.text import decimal, explained
 from rprime.report.view import term
-from rprime.schemas.report import IndexEntry, entry_of
+from rprime.schemas.report import IndexEntry, index_entry
 
 INVARIANCES = {
     "class_order": "the classes are renamed or reordered",
@@ -154,7 +154,7 @@ def _said() -> dict[str, dict[str, dict[str, str]]]:
 @cache
 def catalog() -> tuple[CatalogEntry, ...]:
     """Describe every index."""
-    return tuple(CatalogEntry(term(index), entry_of(index), index) for index in INDICES)
+    return tuple(CatalogEntry(term(index), index_entry(index), index) for index in INDICES)
 
 
 def entries_of(key: str) -> tuple[CatalogEntry, ...]:

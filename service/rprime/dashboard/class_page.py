@@ -13,7 +13,7 @@ from rprime.core.catalog import CLASS_INDICES
 from rprime.core.index import Index
 from rprime.core.quantities import plural
 from rprime.dashboard.class_query import given_of, slice_text
-from rprime.dashboard.listings import cell_of, entry_of, legend_of, measure_of, pointing
+from rprime.dashboard.listings import cell_of, legend_of, listing_entry, measure_of, pointing
 from rprime.dashboard.model_page import MOST_STEPS, Way, changes_of, measurable, step_name, trend_of
 from rprime.dashboard.page import root_of, show
 from rprime.history.class_changes import ClassChanges
@@ -21,7 +21,7 @@ from rprime.history.series import Measured, filters_of
 from rprime.history.stored_report import stored_report
 from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import Problem, validated
-from rprime.report.marks import axis_of
+from rprime.report.marks import common_axis
 from rprime.report.slices import slice_table
 from rprime.report.text import count, decimal, shown, signed
 from rprime.report.view import slice_plot, term
@@ -78,11 +78,11 @@ def _content(store: Store, way: Way, query: ClassPageQuery, most: int) -> dict[s
     ids = [point.evaluation for point in points]
     aliases = pointing(store.aliases(project))
     changes = changes_of(series, trend.index, ids, aliases)
-    steps = [entry_of(stored[identifier]) for identifier in ids]
+    steps = [listing_entry(stored[identifier]) for identifier in ids]
     measures = [measure_of(trend.index, point) for point in points]
     names = [step_name(entry) for entry in steps]
     since = ", ".join([names[changes.reference], *aliases.get(ids[changes.reference], ())])
-    axis = axis_of(measures)
+    axis = common_axis(measures)
     newest = store.get(ids[-1])
     return {
         "model": query.model,

@@ -17,16 +17,16 @@ from rprime.application.stored_sides import VisibleHistory
 from rprime.application.work import RemoteStore
 from rprime.core.catalog import CLASS_INDICES
 from rprime.dashboard.class_query import ClassQuery, slice_text
-from rprime.dashboard.listings import entry_of, pointing
+from rprime.dashboard.listings import listing_entry, pointing
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
-from rprime.report.charts.axes import named as named_class
+from rprime.report.charts.axes import shown_class as named_class
 from rprime.report.charts.confusion import HeatMap
 from rprime.report.class_selection import ClassSelection
 from rprime.report.heat_map import LEVELS
 from rprime.report.marks import Axis, Mark
 from rprime.report.measures import Change, class_changes
-from rprime.report.slices import named
+from rprime.report.slices import shown_slice
 from rprime.report.subject import ReportSubject, read_comparison, read_gate
 from rprime.report.text import MINUS, PLACES, bound, count, decimal, explained, shown, signed
 from rprime.report.verdicts import compares, threshold
@@ -107,8 +107,8 @@ def comparison_view(
     return {
         **view,
         "project": candidate.project,
-        "candidate_entry": entry_of(candidate),
-        "baseline_entry": entry_of(baseline),
+        "candidate_entry": listing_entry(candidate),
+        "baseline_entry": listing_entry(baseline),
         "changes": changes_of(comparison, subject.gate, query) if comparable else None,
         "asked": query,
         "families": families,
@@ -118,15 +118,15 @@ def comparison_view(
         "slice": subject.slice,
         "population": assessment.population_text or (report.options.population and THE_ITEMS),
         "evaluations": _evaluations(store, candidate, baseline),
-        "choice": [] if slices is None else [(slice_text(n), named(n)) for n in slices.names],
+        "choice": [] if slices is None else [(slice_text(n), shown_slice(n)) for n in slices.names],
     }
 
 
 def _evaluations(store: RemoteStore | Store, *sides: StoredEvaluation) -> list[dict[str, Any]]:
     """Return the evaluations to choose from: the newest of the project, and both sides."""
     newest = store.page(sides[0].project, limit=MOST_OFFERED).items
-    entries = {summary.id: entry_of(summary) for summary in newest}
-    return list((entries | {side.id: entry_of(side) for side in sides}).values())
+    entries = {summary.id: listing_entry(summary) for summary in newest}
+    return list((entries | {side.id: listing_entry(side) for side in sides}).values())
 
 
 def _compared(
@@ -141,7 +141,7 @@ def _compared(
         evaluation=replace(subject.evaluation, warnings=assessment.warnings, slices=None),
         comparison=read_comparison(assessment.members["comparison"]),
         gate=read_gate(assessment.members.get("gate")),
-        baseline=", ".join([entry_of(baseline)["name"], *aliases]),
+        baseline=", ".join([listing_entry(baseline)["name"], *aliases]),
     )
 
 

@@ -9,7 +9,7 @@ from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.history.series import Measured, Point
 from rprime.report.class_selection import Order
-from rprime.report.marks import Axis, axis_of, mark_of
+from rprime.report.marks import Axis, common_axis, mark_of
 from rprime.report.measures import Measure, Remark
 from rprime.report.subject import evaluation_name
 from rprime.report.text import decimal, explained, shown, span
@@ -92,7 +92,7 @@ def _rows(
     ]
 
 
-def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
+def listing_entry(summary: EvaluationSummary) -> dict[str, Any]:
     """Describe an evaluation of a list; names are those that were given, or empty."""
     named = ("model", "version", "branch", "test_set")
     return {
@@ -108,18 +108,18 @@ def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
     }
 
 
-def table_of(rows: Sequence[ListingRow]) -> dict[str, Any]:
+def listing_table(rows: Sequence[ListingRow]) -> dict[str, Any]:
     """Put evaluations into words and marks; all marks of an index have one axis."""
     indices = [OVERALL_INDICES[key] for key in HEADLINES]
     measured = [list(map(measure_of, indices, points)) for _, points in rows]
-    axes = [axis_of(column) for column in zip(*measured, strict=True)] or [Axis(0, 1)] * len(
+    axes = [common_axis(column) for column in zip(*measured, strict=True)] or [Axis(0, 1)] * len(
         HEADLINES
     )
     columns = [{"term": term(i), "ends": axis.ends} for i, axis in zip(indices, axes, strict=True)]
     return {
         "columns": columns,
         "rows": [
-            (entry_of(summary), list(map(cell_of, of_row, axes)))
+            (listing_entry(summary), list(map(cell_of, of_row, axes)))
             for (summary, _), of_row in zip(rows, measured, strict=True)
         ],
         "legend": legend_of(measure for of_row in measured for measure in of_row),
@@ -149,7 +149,7 @@ def pointers(store: Store, aliases: Iterable[Alias]) -> list[dict[str, Any]]:
         entry = None
         with suppress(EvaluationMissingError):
             evaluation = store.get(alias.evaluation)
-            entry = entry_of(evaluation) if evaluation.project == alias.project else None
+            entry = listing_entry(evaluation) if evaluation.project == alias.project else None
         entries.append({"name": shown(alias.name), "alias": alias, "entry": entry})
     return entries
 

@@ -18,7 +18,14 @@ from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.core.quantities import plural
 from rprime.dashboard.class_query import given_of, slice_text
-from rprime.dashboard.listings import cell_of, entry_of, legend_of, measure_of, pointers, pointing
+from rprime.dashboard.listings import (
+    cell_of,
+    legend_of,
+    listing_entry,
+    measure_of,
+    pointers,
+    pointing,
+)
 from rprime.dashboard.page import root_of, show
 from rprime.history.class_changes import ClassChanges
 from rprime.history.series import Measured, Point, filters_of
@@ -28,7 +35,7 @@ from rprime.report.charts.drawing import Drawing
 from rprime.report.charts.history import Step, plot_trend
 from rprime.report.charts.strip import Strip, plot_strip
 from rprime.report.history_charts import FigureStep, TrendChart, course_of
-from rprime.report.marks import axis_of
+from rprime.report.marks import common_axis
 from rprime.report.measures import Measure
 from rprime.report.text import decimal, isolated, shown, signed, span
 from rprime.report.view import term
@@ -229,7 +236,7 @@ def model_history(
     # One may have been deleted in between.
     ids = [i for i in series.ids if i in stored and any(p.evaluation == i for p in points)]
     chosen = [point for point in points if point.evaluation in set(ids)]
-    steps = [entry_of(stored[identifier]) for identifier in ids]
+    steps = [listing_entry(stored[identifier]) for identifier in ids]
     measures = [measure_of(trend.index, point) for point in chosen]
     changes = changes_of(series, index, ids, aliases)
     return {
@@ -374,7 +381,7 @@ def _rows(
     steps: Sequence[dict[str, Any]], measures: Sequence[Measure], changes: ClassChanges
 ) -> dict[str, Any]:
     """Return the rows of the table, newest first, and the ends of the axis of their values."""
-    axis = axis_of(measures)
+    axis = common_axis(measures)
     rows = []
     for number, (entry, measure) in enumerate(zip(steps, measures, strict=True)):
         before = steps[number - 1]["id"] if number else ""

@@ -5,7 +5,7 @@ from typing import Any
 
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.quantities import plural
-from rprime.dashboard.listings import cell_of, entry_of, legend_of, measure_of
+from rprime.dashboard.listings import cell_of, legend_of, listing_entry, measure_of
 from rprime.history.series import Measured, Point
 from rprime.report.marks import Axis
 from rprime.report.text import decimal
@@ -84,7 +84,7 @@ def _line(newest: EvaluationSummary, points: list[Point]) -> dict[str, Any]:
     measure = None if last is None else measure_of(INDEX, last)
     return {
         "project": newest.project,
-        "entry": entry_of(newest),
+        "entry": listing_entry(newest),
         "model": newest.model,
         "measure": measure,
         "cell": None if measure is None else cell_of(measure, Axis(0.0, 1.0)),

@@ -27,7 +27,7 @@ from rprime.report.formats import FORMATS
 from rprime.report.subject import read_comparison
 from rprime.report.text import shown as fit
 from rprime.report.verdicts import NOT_JUDGED, headline
-from rprime.routes.evaluations import find
+from rprime.routes.evaluations import find_evaluation
 from rprime.routes.negotiation import CompressedRoute, accepted_codings
 from rprime.routes.services import get_services, get_store, in_render, in_store
 from rprime.routes.workers import PAGE_SECONDS, answer_columns, in_worker, in_worker_with_store
@@ -108,7 +108,7 @@ async def evaluate(request: Request) -> Response:
 async def evaluation(request: Request, evaluation: str) -> Response:
     """Show a stored evaluation."""
     query = validated(ClassQuery, given_of(request))
-    stored = await in_store(request, find, request, evaluation)
+    stored = await in_store(request, find_evaluation, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     stored_view = await in_store(request, stored_report, stored, store, most, query.slice)
     stored_view = await in_store(request, stored_view.with_baseline_name, store)

@@ -12,7 +12,14 @@ from pydantic import Field
 from rprime.auth.access import access_of, requires
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.dashboard.class_query import given_of, said_of
-from rprime.dashboard.listings import HEADLINES, NEWEST_FIRST, listing, pointers, pointing, table_of
+from rprime.dashboard.listings import (
+    HEADLINES,
+    NEWEST_FIRST,
+    listing,
+    listing_table,
+    pointers,
+    pointing,
+)
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import show
 from rprime.history.series import filters_of
@@ -91,7 +98,7 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
     models, aliases = store.models(project), store.aliases(project)
     summaries = [summary for summary, _ in rows]
     return {
-        "table": table_of(rows),
+        "table": listing_table(rows),
         "preset": _preset(summaries, {alias.evaluation for alias in aliases}),
         "models": models,
         "branches": store.branches(project),

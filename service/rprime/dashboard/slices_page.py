@@ -17,7 +17,7 @@ from rprime.problems.problem import Problem, validated
 from rprime.report.slices import slice_table
 from rprime.report.text import shown as fit
 from rprime.report.view import slice_plot
-from rprime.routes.evaluations import find
+from rprime.routes.evaluations import find_evaluation
 from rprime.routes.negotiation import CompressedRoute
 from rprime.routes.services import get_services, get_store, in_render, in_store
 from rprime.schemas.history import ClassWanted
@@ -42,7 +42,7 @@ class SliceQuery(ClassQuery):
 async def slices(request: Request, evaluation: str) -> Response:
     """Show the slices of a stored evaluation, worst first."""
     query = validated(SliceQuery, given_of(request))
-    stored = await in_store(request, find, request, evaluation)
+    stored = await in_store(request, find_evaluation, request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     content = await in_render(request, lambda: _content(stored_report(stored, store, most), query))
     title = f"{fit(content['name'])}, slices · {fit(stored.project)}"

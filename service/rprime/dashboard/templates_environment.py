@@ -43,7 +43,7 @@ def _environment() -> Environment:
         {"pages": PackageLoader("rprime.dashboard"), "report": PackageLoader("rprime.report")}
     )
     environment = environment_of(loader)
-    environment.globals["asset"] = address
+    environment.globals["asset"] = asset_address
     environment.globals["decimal"] = decimal
     environment.filters["embedded"] = embedded
     return environment
@@ -81,6 +81,6 @@ def asset(name: str) -> Asset:
     return Asset(content, gzip.compress(content, mtime=0), f"{media_type}; charset=utf-8", digest)
 
 
-def address(name: str) -> str:
+def asset_address(name: str) -> str:
     """Return the address of an asset from the root of the service."""
     return f"ui/static/{name}?v={asset(name).digest}"

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
 from rprime.core.labels import LONGEST_NAME
-from rprime.evidence.columns import COUNT, LABELS, Columns, Hold, too_large
+from rprime.evidence.columns import COUNT, LABELS, Columns, Hold, columns_too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.names import TOO_LONG
 from rprime.evidence.scores import is_score
@@ -75,7 +75,7 @@ def _check_metadata(metadata: Any, chosen: Sequence[str], most: int) -> list[str
         raise unreadable(detail)
     # Repeated values take no bytes in the file, but a code of each is stored here.
     if metadata.num_rows * len(read) > most:
-        raise too_large(most)
+        raise columns_too_large(most)
     texts = {i for i in read if parts[i].physical_type == "BYTE_ARRAY"}
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         if group.num_columns != len(parts):
@@ -104,7 +104,7 @@ def _checked(batches: Iterable[Any], most: int) -> Iterator[Any]:
             (column.view(raw) if (raw := _RAW.get(column.type)) else column).validate(full=True)
             left -= _size(column, dictionaries, number)
         if left < 0:
-            raise too_large(most)
+            raise columns_too_large(most)
         yield batch
         # Free the batch before the next one is read.
         del batch, column

@@ -16,7 +16,7 @@ from rprime.core.labels import integer_text
 from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
-from rprime.evidence.names import is_name, plain
+from rprime.evidence.names import is_name, normalised_text
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.problems.problem import invalid, refuse
 from rprime.schemas.document import Document, kind_of
@@ -50,13 +50,18 @@ class Spellings:
         """Read the members of a request; what is malformed is refused with the other members."""
         member = members.get("aliases")
         aliases = member if isinstance(member, dict) else {}
-        spellings = {plain(a): plain(b) for a, b in aliases.items() if isinstance(b, str)}
+        spellings = {
+            normalised_text(a): normalised_text(b) for a, b in aliases.items() if isinstance(b, str)
+        }
         unclassified = members.get("unknown_labels") == "unclassified"
         return cls(spellings, unclassified, members.get("missing_true") == "spurious")
 
     def renamed(self, texts: Texts) -> list[str | None]:
         """Put classes in the place of their aliases."""
-        return [None if text is None else self.aliases.get(plain(text), text) for text in texts]
+        return [
+            None if text is None else self.aliases.get(normalised_text(text), text)
+            for text in texts
+        ]
 
     def warnings(
         self, sent: Texts, meant: Texts, without: Array, counts: Array
@@ -149,7 +154,7 @@ def code_labels(document: Document) -> "Raw":
         integers_of(true, f"{pointer}/y_true", null=spurious, without_booleans=proven),
         integers_of(predicted, f"{pointer}/y_pred", null=True, without_booleans=proven),
     )
-    distinct, (true_codes, codes) = numbered(*integers)
+    distinct, (true_codes, codes) = renumbered(*integers)
     labels: list[str | None] = [str(value) for value in distinct.tolist()]
     if any(part.dtype == np.float64 and np.isnan(part).any() for part in integers):
         labels.append(None)
@@ -191,7 +196,7 @@ def _shifted(values: Array, codes: Array) -> Array | None:
     return shifted
 
 
-def counted(codes: Array, size: int) -> Array:
+def count_codes(codes: Array, size: int) -> Array:
     """Count each of `size` codes, in pieces because counting widens them."""
     counts = np.zeros(size, np.int64)
     for start in range(0, codes.size, PIECE):
@@ -259,7 +264,7 @@ class Raw:
         if spellings is AS_SENT:
             return raw.recoded(labels, codes)
         # Counted first, because the arrays may be overwritten.
-        counts = counted(self.true, codes.size) + counted(self.predicted, codes.size)
+        counts = count_codes(self.true, codes.size) + count_codes(self.predicted, codes.size)
         warnings = spellings.warnings(self.texts, raw.texts, codes == len(labels), counts)
         return replace(raw.recoded(labels, codes), warnings=warnings)
 
@@ -268,7 +273,7 @@ class Raw:
         first = self._first()
         positions = {name: code for code, name in enumerate(labels)}
         if self.spellings.unclassified:
-            sent, absent = list(map(names.plain, first)), len(labels)
+            sent, absent = list(map(names.normalised_text, first)), len(labels)
         else:
             sent, absent = names.normalised(list(first), self._place(first)), int(_ABSENT)
         codes = {text: positions.get(name, absent) for text, name in zip(first, sent, strict=True)}
@@ -280,7 +285,7 @@ class Raw:
         """Return the classes that occur, and that of each code."""
         first = self._first()
         if len(first) > most:
-            raise names.too_many(len(first), f"{self.pointer}/y_true", most)
+            raise names.too_many_classes(len(first), f"{self.pointer}/y_true", most)
         labels = dict(zip(names.distinct(list(first), self._place(first)), first, strict=True))
         order = tuple(labels) if self.rank is None else tuple(sorted(labels, key=self.rank))
         codes = {labels[name]: code for code, name in enumerate(order)}
@@ -325,7 +330,7 @@ class Raw:
 
     def _refuse_unlabelled(self, codes: Array, k: int, *, spurious: bool) -> None:
         """Refuse items whose true label is a missing value in disguise, or no declared class."""
-        without = (codes == k) & (counted(self.true, codes.size) > 0)
+        without = (codes == k) & (count_codes(self.true, codes.size) > 0)
         if spurious:
             without &= np.array([text is not None for text in self.texts])
         for code in np.flatnonzero(without)[:1]:
@@ -459,7 +464,7 @@ def plain_integers(values: Sequence[Any], *, without_booleans: bool) -> Array | 
     return integers if without_booleans or b"e" not in orjson.dumps(values) else None
 
 
-def numbered(*arrays: Array) -> tuple[Array, list[Array]]:
+def renumbered(*arrays: Array) -> tuple[Array, list[Array]]:
     """Return the distinct integers of arrays, ascending, and the position of each item in them.
 
     NaN means unclassified; its position is the number of distinct integers.
@@ -478,7 +483,7 @@ def numbered(*arrays: Array) -> tuple[Array, list[Array]]:
     else:
         offsets = [values if low == 0 else values.astype(np.int64) - low for values in whole]
         size = high - low + 1
-        counts = np.sum([counted(values, size) for values in offsets], axis=0)
+        counts = np.sum([count_codes(values, size) for values in offsets], axis=0)
         distinct = np.flatnonzero(counts) + low
         table = np.cumsum(counts > 0, dtype=np.uint32) - np.uint32(1)
         codes = [values if distinct.size == size else table[values] for values in offsets]

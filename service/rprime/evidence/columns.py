@@ -11,7 +11,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
-from rprime.core.labels import LONGEST_NAME, axis_of, common_order, is_count
+from rprime.core.labels import LONGEST_NAME, axis_by_names, common_order, is_count
 from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
@@ -77,7 +77,7 @@ Hold = Callable[[int], None]
 """Reserves bytes until the request ends; raises if none are left."""
 
 
-def too_large(most: int) -> Problem:
+def columns_too_large(most: int) -> Problem:
     """Return the problem of columns over a limit of bytes after decompression."""
     detail = f"The columns of the body have more than {most} bytes after decompression."
     return Problem("body_too_large", detail)
@@ -486,12 +486,12 @@ class Columns:
 
 def _are_sides(*names: str) -> bool:
     """Whether one of two names says true classes, and the other predictions."""
-    sides = [axis_of(name, "") for name in names]
+    sides = [axis_by_names(name, "") for name in names]
     return None not in sides and sides[0] != sides[1]
 
 
 def _is_true(name: str) -> bool:
-    return axis_of(name, "") == "rows_are_true"
+    return axis_by_names(name, "") == "rows_are_true"
 
 
 def _listed(columns: list[str]) -> str:

@@ -87,7 +87,7 @@ def _refuse_repeated_header(columns: Columns, titles: Mapping[str, str], line: i
         raise_places(first, "/y_true", "repeated_header", detail.format(line + place[0] + 1))
 
 
-def line_of(stream: IO[bytes], item: int) -> int:
+def line_number(stream: IO[bytes], item: int) -> int:
     """Return the line, from 1, of a CSV on which an item, from 0, begins; else the last line."""
     head = _head(stream)
     texts = (StringIO(block.decode("utf-8", "replace"), newline="") for block in head.rest)

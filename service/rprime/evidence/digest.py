@@ -10,7 +10,7 @@ import orjson
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.items import PIECE
-from rprime.evidence.coding import counted
+from rprime.evidence.coding import count_codes
 
 if TYPE_CHECKING:
     from rprime.evidence.arrow_body import Identities
@@ -33,7 +33,7 @@ def test_set_fingerprint(
     SHA-256 in hexadecimal. It depends neither on the order of the classes nor on classes that
     no item has.
     """
-    present = np.flatnonzero(counted(true, len(labels)))
+    present = np.flatnonzero(count_codes(true, len(labels)))
     # Python sorts by code point, which is the order of the UTF-8 bytes.
     order = sorted(present.tolist(), key=labels.__getitem__)
     codes = np.zeros(len(labels), dtype="<u4")

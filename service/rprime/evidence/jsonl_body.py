@@ -10,7 +10,7 @@ import orjson
 from rprime.core.arrays import Array
 from rprime.evidence.arrow_body import Identities
 from rprime.evidence.coding import Codes
-from rprime.evidence.columns import COUNT, Columns, too_large
+from rprime.evidence.columns import COUNT, Columns, columns_too_large
 from rprime.evidence.csv_body import whole_lines
 from rprime.evidence.item_ids import column_of
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
@@ -62,7 +62,7 @@ def _blocks(stream: IO[bytes], most: int) -> Iterator[_Block]:
     for block in whole_lines(stream):
         most -= len(block)
         if most < 0:
-            raise too_large(most)
+            raise columns_too_large(most)
         texts = block.removeprefix(_BOM if line == 1 else b"").split(b"\n")
         if block.endswith(b"\n"):
             texts.pop()

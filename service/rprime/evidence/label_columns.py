@@ -8,7 +8,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.labels import read_texts
-from rprime.evidence.coding import DENSE_RANGE, Raw, counted, recoded
+from rprime.evidence.coding import DENSE_RANGE, Raw, count_codes, recoded
 from rprime.evidence.names import INTEGER_RULE, NO_LABEL
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.problems.problem import refuse
@@ -316,7 +316,7 @@ def combined(
     texts, integers = true.codes.names(declared)
     if true.shared:
         # Some labels may occur only in the other predictions.
-        counts = counted(true.values, len(texts)) + counted(predicted.values, len(texts))
+        counts = count_codes(true.values, len(texts)) + count_codes(predicted.values, len(texts))
         texts = [text if count else None for text, count in zip(texts, counts, strict=True)]
     first, second = (
         column.values.copy() if column.shared else column.values for column in (true, predicted)

@@ -30,7 +30,7 @@ INTEGER_RULE = "An integer label lies between -(2^53-1) and 2^53-1."
 
 
 @lru_cache(maxsize=64)
-def numbered(k: int) -> tuple[str, ...]:
+def number_names(k: int) -> tuple[str, ...]:
     """Return the names "0", "1", ... for classes without names."""
     return tuple(map(str, range(k)))
 
@@ -45,7 +45,7 @@ def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
         kind = "an empty one" if labels == [] else kind_of(labels)
         raise refuse(pointer, "not_an_array", f"An array of class names is needed, not {kind}.")
     if len(labels) > most:
-        raise too_many(len(labels), pointer, most)
+        raise too_many_classes(len(labels), pointer, most)
     kinds = set(map(type, labels))
     if kinds == {bool}:
         labels = list(map(str, labels))
@@ -61,7 +61,7 @@ def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
     return distinct(labels, lambda i: f"{pointer}/{i}")
 
 
-def too_many(k: int, pointer: str, most: int) -> Problem:
+def too_many_classes(k: int, pointer: str, most: int) -> Problem:
     """Return the problem of more classes than the limit."""
     detail = f"There are {k} classes; at most {most} are allowed."
     return refuse(pointer, "too_many_classes", detail)
@@ -127,7 +127,7 @@ def _fault(label: str) -> str:
     return "The name is empty." if not label else "The name has nothing but spaces or joiners."
 
 
-def plain(label: str) -> str:
+def normalised_text(label: str) -> str:
     """Return a text, which need not be a name, in NFC and without surrounding white space."""
     return unicodedata.normalize("NFC", label.strip())
 

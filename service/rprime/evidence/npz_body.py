@@ -16,7 +16,7 @@ from numpy.lib import format as npy
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
 from rprime.core.quantities import plural
-from rprime.evidence.columns import COUNT, MATRIX, Columns, Hold, too_large
+from rprime.evidence.columns import COUNT, MATRIX, Columns, Hold, columns_too_large
 from rprime.evidence.label_columns import BOOLEANS, Names, Piece
 from rprime.evidence.scores import is_score
 from rprime.problems.problem import refuse
@@ -76,7 +76,7 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
     members = {name: entries[place] for name, place in places.items()}
     # No more is read than the directory says, so zip bombs have no effect.
     if sum(member.file_size for member in members.values()) > most:
-        raise too_large(most)
+        raise columns_too_large(most)
     # A directory can also point before the beginning of the file.
     readable = all(member.compress_type in _METHODS for member in members.values())
     if not readable or any(member.header_offset < 0 for member in members.values()):

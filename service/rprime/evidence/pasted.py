@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
-from rprime.core.labels import axis_of, contradiction, is_count, is_total
+from rprime.core.labels import axis_by_names, contradiction, is_count, is_total
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import loads
 
@@ -222,7 +222,7 @@ class _Sides(NamedTuple):
     def axis(self) -> str | None:
         """Return what the rows are; refuse names of the same side."""
         try:
-            return axis_of(self.rows, self.columns)
+            return axis_by_names(self.rows, self.columns)
         except ValueError as error:
             raise refuse("/axis", "axes_agree", str(error)) from None
 

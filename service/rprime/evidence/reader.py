@@ -25,7 +25,7 @@ from rprime.evidence.slices import slices_of_items, slices_of_tables
 from rprime.evidence.tables import (
     LABELS,
     MATRICES,
-    labels_of,
+    declared_labels,
     read_cells,
     read_matrices,
     read_matrix,
@@ -438,7 +438,7 @@ def _check_classes(document: Document, k: int, limits: Limits) -> None:
 def _codes(document: Document, most: int) -> Coded:
     true = document.arrays["y_true"]
     predicted = document.arrays.get("y_pred", true)  # it may be missing if there are scores
-    declared = None if document.arrays.get("labels") is None else labels_of(document, most)
+    declared = None if document.arrays.get("labels") is None else declared_labels(document, most)
     is_plain = document.rest.keys().isdisjoint(OF_LABELS)
     spellings = AS_SENT if is_plain else Spellings.of(document.rest)
     if spellings.unclassified and declared is None:

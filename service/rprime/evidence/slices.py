@@ -211,7 +211,7 @@ def _coded(
         raise refuse(place, "wrong_length", f"{mismatch}; each needs one, or null.")
     integers = coding.plain_integers(values, without_booleans=without_booleans)
     if integers is not None:
-        uniques, (positions,) = coding.numbered(integers)
+        uniques, (positions,) = coding.renumbered(integers)
         return list(map(str, uniques.tolist())), positions
     distinct = Codes()
     codes = coding.looked_up(values, distinct)
@@ -233,7 +233,7 @@ def _crossings(document: Document, columns: Mapping[str, SliceColumn]) -> list[t
     for i, chosen in enumerate(content if isinstance(content, list) else ()):
         listed = chosen if isinstance(chosen, list) else ()
         place = f"{document.pointer}/slice_crossings/{i}"
-        crossing = [names.plain(name) for name in listed if isinstance(name, str)]
+        crossing = [names.normalised_text(name) for name in listed if isinstance(name, str)]
         if unknown := [name for name in crossing if name not in columns]:
             shown = ", ".join(f"`{name}`" for name in columns)
             detail = f"{len(unknown)} of the names are not in `slices`, which has {shown}."

@@ -23,7 +23,7 @@ _ITEMS_OF_TOTALS = 30
 """With so many, no counts are the sums of all others by chance."""
 
 
-def labels_of(document: Document, most: int) -> tuple[str, ...]:
+def declared_labels(document: Document, most: int) -> tuple[str, ...]:
     """Read the declared classes of a request."""
     return names.declared(document.arrays["labels"], f"{document.pointer}/labels", most)
 
@@ -36,12 +36,14 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
     rows = arrays["confusion_matrix"]
     k, most = len(rows), limits.dense_classes
     if k > most:
-        raise names.too_many(k, pointer, most)
+        raise names.too_many_classes(k, pointer, most)
     if len(rows[0]) != k and len(set(map(len, rows))) == 1:
         detail = f"The matrix is {k} x {len(rows[0])}, rows x columns; it must be square."
         raise refuse(pointer, "not_square", detail)
     counts = numbers.matrix(document, "confusion_matrix", numbers.COUNT, (k, k))
-    labels = names.numbered(k) if arrays.get("labels") is None else labels_of(document, most)
+    labels = (
+        names.number_names(k) if arrays.get("labels") is None else declared_labels(document, most)
+    )
     if len(labels) != k:
         detail = f"`labels` has length {len(labels)}; {k} is needed, one for each class."
         raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
@@ -106,7 +108,7 @@ def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], Con
     if document.arrays.get("labels") is None:
         detail = "`cells` need `labels`, which define the number of classes."
         raise refuse(f"{document.pointer}/labels", "required", detail)
-    labels = labels_of(document, limits.sparse_classes)
+    labels = declared_labels(document, limits.sparse_classes)
     k = len(labels)
     shape = (len(numbers.lists(document, "cells")), 3)
     detail = f"A cell is [true, predicted, count] with class numbers from 0 to {k - 1}."

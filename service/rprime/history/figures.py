@@ -38,7 +38,7 @@ TREND, _, BOXES = FIGURES = ("trend", "lines", "boxes")
 _NO_MODEL = "\N{EN DASH}"
 
 
-def drawn(draw: Callable[[], bytes]) -> bytes:
+def draw_or_refuse(draw: Callable[[], bytes]) -> bytes:
     """Draw; problem 422 if the data do not fit a figure."""
     try:
         return draw()
@@ -77,7 +77,7 @@ def figure_of_history(
 def figure_of_lines(body: bytes, _store: RemoteStore, *, limits: Limits, form: Form) -> bytes:
     """Draw the discrimination lines that a request asks for."""
     lines = discrimination_lines(body, limits)
-    return drawn(partial(draw_discrimination, lines, form=form))
+    return draw_or_refuse(partial(draw_discrimination, lines, form=form))
 
 
 def printed_figure(_body: bytes, _store: RemoteStore, *, number: int, form: Form) -> bytes:
@@ -85,7 +85,7 @@ def printed_figure(_body: bytes, _store: RemoteStore, *, number: int, form: Form
     plan = PRINTED[number]
     lines = discrimination_lines(orjson.dumps(plan.request), Limits())
     draw = partial(draw_discrimination, title=plan.title, by=plan.by, columns=1, form=form)
-    return drawn(partial(draw, lines))
+    return draw_or_refuse(partial(draw, lines))
 
 
 def figure_of(name: str, report: StoredReport, indices: tuple[str, ...], canvas: Canvas) -> bytes:
@@ -94,7 +94,7 @@ def figure_of(name: str, report: StoredReport, indices: tuple[str, ...], canvas:
     compared = report.stored.comparison not in {None, NOTHING}
     shown = indices or default_indices(name, compared=compared)
     subject = replace(report, indices=shown).subject
-    return drawn(lambda: EVALUATION_FIGURES[name](subject, canvas))
+    return draw_or_refuse(lambda: EVALUATION_FIGURES[name](subject, canvas))
 
 
 def figure_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
@@ -135,10 +135,10 @@ class HistoryFigure:
         """Draw the figure; problem 404 or 422. Blocks."""
         if self.name == TREND:
             trend = self._trend(store)
-            return drawn(lambda: draw_trend(trend, canvas))
+            return draw_or_refuse(lambda: draw_trend(trend, canvas))
         histories, about = self._of_classes(store)
         draw = draw_boxes if self.name == BOXES else draw_lines
-        return drawn(lambda: draw(histories, about, canvas))
+        return draw_or_refuse(lambda: draw(histories, about, canvas))
 
     @property
     def _by_class(self) -> bool:

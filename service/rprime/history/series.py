@@ -21,7 +21,14 @@ from rprime.core.options import Options
 from rprime.core.scores.kept import MISSING
 from rprime.core.selection import Selection, select
 from rprime.core.table import ConfusionTable
-from rprime.history.stored_values import OneKind, estimates_of, extras_of, kinds_of, numbered, timed
+from rprime.history.stored_values import (
+    OneKind,
+    estimates_of,
+    extras_of,
+    kinds_of,
+    timed,
+    with_item_numbers,
+)
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store, ids
@@ -87,7 +94,7 @@ class StackEstimates:
     ) -> "StackEstimates":
         """Compute the keys of a selection; uniform: at equal shares of the classes."""
         extras = extras_of(stack)
-        table = numbered(stack, extras)
+        table = with_item_numbers(stack, extras)
         kinds = kinds_of(stack, extras, uniform=uniform)
         parts = [(kind, list(estimates_of(table, kind, selection, keys))) for kind in kinds]
         return cls(stack, extras, parts)

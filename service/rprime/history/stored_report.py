@@ -34,7 +34,7 @@ from rprime.problems.problem import Problem, refuse
 from rprime.report.comparison import without_cells
 from rprime.report.document import render
 from rprime.report.scores import stored_curves
-from rprime.report.slices import named
+from rprime.report.slices import shown_slice
 from rprime.report.subject import (
     ReportSubject,
     baseline_name,
@@ -190,7 +190,7 @@ class StoredReport:
             baseline=self.baseline or baseline_name(comparison),
             source=None if stored.source is None else orjson.loads(stored.source),
             kept_scores=self.scores,
-            slice=named(self.slice),
+            slice=shown_slice(self.slice),
             origin=origin_of(stored),
             **{name: getattr(stored, name) for name in _SHOWN},
         )

@@ -105,7 +105,7 @@ def _uniform(stack: Stack, shaping: Sequence[bytes]) -> Iterator[OneKind]:
         yield OneKind(rows, populations, about, asked=content)
 
 
-def numbered(stack: Stack, extras: Sequence[Mapping[str, Any]]) -> ConfusionTable:
+def with_item_numbers(stack: Stack, extras: Sequence[Mapping[str, Any]]) -> ConfusionTable:
     """Return the tables of a stack, with the numbers of items behind weights if all have them."""
     if not stack.table.weighted or not all("items" in extra for extra in extras):
         return stack.table
@@ -167,7 +167,7 @@ class StoredValues:
             rows = np.array([row[identifier] for identifier in stack.ids])
             columns = np.array([column[label] for label in stack.labels])
             extras = extras_of(stack)
-            table = numbered(stack, extras)
+            table = with_item_numbers(stack, extras)
             for kind in kinds_of(stack, extras, uniform=uniform):
                 for places, estimates in estimates_of(table, kind, selection):
                     part, values = rows[places], estimates.values

@@ -65,7 +65,7 @@ def member(parts: Sequence[str | int], *, within: bool = False) -> str:
     return f"a value in `{last}`" if within else f"`{last}`"
 
 
-def sentence(error: Mapping[str, Any], name: str) -> str:
+def error_sentence(error: Mapping[str, Any], name: str) -> str:
     """Say what is wrong with a member, by an error of Pydantic, without repeating its value."""
     kind = error["type"]
     if value := _VALUES.get(kind) or _VALUES.get(kind.partition("_")[0]):
@@ -339,7 +339,7 @@ def _count(total: int, *, counted: bool = True) -> str:
 def _violation(error: Mapping[str, Any], names: Sequence[str]) -> Violation:
     place, *rest = error["loc"] or ("body",)
     parts = rest if place == "body" else error["loc"]
-    kind, text = error["type"], sentence(error, member(parts))
+    kind, text = error["type"], error_sentence(error, member(parts))
     if kind == "unknown_index":
         return UnknownMember(pointer(*parts), kind, text, error["ctx"]["name"])
     if kind == "extra_forbidden" and place != "query":

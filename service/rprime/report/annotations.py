@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from rprime.core.gates.results import Result
 from rprime.core.quantities import plural
-from rprime.report.slices import named
+from rprime.report.slices import shown_slice
 from rprime.report.subject import ReportSubject
 from rprime.report.text import clipped, isolated, shown
 from rprime.report.verdicts import (
@@ -81,7 +81,7 @@ def _title(kind: str, results: list[Result]) -> str:
     if len(results) > 1:
         return f"{shown(first.rule)}: {plural(len(results), 'result')} {KINDS[kind]}"
     where = "" if first.class_ is None else f", class {isolated(shown(first.class_))}"
-    where += f", {isolated(named(first.slice))}" if first.slice else ""
+    where += f", {isolated(shown_slice(first.slice))}" if first.slice else ""
     where += f", {isolated(averaged(first))}" if first.average_of is not None else ""
     return f"{shown(first.rule)}{where}: {finding(first)}"
 

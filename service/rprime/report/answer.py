@@ -2,7 +2,7 @@
 
 from rprime.report.changed_predictions import worse_slices
 from rprime.report.measures import class_changes
-from rprime.report.slices import named
+from rprime.report.slices import shown_slice
 from rprime.report.text import MINUS, count, isolated, percent, shown
 from rprime.schemas.comparison import Comparison
 
@@ -70,7 +70,8 @@ def _into(comparison: Comparison, label: str) -> str:
 def _slice(comparison: Comparison) -> str:
     for change, index, delta in worse_slices(comparison):
         if index.key == _OVERALL and delta.value is not None:
-            return f"Slice {isolated(named(change.slice))} lost {points(delta.value)[1:]} points."
+            name = isolated(shown_slice(change.slice))
+            return f"Slice {name} lost {points(delta.value)[1:]} points."
     return ""
 
 

@@ -9,7 +9,7 @@ from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.index import Index
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceName
-from rprime.report.slices import MOST_SLICES, named
+from rprime.report.slices import MOST_SLICES, shown_slice
 from rprime.report.text import count, decimal, percent, shown, shown_if_any, signed, span
 from rprime.schemas.comparison import CellChange, Comparison, SliceChange, SliceDelta
 
@@ -69,7 +69,7 @@ def worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, Slice
 
 def _slices(comparison: Comparison) -> NameTable:
     slices, worse = comparison.slices or [], worse_slices(comparison)
-    names = {named(change.slice): change.slice for change, _, _ in worse}
+    names = {shown_slice(change.slice): change.slice for change, _, _ in worse}
     number = f"{len(names):,}" if names else "None"
     level = f"adjusted p at most {1 - comparison.confidence:.2g}"
     note = f"{number} of {plural(len(slices), 'slice')} got worse ({level})."
@@ -80,7 +80,7 @@ def _slices(comparison: Comparison) -> NameTable:
         interval = span(*(delta.interval or (None, None)))
         sides = (decimal(delta.baseline), decimal(delta.candidate))
         numbers = (index.name, signed(delta.value), interval, *sides, count(change.items))
-        rows.append(((named(change.slice),), numbers))
+        rows.append(((shown_slice(change.slice),), numbers))
     confidence = f"{percent(comparison.confidence)} interval"
     columns = ("Index", "Change", confidence, "Was", "Is", "Items")
     return NameTable("Slices that got worse", note, ("Slice",), columns, rows, names)

@@ -145,7 +145,7 @@ def default_indices(name: str, *, compared: bool) -> tuple[str, ...]:
     return ("r_prime", "recall", "precision", "f1") if several else ("r_prime",)
 
 
-def asked_indices(subject: ReportSubject) -> tuple[Index, ...]:
+def chart_indices(subject: ReportSubject) -> tuple[Index, ...]:
     """Return the per-class indices of a subject, in the order of its options."""
     evaluation = subject.evaluation
     keys = list(evaluation.options.indices or ())

@@ -43,12 +43,12 @@ def field(text: str) -> str:
     return f'"{text.replace(chr(34), chr(34) * 2)}"' if re.search(r'[,"\r\n;]', text) else text
 
 
-def number(value: float | None) -> str:
+def csv_number(value: float | None) -> str:
     """Write a number with four decimals; nothing where it is not finite."""
     return "" if value is None or not isfinite(value) else f"{value:.4f}"
 
 
-def numbers(values: Array) -> list[str]:
+def csv_numbers(values: Array) -> list[str]:
     """Write many numbers at once: a report may have a hundred thousand."""
     finite = np.where(np.isfinite(values), values, np.nan).tolist()
     return ["" if value != value else f"{value:.4f}" for value in finite]  # noqa: PLR0124 (NaN)
@@ -58,7 +58,7 @@ def _overall(measures: Measures) -> Iterator[str]:
     comparison = measures.subject.comparison
     changes = {} if comparison is None else comparison.overall
     for key, measure in measures.overall.items():
-        cells = (*map(number, (measure.value, measure.low, measure.high)), measure.reason)
+        cells = (*map(csv_number, (measure.value, measure.low, measure.high)), measure.reason)
         parts = (*cells, _delta(changes.get(key)), *_left_out(measure.remarks))
         yield ",".join(("overall", "", key, *parts))
 
@@ -93,7 +93,7 @@ def _written(
     reasons = np.array(REASONS, dtype=object)[columns.reasons]
     parts = (columns.values, columns.low, columns.high)
     for row, (entry, end) in enumerate(zip(columns.indices, ends, strict=True)):
-        cells = zip(*(numbers(part[row]) for part in parts), reasons[row].tolist(), strict=True)
+        cells = zip(*(csv_numbers(part[row]) for part in parts), reasons[row].tolist(), strict=True)
         deltas = (_delta(changes.get(label, {}).get(entry.key)) for label in columns.labels)
         yield [
             f"{entry.key},{value},{low},{high},{reason},{delta},{end}"
@@ -105,4 +105,4 @@ def _delta(delta: Delta | None) -> str:
     if delta is None:
         return ",,,,"
     parts = (delta.baseline, delta.value, *(delta.interval or (None, None)))
-    return ",".join((*map(number, parts), delta.reason or ""))
+    return ",".join((*map(csv_number, parts), delta.reason or ""))

@@ -7,7 +7,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
-from rprime.report.measures import counted
+from rprime.report.measures import counted_noun
 from rprime.report.text import count, isolated, shown
 
 MOST_DRAWN = 40
@@ -93,7 +93,7 @@ def count_table(evaluation: Evaluation) -> dict[str, Any] | None:
     rows = zip(names, chart.counts.tolist(), chart.support.tolist(), strict=True)
     totals = [*chart.predicted, *chart.counts[:, len(chart.labels) :].sum(axis=0)]
     return {
-        "counted": counted(evaluation.table),
+        "counted": counted_noun(evaluation.table),
         "columns": [*names, *["unclassified"] * chart.unclassified],
         "rows": [(name, [count(n) if n else "" for n in row], count(n)) for name, row, n in rows],
         "predicted": [count(float(number)) for number in totals],

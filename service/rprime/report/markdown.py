@@ -13,8 +13,8 @@ from rprime.report.changed_predictions import NameTable, changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.marks import Axis, Mark
-from rprime.report.measures import Measure, Measures, counted
-from rprime.report.slices import named, slice_table
+from rprime.report.measures import Measure, Measures, counted_noun
+from rprime.report.slices import shown_slice, slice_table
 from rprime.report.subject import ReportSubject, population_text
 from rprime.report.text import (
     ABSENT,
@@ -220,7 +220,7 @@ def _result(result: Result) -> Cells:
     """Return a row, in whose sentence the class is code."""
     label = result.class_
     about = [] if label is None else [code(label)]
-    about += [code(named(result.slice))] if result.slice else []
+    about += [code(shown_slice(result.slice))] if result.slice else []
     before, quoted, after = result.message.partition(f"`{label}`")
     message = prose(before)
     if quoted:
@@ -301,7 +301,7 @@ def _confusions(measures: Measures) -> str:
     ]
     names, numbers = (
         ("True class", "Predicted as"),
-        (counted(measures.subject.evaluation.table), "Share of the class"),
+        (counted_noun(measures.subject.evaluation.table), "Share of the class"),
     )
     name_table = NameTable("Largest confusions", "", names, numbers, rows, noun="confusion")
     return _table_of_names(name_table) if rows else ""

@@ -83,7 +83,7 @@ class Mark:
         return cls(axis.at(value), start, round(width, 2), other, words)
 
 
-def axis_of(measures: Iterable[Measure]) -> Axis:
+def common_axis(measures: Iterable[Measure]) -> Axis:
     """Choose the axis on which measures are compared with each other."""
     every = list(measures)
     numbers = [

@@ -347,7 +347,7 @@ class Measures:
         return ((e.labels[i], e.labels[j], n, share) for i, j, n, share in cells)
 
 
-def counted(table: ConfusionTable) -> str:
+def counted_noun(table: ConfusionTable) -> str:
     """Return what the cells of a table count: items, or their weight."""
     return "Weight" if table.weighted else "Items"
 

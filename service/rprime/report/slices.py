@@ -41,7 +41,7 @@ class SliceLine(NamedTuple):
     @property
     def text(self) -> str:
         """The name, fit to be shown."""
-        return named(self.name)
+        return shown_slice(self.name)
 
     @property
     def column(self) -> str:
@@ -93,7 +93,7 @@ class SliceTable:
         return self.lines[:MOST_SLICES]
 
 
-def named(name: SliceName) -> str:
+def shown_slice(name: SliceName) -> str:
     """Write the name of a slice, fit to be shown."""
     return ", ".join(shown(condition(*part)) for part in name.items())
 

@@ -12,7 +12,7 @@ from rprime.core.gates.results import GateVerdict, Result
 from rprime.core.gates.sentences import CAUSES, PASSED
 from rprime.core.quantities import condition, plural
 from rprime.report.marks import Axis, Mark
-from rprime.report.slices import named
+from rprime.report.slices import shown_slice
 from rprime.report.text import decimal, isolated, percent, shown, shown_if_any, signed
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate, SinceAnchor
@@ -245,7 +245,7 @@ def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
     return {
         "rule": shown(result.rule),
         "label": shown_if_any(result.class_),
-        "slice": named(result.slice) if result.slice else "",
+        "slice": shown_slice(result.slice) if result.slice else "",
         "average": averaged(result),
         "finding": finding(result),
         "sign": sign,

@@ -18,8 +18,8 @@ from rprime.report.changed_predictions import changed_predictions
 from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.grouped_warnings import grouped_warnings
 from rprime.report.heat_map import ConfusionChart, count_table
-from rprime.report.marks import Axis, axis_of, mark_of
-from rprime.report.measures import Measure, Measures, counted
+from rprime.report.marks import Axis, common_axis, mark_of
+from rprime.report.measures import Measure, Measures, counted_noun
 from rprime.report.score_charts import plots
 from rprime.report.slices import SliceLine, SliceTable, slice_table
 from rprime.report.subject import ReportSubject
@@ -76,7 +76,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
             (shown(true), shown(predicted), count(number), decimal(share))
             for true, predicted, number, share in measures.confusions()
         ],
-        "counted": counted(subject.evaluation.table),
+        "counted": counted_noun(subject.evaluation.table),
         "results": list(gate_groups(subject.gate)),
         "changed": changed_predictions(subject.comparison),
         "attributions": [
@@ -163,7 +163,7 @@ def _overall(measures: Measures, tiles: Sequence[Measure]) -> dict[str, Any]:
     headlines = _merged(tiles)
     # Without an upper bound a value, as a chi-square, would crowd all others at one end.
     bounded = [measure for measure in headlines if isfinite(measure.index.range[1])]
-    axis = axis_of(bounded)
+    axis = common_axis(bounded)
     every = measures.overall.values() if len(measures.overall) > len(tiles) else ()
     return {
         "headlines": [
@@ -192,7 +192,7 @@ def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
     lines = selected.lines
     left_out = selected.found - len(lines) + measures.left_out
     entries = measures.class_indices
-    axes = [axis_of(line.measures[i] for line in lines) for i in range(len(entries))]
+    axes = [common_axis(line.measures[i] for line in lines) for i in range(len(entries))]
     everywhere = "the JSON report and the CSV have them all"
     rest = "a request pages through them by its option classes" if measures.left_out else everywhere
     more = f"{plural(left_out, 'class')} more: {rest}."
@@ -240,7 +240,7 @@ def slice_plot(
     if table is None:
         return None
     around = table.weakest if lines is None else table.lines
-    axis = axis_of([table.whole, *(line.measure for line in around)])
+    axis = common_axis([table.whole, *(line.measure for line in around)])
     against = None if table.whole.value is None else axis.at(table.whole.value)
     return {
         "term": term(table.index),

@@ -12,7 +12,7 @@ from rprime.problems.problem import Problem, refuse, responses
 from rprime.routes.negotiation import JSON, CompressedRoute
 from rprime.routes.services import Parameters
 from rprime.schemas.history import CatalogQuery
-from rprime.schemas.report import Catalog, IndexEntry, catalog, entry_of
+from rprime.schemas.report import Catalog, IndexEntry, catalog, index_entry
 
 router = APIRouter(route_class=CompressedRoute, tags=["Catalog"])
 
@@ -74,7 +74,7 @@ async def get_index(request: Request) -> Response:
     index = _SCOPES[scope].get(canonical(key)) if scope in _SCOPES else None
     if index is None:
         raise Problem("not_found", unknown_index(key))
-    entry = entry_of(index).model_dump_json()
+    entry = index_entry(index).model_dump_json()
     return Response(entry, media_type=JSON, headers=_HEADERS)
 
 

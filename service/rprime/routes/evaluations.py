@@ -142,7 +142,7 @@ async def _represented(
     query: IndicesQuery,
 ) -> Response:
     slice_ = query.slice
-    stored = await in_store(request, find, request, evaluation)
+    stored = await in_store(request, find_evaluation, request, evaluation)
     confusions = get_services(request).limits.top_confusions
     # Stored evaluations never change, so these parts determine every byte.
     variant = (form.name if form else "json", *parts, slice_, query.index, query.family)
@@ -174,7 +174,7 @@ def _render(
     return form.render(report.subject) if form else _report(report, parts)
 
 
-def find(request: Request, evaluation: str) -> StoredEvaluation:
+def find_evaluation(request: Request, evaluation: str) -> StoredEvaluation:
     """Read an evaluation; 404 if the caller may not see it, as if it did not exist."""
     stored = get_store(request).get(evaluation)
     check_project(request, stored.project)
@@ -215,7 +215,7 @@ def _report(source: StoredReport, parts: tuple[str, ...]) -> bytes:
 @requires("write", cost="store")
 def delete_evaluation(request: Request, evaluation: str) -> None:
     """Delete the evaluation."""
-    get_store(request).delete(find(request, evaluation).id)
+    get_store(request).delete(find_evaluation(request, evaluation).id)
 
 
 @router.get(
@@ -228,4 +228,6 @@ def delete_evaluation(request: Request, evaluation: str) -> None:
 @requires("read", cost="store")
 def get_verdict(request: Request, evaluation: str) -> Response:
     """Return the verdict as one word."""
-    return Response(find(request, evaluation).verdict or "no_gate", media_type="text/plain")
+    return Response(
+        find_evaluation(request, evaluation).verdict or "no_gate", media_type="text/plain"
+    )

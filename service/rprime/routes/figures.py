@@ -20,7 +20,7 @@ from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.charts import evaluation as of_evaluation
 from rprime.report.charts.sheet import MEDIA_TYPES, Canvas, library
 from rprime.routes.descriptions import ETAG, IMAGES, PROBLEMS, UNCHANGED, response_of
-from rprime.routes.evaluations import find
+from rprime.routes.evaluations import find_evaluation
 from rprime.routes.negotiation import PAGE_POLICY, CompressedRoute, etag_of, is_known
 from rprime.routes.services import Parameters, in_store
 from rprime.routes.trend import require_some
@@ -60,7 +60,7 @@ async def get_evaluation_figure(
     sheet = _sheet(name, of_evaluation.FIGURES, form, query)
     if query.index and name in of_evaluation.WITHOUT_INDEX:
         raise refuse("/query/index", "misplaced", f"The figure `{name}` has no index.")
-    stored = await in_store(request, find, request, evaluation)
+    stored = await in_store(request, find_evaluation, request, evaluation)
     # Stored evaluations never change, so these parts determine every byte.
     etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index, query.slice)
     if is_known(request, etag):

@@ -9,7 +9,7 @@ from rprime.history.leaderboard import leaderboard_in_worker, versions_of
 from rprime.history.series import Measured, filters_of, trend_document
 from rprime.problems.problem import refuse
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
-from rprime.report.slices import named
+from rprime.report.slices import shown_slice
 from rprime.routes.descriptions import PROBLEMS, TEXT, route_responses
 from rprime.routes.evaluations import require_project
 from rprime.routes.negotiation import JSON, CompressedRoute
@@ -124,7 +124,7 @@ def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
     if not points:
         measured.refuse_unknown(store, project, filters)
     value = points[0].value if points else None
-    about = (measured.label, named(dict(filters.slice)))
+    about = (measured.label, shown_slice(dict(filters.slice)))
     options = points[0].options if points else ""
     return value_badge(measured.index, value, ", ".join(filter(None, about)), options)
 

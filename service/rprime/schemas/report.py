@@ -410,10 +410,10 @@ class Catalog(Answer):
 
 def catalog() -> Catalog:
     """Describe every index, in the order of the catalog."""
-    return Catalog(items=[entry_of(entry) for entry in INDICES], next_cursor=None)
+    return Catalog(items=[index_entry(entry) for entry in INDICES], next_cursor=None)
 
 
-def entry_of(index: Index) -> IndexEntry:
+def index_entry(index: Index) -> IndexEntry:
     """Describe an index for people and programs."""
     low, high = index.range
     same = {name: getattr(index, name, None) for name in IndexEntry.model_fields}

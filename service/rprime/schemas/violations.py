@@ -15,9 +15,9 @@ from rprime.problems.problem import (
     MOST_VIOLATIONS,
     UnknownMember,
     Violation,
+    error_sentence,
     member,
     pointer,
-    sentence,
 )
 from rprime.schemas.document import OPTIONAL_ARRAYS, Document
 from rprime.schemas.gate import OTHER_NAMES
@@ -58,7 +58,7 @@ def validated(
         for name in OPTIONAL_ARRAYS & part.arrays.keys():
             if part.arrays[name] is None:
                 del part.arrays[name]
-                text = sentence({"type": "null"}, member([name]))
+                text = error_sentence({"type": "null"}, member([name]))
                 violations.append(Violation(f"{part.pointer}/{name}", "null", text))
     try:
         return model.model_validate(document.rest)
@@ -79,7 +79,7 @@ def _violations(error: ValidationError, model: Model, document: Document) -> Ite
             yield UnknownMember(pointer(*named), "unknown_index", entry["msg"], name)
         elif entry["type"] != "none_required":
             name = member(named, within=len(named) < len(place))
-            yield Violation(pointer(*named), entry["type"], sentence(entry, name))
+            yield Violation(pointer(*named), entry["type"], error_sentence(entry, name))
 
 
 def _joined(violations: Iterable[Violation]) -> Iterator[Violation]:

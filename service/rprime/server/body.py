@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from rprime.problems.problem import Problem
 from rprime.server.admission import ANNOUNCED
-from rprime.server.inflating import BROKEN, INFLATERS, broken, inflated_bound, too_large
+from rprime.server.inflating import BROKEN, INFLATERS, body_too_large, broken, inflated_bound
 from rprime.server.request_record import current_request
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def announced_encoding(request: Request, limit: int) -> str:
     if encoding != "identity" and encoding not in INFLATERS:
         raise Problem("unsupported_encoding")
     if int(request.headers.get("content-length", 0)) > limit:
-        raise too_large(limit)
+        raise body_too_large(limit)
     return encoding
 
 
@@ -94,7 +94,7 @@ async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) ->
     async for part in parts:
         size += len(part)
         if size > limit:
-            raise too_large(limit)
+            raise body_too_large(limit)
         services.admission.hold(request.scope, len(part))
         stored.append(part)
     return stored
@@ -118,7 +118,7 @@ async def received_chunks(request: Request, limit: float = inf) -> AsyncIterator
             record.received += len(part)
         size += len(part)
         if max(size, state.get(ANNOUNCED, 0)) > limit:
-            raise too_large(limit)
+            raise body_too_large(limit)
         yield part
 
 

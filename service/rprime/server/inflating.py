@@ -57,7 +57,7 @@ def unzstd(body: IO[bytes], *, window: int = LARGEST_WINDOW) -> Iterator[bytes]:
     yield bytes(ready)
 
 
-def too_large(limit: float) -> Problem:
+def body_too_large(limit: float) -> Problem:
     """Return the problem of a body over a limit."""
     return Problem("body_too_large", f"The body exceeds the limit of {limit} bytes.")
 
@@ -100,7 +100,7 @@ class Inflated(RawIOBase):
         self._ready = memoryview(piece)
         self._size += len(piece)
         if self._size > self._bound():
-            raise too_large(self._bound())
+            raise body_too_large(self._bound())
         return bool(piece)
 
 

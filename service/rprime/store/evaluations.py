@@ -32,7 +32,7 @@ from rprime.store.documents import read_document
 from rprime.store.errors import StoreDamagedError, decoding
 from rprime.store.packing import (
     Columns,
-    form_of,
+    packed_form,
     slice_identifier,
     slice_key,
     slice_name,
@@ -110,13 +110,13 @@ def get(connection: Connection, identifier: str) -> StoredEvaluation:
         ):
             raise StoreDamagedError
         raise EvaluationMissingError
-    return evaluation_of(row)
+    return stored_evaluation(row)
 
 
 @decoding()
-def evaluation_of(row: Row[Any]) -> StoredEvaluation:
+def stored_evaluation(row: Row[Any]) -> StoredEvaluation:
     """Turn a row of `whole` into an evaluation."""
-    labels = labels_of(row.labels_content)
+    labels = stored_labels(row.labels_content)
     documents: dict[str, Any] = {name: document(name, getattr(row, name)) for name in JSON_COLUMNS}
     return StoredEvaluation(
         **_shown(row),
@@ -145,7 +145,7 @@ def options_of(content: bytes | None) -> bytes:
 
 
 @decoding()
-def labels_of(content: bytes | None) -> tuple[str, ...]:
+def stored_labels(content: bytes | None) -> tuple[str, ...]:
     """Read stored class names; without any the store is damaged."""
     names = expand(content)
     if names is None:
@@ -186,7 +186,7 @@ def slice_names(
 
     Only the newest 1000 evaluations are searched, whatever slice the filters name.
     """
-    fits = conditions(project, replace(filters, slice=()))
+    fits = filter_conditions(project, replace(filters, slice=()))
     recent = select(_of.id).where(*fits).order_by(_of.id.desc()).limit(_RECENT).subquery()
     owner = slices.c.evaluation
     newest = select(func.max(owner)).where(owner.in_(select(recent.c.id)))
@@ -205,7 +205,7 @@ def page(
 ) -> EvaluationPage:
     """List up to 200 evaluations, newest first, from the `next_cursor` of the previous page."""
     limit = max(1, min(limit, MOST_IN_A_PAGE))
-    query = select(*SUMMARY).where(*conditions(project, filters))
+    query = select(*SUMMARY).where(*filter_conditions(project, filters))
     if cursor is not None:
         if not ids.is_id(cursor):
             raise InvalidCursorError
@@ -215,7 +215,7 @@ def page(
     return EvaluationPage(summaries, summaries[-1].id if len(rows) > limit else None)
 
 
-def conditions(project: str, filters: Filters) -> Iterator[ColumnElement[bool]]:
+def filter_conditions(project: str, filters: Filters) -> Iterator[ColumnElement[bool]]:
     """Yield SQL conditions for the evaluations of a project that match filters."""
     pairs = ((name, getattr(filters, name)) for name in NAMES)
     yield _of.project == project
@@ -256,7 +256,7 @@ def is_slice_of(slice_: Slice) -> ColumnElement[bool]:
 
 def count(connection: Connection, project: str, filters: Filters = ALL) -> int:
     """Count the matching evaluations of a project."""
-    fits = conditions(project, filters)
+    fits = filter_conditions(project, filters)
     return connection.scalar(select(func.count()).select_from(evaluations).where(*fits)) or 0
 
 
@@ -377,7 +377,7 @@ def stacks(
     gathered: dict[_Kind, _Gathered] = {}
     options: dict[bytes, bytes] = {}
     with database.streaming() as connection:
-        fits = list(conditions(project, filters))
+        fits = list(filter_conditions(project, filters))
         if newest is not None:
             # Found by an index alone, so that rows stay in order.
             newest_first = select(_of.id).where(*fits).order_by(_of.id.desc())
@@ -396,7 +396,7 @@ def stacks(
             # Consecutive rows often belong to one stack.
             for kind, run in groupby(part, _kind):
                 if kind not in gathered:
-                    names = labels_of(connection.scalar(_CONTENT, {"key": kind[0]}))
+                    names = stored_labels(connection.scalar(_CONTENT, {"key": kind[0]}))
                     gathered[kind] = _Gathered(names, kind[1], sliced, options)
                 yield from gathered[kind].add(run)
     for group in gathered.values():
@@ -406,4 +406,4 @@ def stacks(
 
 @decoding()
 def _kind(row: Any) -> _Kind:  # noqa: ANN401 - a row of the driver
-    return row[_LABELS], *form_of(row[_CELLS])
+    return row[_LABELS], *packed_form(row[_CELLS])

@@ -87,7 +87,7 @@ def unpack_table(blob: bytes, identifier: str, k: int) -> ConfusionTable:
     return unpack_stack([blob], [identifier], k)[0]
 
 
-def form_of(blob: object) -> tuple[bool, bool]:
+def packed_form(blob: object) -> tuple[bool, bool]:
     """Return whether packed cells are coordinates, and whether packed counts are weighted."""
     if not isinstance(blob, bytes) or len(blob) < _HEAD:
         raise ChecksumError("this is no table")
@@ -95,14 +95,14 @@ def form_of(blob: object) -> tuple[bool, bool]:
 
 
 def unpack_stack(blobs: Sequence[bytes], identifiers: Sequence[str], k: int) -> ConfusionTable:
-    """Unpack many tables over k classes, all of one `form_of`, as one stack.
+    """Unpack many tables over k classes, all of one `packed_form`, as one stack.
 
     `ChecksumError` if one differs: a table has changed, or belongs to another evaluation.
     """
     blobs = list(map(unsealed, blobs, identifiers))
     if any(blob[0] >> _VERSION_SHIFT for blob in blobs):
         raise StoreNewerError("A newer rprime packed a table; install it here, too.")
-    sparse, weighted = form_of(blobs[0])
+    sparse, weighted = packed_form(blobs[0])
     if sparse:
         return _sparse_stack(blobs, k, weighted=weighted)
     values = np.zeros((len(blobs), k * k + 2 * k))

@@ -496,7 +496,7 @@ def _page(
 
 @decoding()
 def _evaluation(database: Database, row: Row[Any]) -> Json:
-    stored = evaluations.evaluation_of(row)
+    stored = evaluations.stored_evaluation(row)
     content = select(items.c.content).where(items.c.evaluation == row.id)
     kept = database.read(lambda c: c.scalar(content)) if row.keeps_items else None
     beside = ((name, getattr(stored, name)) for name in JSON_COLUMNS)

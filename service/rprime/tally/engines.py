@@ -104,7 +104,7 @@ def orders(files: Files, names: Sequence[str]) -> dict[str, list[Any]]:
     return {} if batch is None else {n: batch.column(n).dictionary.to_pylist() for n in ordered}
 
 
-def opened(engine: Engine, files: Files) -> AbstractContextManager[Any]:
+def open_frame(engine: Engine, files: Files) -> AbstractContextManager[Any]:
     """Open files as a frame of an engine, which reads them, and may fail, within the context.
 
     Raises

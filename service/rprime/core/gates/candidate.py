@@ -657,7 +657,7 @@ def chosen(rule: Rule, every: Iterable[Slice]) -> tuple[Slice, ...]:
     return tuple(part for part in every if len(part) == 1 and part[0][0] in rule.columns)
 
 
-def too_many(rules: Sequence[Rule], *sides: Side) -> int | None:
+def rule_with_too_many_slices(rules: Sequence[Rule], *sides: Side) -> int | None:
     """Return the position of the rule with which the slices are more than `MOST_JUDGED`."""
     counts = [0 if r.slices is None else len(slices_of(r, *sides)) for r in rules]
     beyond = np.flatnonzero(np.cumsum(counts) > MOST_JUDGED)

@@ -14,7 +14,7 @@ from rprime.core.gates.evidence import Average, RuleEvidence
 from rprime.core.gates.kinds import Against, VerdictCode, verdict_named
 from rprime.core.gates.results import GateResult, GateRun, GateVerdict, Result
 from rprime.core.gates.rules import Gate, check_gate
-from rprime.core.gates.sentences import gate_sentence, named, number, sentence
+from rprime.core.gates.sentences import gate_sentence, number, quoted_names, result_sentence
 from rprime.core.gates.verdict import Plan, RuleTests, conclude
 from rprime.core.options import Options
 from rprime.core.quantities import plural
@@ -155,7 +155,7 @@ def _with_messages(run: GateRun) -> Iterator[Result]:
     hints = (draft.hints for draft in run.tests.evidence for _ in draft.rows.labels)
     rows = zip(run.results(), run.plan.rules, run.waivers, hints, strict=True)
     for result, rule, waiver, hint in rows:
-        message = sentence(result, rule, together=run.together, waiver=waiver)
+        message = result_sentence(result, rule, together=run.together, waiver=waiver)
         result.message = message + hint.get(result.class_, "")
         yield result
 
@@ -188,7 +188,7 @@ def _left_out(draft: RuleEvidence, start: int) -> Warning:
     sides = " in every slice" if rule.traits.between_slices and rule.classes is None else sides
     detail = (
         f"Rule {rule.name} leaves out {len(names)} of its classes, which do not have "
-        f"{few}{sides}: {named(names)}."
+        f"{few}{sides}: {quoted_names(names)}."
     )
     return Warning("classes_left_out", f"/gate/results/{start}", detail, "docs/gates.md#rules")
 
@@ -199,7 +199,7 @@ def _too_small(draft: RuleEvidence, average: Average, start: int) -> Warning:
     noun = "slices" if average.columns else "classes"
     detail = (
         f"The average of rule {draft.rule.name} leaves out {len(names)} {noun} that are too small "
-        f"for it: {named(names, noun)}."
+        f"for it: {quoted_names(names, noun)}."
     )
     return Warning("average_leaves_out", f"/gate/results/{start}", detail, "docs/gates.md#policies")
 

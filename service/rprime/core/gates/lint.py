@@ -70,8 +70,8 @@ def assumed(gate: Gate, discordant: float | None) -> Iterator[str]:
     """Say what a simulation assumes: the share of the items that only one model gets right."""
     if discordant is not None and any(rule.traits.compares for rule in gate.rules):
         yield (
-            f"It is assumed that on {percent(discordant)} of the items only one of candidate and "
-            "baseline is right: state the share that you know as `discordance`."
+            f"It is assumed that on {share_text(discordant)} of the items only one of candidate "
+            "and baseline is right: state the share that you know as `discordance`."
         )
     if gaps := [rule.name for rule in gate.rules if rule.traits.between_slices]:
         yield (
@@ -94,8 +94,8 @@ def advise(
     """
     fail, open_ = gate_rates[[GateVerdictCode.fail, GateVerdictCode.inconclusive]].tolist()
     yield (
-        f"An unchanged model fails this gate in {percent(fail[0])} of runs, and leaves it "
-        f"inconclusive in {percent(open_[0])}."
+        f"An unchanged model fails this gate in {share_text(fail[0])} of runs, and leaves it "
+        f"inconclusive in {share_text(open_[0])}."
     )
     if len(open_) > 1:
         yield (
@@ -117,7 +117,7 @@ def _rate_advice(
         yield f"Rule {rule.name} demands a gain, so an unchanged model does not pass it."
         return
     worst = max(rules, key=lambda r: r.false_fail_rate)
-    share, milder = percent(worst.false_fail_rate), rule.traits.milder
+    share, milder = share_text(worst.false_fail_rate), rule.traits.milder
     if worst.false_fail_rate > OFTEN and rule.test == "none":
         yield (
             f"Rule {rule.name} compares point values: noise makes {worst.name or 'it'} fail "
@@ -130,8 +130,8 @@ def _rate_advice(
     if worst.inconclusive_rate > 1 - RARELY:
         yield (
             f"Rule {rule.name} must pass, but {worst.name or 'it'} stays undecided in "
-            f"{percent(worst.inconclusive_rate)} of runs of an unchanged model: take {milder} or "
-            "more items."
+            f"{share_text(worst.inconclusive_rate)} of runs of an unchanged model: take {milder} "
+            "or more items."
         )
     others = [r for r in rules if r not in decisive and r.inconclusive_rate > 1 - RARELY]
     if others:
@@ -140,7 +140,7 @@ def _rate_advice(
         yield (
             f"Rule {rule.name} passes by its average. Of its results "
             f"{plural(len(others), noun, 'are')} often undecided, {worst.name} in "
-            f"{percent(worst.inconclusive_rate)} of runs: `--strict` seldom passes them."
+            f"{share_text(worst.inconclusive_rate)} of runs: `--strict` seldom passes them."
         )
 
 
@@ -164,14 +164,14 @@ def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str
         yield f"The same applies to {others} of rule {rule.name}, not named here."
 
 
-def percent(share: float) -> str:
+def share_text(share: float) -> str:
     """Write a share, to a hundredth of a percent."""
     return f"{number(round(100 * share, 2))} %"
 
 
 def _span(shares: Sequence[float]) -> str:
     """Write the range of shares, or the one that all have."""
-    low, high = percent(min(shares)), percent(max(shares))
+    low, high = share_text(min(shares)), share_text(max(shares))
     return low if low == high else f"{low} to {high}"
 
 
@@ -207,7 +207,7 @@ class PassChance:
         if self.class_ is not None:
             who = f"class `{self.class_}`, the {self.classes},"
         lost = f"loses {number(self.lost)} of its items"
-        return f"{percent(self.pass_rate)} where {who} {lost} ({TIMES[self.times_limit]})"
+        return f"{share_text(self.pass_rate)} where {who} {lost} ({TIMES[self.times_limit]})"
 
 
 @dataclass(frozen=True, kw_only=True)

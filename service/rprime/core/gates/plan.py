@@ -13,7 +13,7 @@ from rprime.core.comparison.compare import Pairing
 from rprime.core.gates.candidate import chosen, rests_on_class
 from rprime.core.gates.evidence import Rows
 from rprime.core.gates.kinds import VerdictCode
-from rprime.core.gates.lint import MOST_NAMED, assumed, percent
+from rprime.core.gates.lint import MOST_NAMED, assumed, share_text
 from rprime.core.gates.rules import Gate, Rule, check_gate
 from rprime.core.gates.simulation import LintError, LintRun, without_scores
 from rprime.core.gates.verdict import GateVerdictCode
@@ -270,9 +270,12 @@ def _advice(
     without = [rule.name for rule in rules if np.isnan(_goal(rule, drop))]
     every = "every other rule" if without else "every rule"
     what = (
-        (f"an unchanged model passes in {percent(PASSES)} of runs", "milder limits or fewer rules"),
         (
-            f"{every} finds its drop in {percent(POWER)} of runs",
+            f"an unchanged model passes in {share_text(PASSES)} of runs",
+            "milder limits or fewer rules",
+        ),
+        (
+            f"{every} finds its drop in {share_text(POWER)} of runs",
             "stricter limits or a larger `drop`",
         ),
     )

@@ -69,7 +69,7 @@ def _all_of(results: Sequence[Result]) -> str:
     parts = []
     for owner, members in list(rules.items())[:MOST_NAMED]:
         labels = tuple(result.class_ for result in members if result.class_ is not None)
-        about = [f"of {named(labels)}"] if labels else []
+        about = [f"of {quoted_names(labels)}"] if labels else []
         if any(result.average_of is not None for result in members):
             about.insert(0, "on average")
         parts.append(f"{owner} {' and '.join(about)}" if about else owner)
@@ -98,7 +98,7 @@ NAMED_LAST = (
 """The verdicts of results that do not pass, in the order in which they are named."""
 
 
-def named(labels: Sequence[str], noun: str = "classes") -> str:
+def quoted_names(labels: Sequence[str], noun: str = "classes") -> str:
     """Name classes or slices, at most `MOST_NAMED` of them one by one."""
     shown = ", ".join(f"`{label}`" for label in labels[:MOST_NAMED])
     noun = SINGULAR[noun] if len(labels) == 1 else noun
@@ -109,7 +109,9 @@ def named(labels: Sequence[str], noun: str = "classes") -> str:
 SINGULAR = {"classes": "class", "slices": "slice"}
 
 
-def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None = None) -> str:
+def result_sentence(
+    result: Result, rule: Rule, *, together: int, waiver: Waiver | None = None
+) -> str:
     """Describe a result with its numbers; so many results were tested together."""
     match result.verdict:
         case "pass" | "fail":

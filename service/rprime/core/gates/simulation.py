@@ -25,15 +25,15 @@ from rprime.core.gates.candidate import (
     missing_columns,
     nearest_column,
     not_in_all,
+    rule_with_too_many_slices,
     slices_of,
     small_classes,
-    too_many,
     without_vague,
 )
 from rprime.core.gates.evidence import GapLimits, Rows, RuleEvidence, evidence_of
 from rprime.core.gates.kinds import VerdictCode
 from rprime.core.gates.rules import Gate, Rule
-from rprime.core.gates.targets import CELL_CLASSES, Estimate, differences
+from rprime.core.gates.targets import CELL_CLASSES, Estimate, index_differences
 from rprime.core.gates.unchanged_model import SimulatedPredictions, UnchangedModel, diagonal_of
 from rprime.core.gates.verdict import (
     Decisions,
@@ -444,7 +444,7 @@ class LintRun:
         """Return what is known of a rule, as if it had no results yet."""
         rows, values = Rows((), np.zeros(0, np.intp)), self._aligned(rule, draws, whole, few)
         if rule.traits.compares:
-            difference = differences(rule.target.entry, values)
+            difference = index_differences(rule.target.entry, values)
             return evidence_of(rule, rows, difference, difference.items, against="baseline")
         estimates = values.candidate.estimates
         estimate = Estimate(estimates, rule.target.entry)
@@ -558,7 +558,7 @@ def _wanted_slices(gate: Gate, side: Side) -> tuple[tuple[Slice, ...], FloatArra
             text = "Averages of slices that leave classes out are not simulated."
             raise LintError(text, ("gates", "rules", i, "min_items"))
         slices |= dict.fromkeys(of_rule)
-    if (place := too_many(gate.rules, side)) is not None:
+    if (place := rule_with_too_many_slices(gate.rules, side)) is not None:
         text = f"All rules of a gate together judge at most {MOST_JUDGED} slices."
         raise LintError(text, ("gates", "rules", place, "slices"))
     if side.slices is None:

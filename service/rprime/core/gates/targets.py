@@ -218,7 +218,7 @@ class IndexTarget:
 
     def difference(self, comparison: Comparison) -> Difference:
         """Return the differences, shape (rows,), a row for each class of the comparison."""
-        return differences(self.entry, comparison)
+        return index_differences(self.entry, comparison)
 
     def correlated(self, label: str | None) -> Correlated | None:
         """Return scope, key and class, by which a comparison knows the influences."""
@@ -288,7 +288,7 @@ class CellTarget:
         identity = None if relation == "unknown" else self.name
         ours, theirs = (replace(side, fingerprint=identity) for side in sides)
         recalls = compare(ours, theirs, Options(indices=("recall",)), attributed=())
-        return differences(self.entry, recalls)
+        return index_differences(self.entry, recalls)
 
     def _side(self, side: Side) -> Side:
         """Return the items of the true class as a table of two; empty without the classes."""
@@ -324,7 +324,7 @@ def _binary(items: Items | None, row: int, column: int) -> Items | None:
     return Items(np.zeros_like(predicted), predicted, groups, weights)
 
 
-def differences(entry: Index, compared: Comparison | AlignedValues) -> Difference:
+def index_differences(entry: Index, compared: Comparison | AlignedValues) -> Difference:
     """Return the differences of an index, shape (..., rows), a row for each compared class."""
     if entry.scope == "overall":
         return compared.of_overall(entry.key)[..., np.newaxis]

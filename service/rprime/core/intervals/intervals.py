@@ -11,7 +11,7 @@ from rprime.core.arrays import Array
 from rprime.core.counts import Counts
 from rprime.core.index import CODE
 from rprime.core.intervals.design_effect import DesignEffects, Weights
-from rprime.core.intervals.methods import highest_of, of_highest, plan_of
+from rprime.core.intervals.methods import highest_of, interval_plan, of_highest
 from rprime.core.intervals.plan import (
     Bounds,
     IntervalPlan,
@@ -120,7 +120,7 @@ def _plan(values: Values, items: Items | None, weights: Weights | None) -> Inter
         spurious=table.spurious is not None,
         effects=weights is not None or (items is not None and items.groups is not None),
     )
-    return plan_of(values.selection, setting, Bounds.of_options(table.k, options))
+    return interval_plan(values.selection, setting, Bounds.of_options(table.k, options))
 
 
 def _effects_of_plans(

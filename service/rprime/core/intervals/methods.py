@@ -375,7 +375,7 @@ def method_in(setting: Setting, entry: Index) -> IntervalMethod | None:
 
 
 @lru_cache(maxsize=256)
-def plan_of(selection: Selection, setting: Setting, bound: Bounds) -> IntervalPlan:
+def interval_plan(selection: Selection, setting: Setting, bound: Bounds) -> IntervalPlan:
     """Plan the intervals of the entries of a selection."""
     methods = [method_in(setting, entry) for entry in selection.computed]
     pooled = _pooled_ratios(selection, setting)
@@ -518,7 +518,7 @@ def _shown(entry: Index, setting: Setting, *, ratio: bool) -> IntervalMethod | N
     """Return the method that a report names."""
     if entry.resampled:
         return BOOTSTRAP
-    shown = plain(entry)
+    shown = without_top_k(entry)
     if ratio or (shown is not entry and pooled_ratio(shown, setting) is not None):
         method = method_in(setting, shown)
         return method if method is not None and Needs.RATIO in method.needs else PROPORTION
@@ -667,7 +667,7 @@ def _averages(
     return averages, averaged
 
 
-def plain(entry: Index) -> Index:
+def without_top_k(entry: Index) -> Index:
     """Return the index of the table that an index of the highest scores is; others as they are."""
     if Needs.TOP_K not in needs_of(entry):
         return entry
@@ -679,9 +679,9 @@ def highest_of(selection: Selection) -> tuple[Selection, tuple[Array, Array]]:
     """Select the indices of the table, and add which entries they are, per class and overall."""
     parts = selection.computed, selection.overall
     per_class, overall = (positions(Needs.TOP_K in needs_of(e) for e in part) for part in parts)
-    computed = tuple(plain(selection.computed[i]) for i in per_class)
+    computed = tuple(without_top_k(selection.computed[i]) for i in per_class)
     reported = int(np.count_nonzero(per_class < selection.reported))
-    selected = arranged(computed, reported, [plain(selection.overall[i]) for i in overall])
+    selected = arranged(computed, reported, [without_top_k(selection.overall[i]) for i in overall])
     return selected, (per_class, overall)
 
 

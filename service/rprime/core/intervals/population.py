@@ -32,7 +32,7 @@ from rprime.core.intervals.methods import (
     method_in,
     pooled_ratio,
 )
-from rprime.core.intervals.methods import plan_of as plan_of_sample
+from rprime.core.intervals.methods import interval_plan as plan_of_sample
 from rprime.core.intervals.plan import Bounds, IntervalPlan, ScopeMethods, Setting
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals
@@ -71,7 +71,7 @@ class ScopePlan:
 
 
 @lru_cache(maxsize=256)
-def plan_of(
+def population_plan(
     selection: Selection, setting: Setting, strata: Strata, bound: Bounds
 ) -> tuple[IntervalPlan, ScopePlan, ScopePlan]:
     """Plan the intervals of the entries of a selection, in the setting of the sample.
@@ -469,7 +469,9 @@ class PopulationIntervals(PreparedIntervals):
             f1=options.beta == 1, exact=options.exact, unclassified=sample.unclassified is not None
         )
         bound = Bounds.of_options(sample.k, options)
-        plan, per_class, overall = plan_of(values.selection, setting, population.strata, bound)
+        plan, per_class, overall = population_plan(
+            values.selection, setting, population.strata, bound
+        )
         # No proportions: every interval is of a `ScopeIntervals`.
         empty = (np.zeros((0, *part.shape[1:])) for part in (values.per_class, values.overall))
         proportions, pooled = (ScoreCounts.of(nothing, nothing) for nothing in empty)

@@ -26,7 +26,7 @@ from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.slices.evaluation import (
     ADJUST,
-    differences,
+    differences_to_rest,
     ordering_index,
     shrink,
     two_sided_p,
@@ -118,7 +118,7 @@ def _measured(
     options, entries = ours.values.options, ours.values.selection.overall
     numbers = np.full((REASON + 2, *ours.values.overall.shape), np.nan)
     one_test_set = whole.comparability in (*PAIRED, "same_test_set")
-    for places, part in differences(
+    for places, part in differences_to_rest(
         ours,
         theirs,
         pairs=pairs,  # type: ignore[arg-type] # overall differences need no class_variance

@@ -87,7 +87,7 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
     Differences are those of unpaired samples (MOVER), averages over the classes with items on both
     sides. Only undefined values of the slices themselves are replaced.
     """
-    options = replace(options, indices=asked_indices(options), families=())
+    options = replace(options, indices=slice_indices(options), families=())
     selection = select(options)
     estimates = Estimates.of(slices.tables, options, selection)
     with_intervals = options.wants_intervals(whole.k)
@@ -96,7 +96,7 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
     rest = Estimates.of(slices.rest(whole), plain, selection)
     alpha = 1 - options.confidence
     numbers = np.full((5, *estimates.values.overall.shape), np.nan)
-    for places, part in differences(compared, rest):
+    for places, part in differences_to_rest(compared, rest):
         p = two_sided_p(part, selection.overall)
         numbers[..., places] = part.value, *part.limits(alpha / 2), p, part.standard_error
     value, lower, upper, p, error = numbers
@@ -120,7 +120,7 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
     )
 
 
-def differences(
+def differences_to_rest(
     estimates: Estimates,
     other: Estimates,
     *,
@@ -192,7 +192,7 @@ def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
     return np.minimum(2 * np.fmax(one_sided, tail), 1.0)
 
 
-def asked_indices(options: Options) -> tuple[str, ...]:
+def slice_indices(options: Options) -> tuple[str, ...]:
     """Return the indices of slices: those asked for that read no scores, else the default ones."""
     keys = tuple(key for key in options.indices or () if key not in SCORE_KEYS)
     return keys or DEFAULT_INDICES
@@ -200,7 +200,7 @@ def asked_indices(options: Options) -> tuple[str, ...]:
 
 def ordering_index(options: Options) -> Index | None:
     """Return the first overall index of slices that has a best value."""
-    entries = (OVERALL_INDICES[key] for key in asked_indices(options) if key in OVERALL_INDICES)
+    entries = (OVERALL_INDICES[key] for key in slice_indices(options) if key in OVERALL_INDICES)
     return next((entry for entry in entries if entry.higher_is_better is not None), None)
 
 

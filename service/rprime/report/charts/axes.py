@@ -34,7 +34,7 @@ REFERENCE = Paint("surface", "ink-soft", 1.5)
 """Of a baseline: hollow and grey, always."""
 
 
-def named(label: str, most: int = LONGEST_NAME) -> str:
+def shown_class(label: str, most: int = LONGEST_NAME) -> str:
     """Return the name of a class as a plot shows it."""
     return shortened(shown(label), most)
 

@@ -1,7 +1,7 @@
 """Card: the verdict, what changed, and the classes that decide it, in one picture to hand on."""
 
 from rprime.report.answer import answer
-from rprime.report.charts.axes import named
+from rprime.report.charts.axes import shown_class
 from rprime.report.charts.confusion import about
 from rprime.report.charts.dots import key_of, panels_of, plot_dots, stacked
 from rprime.report.charts.drawing import TEXT, Drawing, Shape, Text, moved
@@ -34,17 +34,21 @@ def draw_card(subject: ReportSubject, canvas: Canvas) -> bytes:
                 top += _LINE
                 shapes.append(Text(0, top - 6, line, size=TEXT))
             top += 8
-        names = [named(label) for label in kept.labels]
+        names = [shown_class(label) for label in kept.labels]
         panels = panels_of(kept, subject)
         worse = any("bad" in panel.tones for panel in panels)
-        baseline = named(subject.baseline or "baseline") if kept.compared else ""
+        baseline = shown_class(subject.baseline or "baseline") if kept.compared else ""
         key = key_of(
             subject.evaluation.options.confidence, intervals=True, baseline=baseline, worse=worse
         )
         dots = stacked([plot_dots(names, panels, width, [{}] * len(names))], key, width)
         return Drawing(width, top + 12 + dots.height, [*shapes, *moved(dots.shapes, 0, top + 12)])
 
-    title = f"{verdict.words}: {named(subject.title)}" if subject.gate else named(subject.title)
+    title = (
+        f"{verdict.words}: {shown_class(subject.title)}"
+        if subject.gate
+        else shown_class(subject.title)
+    )
     return draw(Picture(title, about(subject), plot, (f"{number}: {chart.order}",)), canvas)
 
 

@@ -14,9 +14,9 @@ from rprime.report.charts.axes import (
     cells,
     height_of,
     legend,
-    named,
     names_across,
     names_down,
+    shown_class,
 )
 from rprime.report.charts.drawing import (
     AXIS,
@@ -92,11 +92,11 @@ def map_of(chart: ConfusionChart, mode: Mode = "count") -> HeatMap:
         [say(items, share) if items else "" for items, share in zip(*row, strict=True)]
         for row in zip(chart.counts.tolist(), shares.tolist(), strict=True)
     ]
-    columns = [*map(named, chart.labels), *["unclassified"] * chart.unclassified]
+    columns = [*map(shown_class, chart.labels), *["unclassified"] * chart.unclassified]
     beside, below = (
         [count(n) for n in numbers.tolist()] for numbers in (chart.support, chart.predicted)
     )
-    rows = list(map(named, chart.labels))
+    rows = list(map(shown_class, chart.labels))
     return HeatMap(rows, columns, levels, texts, beside, below, apart=chart.unclassified)
 
 
@@ -223,5 +223,5 @@ def draw_confusion(subject: ReportSubject, canvas: Canvas) -> bytes:
 def about(subject: ReportSubject) -> str:
     """Say which evaluation a figure is of."""
     classes = plural(len(subject.evaluation.labels), "class")
-    names = (named(replace(subject, slice="").title), clipped(subject.slice, _LONGEST_SLICE))
+    names = (shown_class(replace(subject, slice="").title), clipped(subject.slice, _LONGEST_SLICE))
     return f"{', '.join(filter(None, names))}: {plural(subject.items, 'item')}, {classes}"

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.report.charts.axes import REFERENCE, Scale, across, interval, legend, named, swatch
+from rprime.report.charts.axes import (
+    REFERENCE,
+    Scale,
+    across,
+    interval,
+    legend,
+    shown_class,
+    swatch,
+)
 from rprime.report.charts.confusion import about
 from rprime.report.charts.drawing import (
     NOTE,
@@ -22,7 +30,7 @@ from rprime.report.charts.drawing import (
     widest,
 )
 from rprime.report.charts.sheet import Canvas, Picture, draw
-from rprime.report.class_charts import ClassChart, asked_indices
+from rprime.report.class_charts import ClassChart, chart_indices
 from rprime.report.marks import Axis
 from rprime.report.measures import Measures, class_changes
 from rprime.report.subject import ReportSubject
@@ -162,9 +170,9 @@ def key_of(
 
 def draw_per_class(subject: ReportSubject, canvas: Canvas) -> bytes:
     """Draw a row for each class and a panel for each index."""
-    chart = ClassChart.of(Measures(subject), asked_indices(subject)).as_in_table(subject)
+    chart = ClassChart.of(Measures(subject), chart_indices(subject)).as_in_table(subject)
     panels = panels_of(chart, subject)
-    names = [named(label) for label in chart.labels]
+    names = [shown_class(label) for label in chart.labels]
 
     def plot(width: float) -> Drawing:
         most = max(1, int(width / 150))
@@ -173,7 +181,7 @@ def draw_per_class(subject: ReportSubject, canvas: Canvas) -> bytes:
             [plot_dots(names, row, width, [{}] * len(names)) for row in rows], key, width
         )
 
-    baseline = f"baseline: {named(subject.baseline or 'baseline')}" if chart.compared else ""
+    baseline = f"baseline: {shown_class(subject.baseline or 'baseline')}" if chart.compared else ""
     key = key_of(
         subject.evaluation.options.confidence,
         intervals=bool(np.isfinite(chart.low).any()),

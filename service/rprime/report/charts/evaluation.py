@@ -28,7 +28,7 @@ WITHOUT_INDEX = frozenset({"confusion", "card", *DRAWN})
 """Figures that have indices of their own, or none."""
 
 
-def drawn(
+def draw_figure(
     name: str,
     subject: Callable[[tuple[str, ...]], ReportSubject],
     indices: tuple[str, ...],

@@ -16,9 +16,9 @@ from rprime.report.charts.axes import (
     apart,
     height_of,
     legend,
-    named,
     names_across,
     room_of,
+    shown_class,
     stroke_of,
     upright,
 )
@@ -101,7 +101,7 @@ class Frame:
         left, right = room_of(scale), width - ends - 8
         room = (right - left) / max(len(steps), 1)
         places = [left + room * (i + 0.5) for i in range(len(steps))]
-        names = [named(step.name) for step in steps]
+        names = [shown_class(step.name) for step in steps]
         shapes = [*names_across(names, places, top + HEIGHT, room), *upright(scale, left, right)]
         return cls(places, scale, left, right, shapes, top + HEIGHT + height_of(names, room))
 
@@ -113,7 +113,7 @@ class Frame:
             if place - last >= LINE + 2:
                 named_places.append(number)
                 last = place
-        names = [named(steps[number].name) for number in named_places]
+        names = [shown_class(steps[number].name) for number in named_places]
         end = self.scale.start
         texts = names_across(names, [places[i] for i in named_places], end, LINE)
         axis = upright(self.scale, self.left, self.right)
@@ -138,7 +138,7 @@ class Frame:
         return areas
 
 
-def line_of(frame: Frame, series: Series, places: Array, name: str) -> list[Shape]:
+def draw_line(frame: Frame, series: Series, places: Array, name: str) -> list[Shape]:
     """Draw a line over the steps with its marks."""
     points = frame.points(places, series.values)
     if not points:
@@ -164,7 +164,7 @@ def ends_of(frame: Frame, lines: Iterable[tuple[Series, Array]], bottom: float) 
     for series, places in lines:
         points = frame.points(places, series.values)
         if points and series.end:
-            ends.append((named(series.end), points[-1], series.style.colour))
+            ends.append((shown_class(series.end), points[-1], series.style.colour))
     heights = apart([y for _, (_, y), _ in ends], LINE, bottom)
     left = frame.right + 14
     shapes: list[Shape] = []
@@ -175,7 +175,7 @@ def ends_of(frame: Frame, lines: Iterable[tuple[Series, Array]], bottom: float) 
 
 
 def _room_for(series: Iterable[Series]) -> float:
-    return min(widest(named(one.end) for one in series), _END) + 14
+    return min(widest(shown_class(one.end) for one in series), _END) + 14
 
 
 def plot_trend(
@@ -195,7 +195,7 @@ def plot_trend(
     for number, course in enumerate(trend.courses, 1):
         area = Paint(course.style.colour, opacity=0.16)
         shapes += frame.band(course.places, course.low, course.high, area)
-        shapes += line_of(frame, course, course.places, f"course-{number}")
+        shapes += draw_line(frame, course, course.places, f"course-{number}")
     lines = [(course, course.places) for course in trend.courses]
     shapes += [*_verdicts(frame, trend), *_flags(frame, trend, flags)]
     shapes += ends_of(frame, lines, top + HEIGHT)
@@ -308,8 +308,8 @@ def plot_lines(
     if history.banded:
         shapes += _bands(frame, history.boxes)
     for number, one in enumerate(series, 1):
-        drawn = line_of(frame, one, places, f"line-{number}")
-        shapes.append(Group(drawn, "line", {"class": one.name}, named(one.name)))
+        drawn = draw_line(frame, one, places, f"line-{number}")
+        shapes.append(Group(drawn, "line", {"class": one.name}, shown_class(one.name)))
     if named_ends:
         shapes += ends_of(frame, [(one, places) for one in series], 10 + HEIGHT)
     return Drawing(width, frame.bottom + 4, shapes, history.title)
@@ -334,7 +334,7 @@ def plot_boxes(history: ClassHistory, width: float, axis: Axis | None = None) ->
         shapes += _boxes(frame, history.boxes)
         shapes += _values(frame, history)
     for number, one in enumerate(overall, 1):
-        shapes += line_of(frame, one, places, f"line-{number}")
+        shapes += draw_line(frame, one, places, f"line-{number}")
     shapes += ends_of(frame, [(one, places) for one in overall], 10 + HEIGHT)
     return Drawing(width, frame.bottom + 4, shapes, history.title)
 
@@ -384,7 +384,7 @@ def _values(frame: Frame, history: ClassHistory) -> list[Shape]:
         if worst is None:
             continue
         value = float(row[worst])
-        label = named(history.labels[worst])
+        label = shown_class(history.labels[worst])
         name = fitted(label, room)
         if len(name) < min(len(label), FEWEST_LETTERS):
             continue
@@ -440,7 +440,7 @@ def _draw_classes(
             for number, drawing in enumerate(row):
                 left = width / columns * number
                 if len(titles) > 1:
-                    name = named(titles[start + number])
+                    name = shown_class(titles[start + number])
                     shapes.append(Text(left, top + 14, name, size=NOTE, bold=True))
                 shapes += moved(drawing.shapes, left, top + (18 if len(titles) > 1 else 0))
             top += max(drawing.height for drawing in row) + 24
@@ -458,7 +458,7 @@ def _line_keys(history: ClassHistory) -> list[tuple[Sequence[Shape], str]]:
                 Path([[(0, 0), (28, 0)]], stroke_of(one.style)),
                 Marks([(14, 0)], Paint(one.style.colour), one.style.symbol, 3.5),
             ],
-            named(one.name),
+            shown_class(one.name),
         )
         for one in history.series
     ]

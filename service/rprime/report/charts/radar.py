@@ -5,7 +5,7 @@ from math import cos, degrees, pi, sin
 
 import numpy as np
 
-from rprime.report.charts.axes import GRID, Scale, across, legend, named, stroke_of
+from rprime.report.charts.axes import GRID, Scale, across, legend, shown_class, stroke_of
 from rprime.report.charts.confusion import about
 from rprime.report.charts.drawing import (
     Anchor,
@@ -21,7 +21,7 @@ from rprime.report.charts.drawing import (
     widest,
 )
 from rprime.report.charts.sheet import Canvas, Picture, draw
-from rprime.report.class_charts import RadarChart, asked_indices
+from rprime.report.class_charts import RadarChart, chart_indices
 from rprime.report.subject import ReportSubject
 
 LONGEST_SPOKE = 14
@@ -35,7 +35,7 @@ _RADIUS = 190.0
 
 def draw_radar(subject: ReportSubject, canvas: Canvas) -> bytes:
     """Draw the classes and a baseline around a circle (Zhang, Su, Dou 2021, figure 1)."""
-    chart = RadarChart.of(subject, asked_indices(subject), subject.evaluation.options.indices or ())
+    chart = RadarChart.of(subject, chart_indices(subject), subject.evaluation.options.indices or ())
     missing = "bar is missing" if chart.bars else "line is open"
     undefined = sum(int(np.isnan(outline.values).sum()) for outline in chart.outlines)
     notes = [chart.order]
@@ -60,14 +60,14 @@ def _keys(chart: RadarChart) -> list[tuple[Sequence[Shape], str]]:
                 Path([[(0, 0), (28, 0)]], stroke_of(outline.style)),
                 Marks([(14, 0)], Paint(outline.style.colour), outline.style.symbol),
             ],
-            named(outline.name),
+            shown_class(outline.name),
         )
         for outline in chart.outlines
     ]
 
 
 def _bars(chart: RadarChart, width: float) -> Drawing:
-    names = [named(label) for label in chart.labels]
+    names = [shown_class(label) for label in chart.labels]
     side, count, top = widest(names) + 12, len(chart.outlines), 24.0
     scale = Scale.of(chart.axis, side, width - 20)
     row = _BAR * count + 12
@@ -89,7 +89,7 @@ def _bars(chart: RadarChart, width: float) -> Drawing:
 
 
 def _circle(chart: RadarChart, width: float) -> Drawing:
-    names = [named(label, LONGEST_SPOKE) for label in chart.labels]
+    names = [shown_class(label, LONGEST_SPOKE) for label in chart.labels]
     turned = len(names) > MOST_UPRIGHT
     room = widest(names) + 14
     radius = min(_RADIUS, width / 2 - room)

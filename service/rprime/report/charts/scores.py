@@ -11,8 +11,8 @@ from rprime.report.charts.axes import (
     Scale,
     across,
     legend,
-    named,
     room_of,
+    shown_class,
     stroke_of,
     swatch,
     upright,
@@ -71,7 +71,7 @@ def plot_panel(panel: Panel, width: float) -> Drawing:
         Text(11, top + height / 2, panel.y_label, "middle", turn=-90),
     ]
     if panel.title:
-        shapes.append(Text(left, 16, fitted(named(panel.title), room), size=NOTE, bold=True))
+        shapes.append(Text(left, 16, fitted(shown_class(panel.title), room), size=NOTE, bold=True))
     if panel.diagonal:
         shapes.append(Path([[(left, bottom), (left + room, top)]], _DIAGONAL, name="diagonal"))
     for line in panel.lines:
@@ -128,7 +128,7 @@ def keys_of(chart: Chart) -> list[tuple[Sequence[Shape], str]]:
     return [
         (
             [swatch(paint_of(lines[name]) if name in lines else _DIAGONAL)],
-            f"{value}  {named(name)}".strip(),
+            f"{value}  {shown_class(name)}".strip(),
         )
         for name, value in chart.keys.items()
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.report.charts.axes import GAP, cells, height_of, named, names_across
+from rprime.report.charts.axes import GAP, cells, height_of, names_across, shown_class
 from rprime.report.charts.confusion import ramp, shade_of
 from rprime.report.charts.drawing import Drawing, Group, Marks, Paint, Shape, Text, fitted, widest
 from rprime.report.heat_map import LEVELS
@@ -55,7 +55,7 @@ def plot_strip(
     tips, links, data
         Of each row, for the pages.
     """
-    names = [named(label) for label in strip.labels]
+    names = [shown_class(label) for label in strip.labels]
     side = min(widest(names) + 2 * GAP, 0.3 * width)
     right = widest(strip.beside) + 2 * GAP if strip.beside else 0.0
     cell = (width - side - right) / max(len(strip.steps), 1)
@@ -85,7 +85,7 @@ def plot_strip(
             shapes.append(value)
     bottom = ROW * len(names)
     places_ = [side + cell * (i + 0.5) for i in range(len(strip.steps))]
-    steps = [named(step) for step in strip.steps]
+    steps = [shown_class(step) for step in strip.steps]
     shapes += names_across(steps, places_, bottom, cell)
     return Drawing(width, bottom + height_of(steps, cell) + 4, shapes)
 
