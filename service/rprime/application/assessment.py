@@ -18,6 +18,7 @@ from rprime.core.gates.gate import run_gate
 from rprime.core.gates.results import GateResult
 from rprime.core.gates.rules import Gate
 from rprime.core.options import Options
+from rprime.core.published import Json
 from rprime.core.selection import requested_keys
 from rprime.core.slices.comparison import slice_changes
 from rprime.core.slices.evaluation import slice_indices
@@ -27,7 +28,6 @@ from rprime.evidence import Evidence
 from rprime.problems.problem import refuse
 from rprime.report.comparison import (
     CELLS,
-    Json,
     cells_document,
     comparison_document,
     render_gate,

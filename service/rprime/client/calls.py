@@ -11,7 +11,8 @@ from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, Report, SliceSearch
-from rprime.client.request import Json, encode
+from rprime.client.request import encode
+from rprime.core.published import Json
 from rprime.schemas.history import AliasEntry
 
 Result = TypeVar("Result")

@@ -12,7 +12,8 @@ from rprime.client.calls import Call
 from rprime.client.errors import ProblemError
 from rprime.client.methods import Methods
 from rprime.client.report import Report
-from rprime.client.request import Json, RequestFields, SideFields, encode
+from rprime.client.request import RequestFields, SideFields, encode
+from rprime.core.published import Json
 from rprime.evidence.coding import Integers
 from rprime.problems.problem import Problem
 from rprime.schemas.document import ArraysBody, Body

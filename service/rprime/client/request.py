@@ -8,8 +8,7 @@ from pydantic import BaseModel
 
 from rprime.client import columns
 from rprime.core.labels import common_order, contradiction
-
-Json = dict[str, Any]
+from rprime.core.published import Json
 
 
 class OptionFields(TypedDict, total=False):

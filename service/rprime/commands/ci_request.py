@@ -12,8 +12,9 @@ from rprime.application import EvaluationRequest, read_request
 from rprime.commands.evidence_files import ColumnFile, read_evidence
 from rprime.commands.exit_status import refuse, refuse_here
 from rprime.commands.inputs import STDIN
-from rprime.commands.mappings import Json, read_gates, read_mapping
+from rprime.commands.mappings import read_gates, read_mapping
 from rprime.commands.options import settings
+from rprime.core.published import Json
 from rprime.evidence import read_columns, read_members
 from rprime.evidence.reader import MEMBERS
 from rprime.problems.problem import Problem

@@ -13,14 +13,13 @@ from rprime.commands import options
 from rprime.commands.exit_status import refuse
 from rprime.commands.history_source import DEFAULT_STORE, HistorySource, StoreUrl, connect_or_end
 from rprime.commands.options import ServiceOptions
+from rprime.core.published import Json
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client
     from rprime.commands.evaluation import EvaluationOutcome
     from rprime.report.subject import ReportSubject
 
-
-Json = dict[str, Any]
 
 _origin = partial(Option, rich_help_panel="Where it belongs")
 
@@ -41,12 +40,12 @@ def evaluate(
         ),
     ],
     *,
-    engine: options.Engine = None,
-    columns: options.Columns = None,
-    count: options.Count = None,
-    slice_: options.Slices = None,
-    crossing: options.Crossings = None,
-    population: options.Population = None,
+    engine: options.EngineOption = None,
+    columns: options.ColumnsOption = None,
+    count: options.CountOption = None,
+    slice_: options.SlicesOption = None,
+    crossing: options.CrossingsOption = None,
+    population: options.PopulationOption = None,
     baseline: Annotated[
         str | None,
         Option(
@@ -56,7 +55,7 @@ def evaluate(
             "or evaluation=; version=7,model=NAME is one of another model.",
         ),
     ] = None,
-    gates: options.Gates = None,
+    gates: options.GatesOption = None,
     no_worse_than: Annotated[
         float | None,
         Option(
@@ -74,7 +73,7 @@ def evaluate(
             "`rprime indices` lists them.",
         ),
     ] = None,
-    request: options.Request = None,
+    request: options.RequestOption = None,
     strict: options.Strict = False,
     first: Annotated[
         bool,
@@ -171,8 +170,8 @@ def compare(
     ],
     *,
     project: Annotated[str | None, Option(help="Whose evaluations are named.")] = None,
-    columns: options.Columns = None,
-    count: options.Count = None,
+    columns: options.ColumnsOption = None,
+    count: options.CountOption = None,
     slice_: Annotated[
         list[str] | None,
         Option(
@@ -182,10 +181,10 @@ def compare(
             "only, as region=EU; repeated, a crossing.",
         ),
     ] = None,
-    crossing: options.Crossings = None,
-    population: options.Population = None,
-    gates: options.Gates = None,
-    request: options.Request = None,
+    crossing: options.CrossingsOption = None,
+    population: options.PopulationOption = None,
+    gates: options.GatesOption = None,
+    request: options.RequestOption = None,
     strict: options.Strict = False,
     service: ServiceOptions | None,
     store: StoreUrl = DEFAULT_STORE,

@@ -33,12 +33,12 @@ app = Typer(help="List stored evaluations, show one, follow an index, rank versi
 
 AnyProject = Annotated[str | None, Option("--project", help="Whose evaluations.")]
 Model = Annotated[str | None, Option(help="Of this model.")]
-Version = Annotated[str | None, Option(help="Of this version.")]
+VersionOption = Annotated[str | None, Option(help="Of this version.")]
 Branch = Annotated[str | None, Option(help="Of this branch.")]
 Commit = Annotated[str | None, Option(help="Of this commit, in full.")]
-Index = Annotated[str, Option(help="Key of the index.")]
-ClassName = Annotated[str | None, Option("--class", help="Of this class.")]
-SliceName = Annotated[
+IndexOption = Annotated[str, Option(help="Key of the index.")]
+ClassOption = Annotated[str | None, Option("--class", help="Of this class.")]
+SliceOption = Annotated[
     list[str] | None,
     Option(
         "--slice",
@@ -56,7 +56,7 @@ def list_(
     *,
     project: AnyProject = None,
     model: Model = None,
-    version: Version = None,
+    version: VersionOption = None,
     branch: Branch = None,
     commit: Commit = None,
     verdict: Annotated[str | None, Option(help="With this verdict.")] = None,
@@ -120,10 +120,10 @@ def show(
     *,
     project: AnyProject = None,
     model: Model = None,
-    version: Version = None,
+    version: VersionOption = None,
     branch: Branch = None,
     commit: Commit = None,
-    slice_: SliceName = None,
+    slice_: SliceOption = None,
     as_json: options.AsJson = False,
     history: HistorySource,
 ) -> None:
@@ -159,9 +159,9 @@ def show(
 def trend(
     *,
     project: Project,
-    index: Index = DEFAULT_INDEX,
-    class_: ClassName = None,
-    slice_: SliceName = None,
+    index: IndexOption = DEFAULT_INDEX,
+    class_: ClassOption = None,
+    slice_: SliceOption = None,
     model: Model = None,
     branch: Branch = None,
     limit: Limit = 50,
@@ -192,9 +192,9 @@ def trend(
 def leaderboard(
     *,
     project: Project,
-    index: Index = DEFAULT_INDEX,
-    class_: ClassName = None,
-    slice_: SliceName = None,
+    index: IndexOption = DEFAULT_INDEX,
+    class_: ClassOption = None,
+    slice_: SliceOption = None,
     test_set: Annotated[str | None, Option(help="Default: that of the newest.")] = None,
     model: Model = None,
     branch: Branch = None,

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, NoReturn
 
 from typer import Argument, Option
 
 from rprime import __version__
 from rprime.commands.exit_status import attempting, put, refuse, say
-from rprime.commands.options import Columns, Count
+from rprime.commands.options import ColumnsOption, CountOption
+from rprime.core.published import Json
 from rprime.core.quantities import plural
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rprime.client.report import GateLintReport
     from rprime.core.gates.lint import RuleLint
 
-Json = dict[str, Any]
 Ci = Literal["github", "gitlab", "shell"]
 
 _LIMITS = ((0.02, 0.1), (0.05, 0.1), (0.1, 0.2), (0.2, 0.3), (0.3, 0.3))
@@ -92,8 +92,8 @@ def init(
             "in place of a file."
         ),
     ] = None,
-    columns: Columns = None,
-    count: Count = None,
+    columns: ColumnsOption = None,
+    count: CountOption = None,
     force: Annotated[bool, Option("--force", help="Overwrite files that are there.")] = False,
 ) -> None:
     """Write a first gate into this folder: gates.yaml, a baseline and a CI job.
@@ -278,14 +278,14 @@ def _lint(
 
 def _shown(row: "RuleLint") -> str:
     """Say which drop a rule can show."""
-    from rprime.report.text import clipped, decimal, shown
+    from rprime.report.text import cut_text, decimal, shown
 
     if row.average_of is not None:
         about = "on average over the classes"
     elif row.class_ is None:
         about = f"with {plural(row.items, 'item')}"
     else:
-        name = clipped(shown(row.class_), 60)
+        name = cut_text(shown(row.class_), 60)
         about = f"of class `{name}`, which has {plural(row.items, 'item')}"
     drop = "no drop" if row.detectable_drop is None else f"a drop of {decimal(row.detectable_drop)}"
     return f"{drop} {about}"

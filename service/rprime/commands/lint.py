@@ -14,7 +14,7 @@ from rprime.commands import options
 from rprime.commands.exit_status import put, refuse
 from rprime.commands.options import ServiceOptions
 from rprime.core.quantities import condition
-from rprime.report.text import clipped, decimal, isolated, percent, shown
+from rprime.report.text import cut_text, decimal, isolated, percent, shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,8 +29,8 @@ _OPTION = re.compile("`(discordance|drop)`")
 """Members of a request that are options here."""
 
 File = Annotated[str, Argument(help="How the model behaves: a file as `rprime evaluate` takes it.")]
-Gates = Annotated[Path, Option("--gates", metavar="FILE", help="The rules, YAML or JSON.")]
-Pairing = Annotated[
+GatesArgument = Annotated[Path, Option("--gates", metavar="FILE", help="The rules, YAML or JSON.")]
+PairingOption = Annotated[
     Literal["paired", "unpaired"], Option(help="Whether candidates will be compared item by item.")
 ]
 Discordance = Annotated[
@@ -47,12 +47,12 @@ Seed = Annotated[int | None, Option(help="Of the simulation.")]
 class Reading:
     """How the file is read, as by `rprime evaluate`."""
 
-    columns: options.Columns = None
-    count: options.Count = None
-    slice_: options.Slices = None
-    crossings: options.Crossings = None
-    population: options.Population = None
-    request: options.Request = None
+    columns: options.ColumnsOption = None
+    count: options.CountOption = None
+    slice_: options.SlicesOption = None
+    crossings: options.CrossingsOption = None
+    population: options.PopulationOption = None
+    request: options.RequestOption = None
 
 
 _READING = {name: (kind, None) for name, kind in Reading.__annotations__.items()}
@@ -64,8 +64,8 @@ _with_reading = options.expanded("reading", _READING, Reading)
 def lint(
     file: File,
     *,
-    gates: Gates,
-    pairing: Pairing = "paired",
+    gates: GatesArgument,
+    pairing: PairingOption = "paired",
     discordance: Discordance = None,
     replicates: Annotated[int | None, Option(help="Simulated comparisons.")] = None,
     seed: Seed = None,
@@ -85,8 +85,8 @@ def lint(
 def plan(
     file: File,
     *,
-    gates: Gates,
-    pairing: Pairing = "paired",
+    gates: GatesArgument,
+    pairing: PairingOption = "paired",
     discordance: Discordance = None,
     drop: Annotated[
         float | None, Option(help="The drop to find; default: twice the limit of a change or gap.")
@@ -215,7 +215,7 @@ def _plan_overview(report: "GatePlanReport") -> "RenderableType":
 
 def _name(label: str | None, part: dict[str, str] | None) -> str:
     named = [condition(*pair) for pair in (part or {}).items()]
-    return ", ".join(isolated(clipped(shown(name), 60)) for name in [label, *named] if name)
+    return ", ".join(isolated(cut_text(shown(name), 60)) for name in [label, *named] if name)
 
 
 def overview(

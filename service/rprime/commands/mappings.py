@@ -9,12 +9,12 @@ import yaml
 from rprime.commands.exit_status import refuse
 from rprime.commands.inputs import read_document
 from rprime.core.gates.rules import mistakes
+from rprime.core.published import Json
 from rprime.problems.problem import Violation, pointer
 from rprime.schemas.document import Document
 from rprime.schemas.gate import Gates
 from rprime.schemas.violations import validated
 
-Json = dict[str, Any]
 _BOOLEAN = "tag:yaml.org,2002:bool"
 _DATE = "tag:yaml.org,2002:timestamp"
 _MERGE = "tag:yaml.org,2002:merge"

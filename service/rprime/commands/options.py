@@ -46,14 +46,14 @@ TableOnly = Annotated[
         "--table-only", help="Send the table without the items; comparisons are unpaired then."
     ),
 ]
-Engine = Annotated[
+EngineOption = Annotated[
     str | None,
     Option(
         help="Count the items where they lie, and evaluate the table: duckdb, "
         "dask://host:port, spark or spark://host:port."
     ),
 ]
-Columns = Annotated[
+ColumnsOption = Annotated[
     str | None,
     Option(
         metavar="NAME=COLUMN,...",
@@ -61,7 +61,7 @@ Columns = Annotated[
         "y_true=label,y_pred=prediction.",
     ),
 ]
-Count = Annotated[
+CountOption = Annotated[
     str | None,
     Option(
         metavar="COLUMN",
@@ -69,7 +69,7 @@ Count = Annotated[
         "the file is such a pair, not an item.",
     ),
 ]
-Slices = Annotated[
+SlicesOption = Annotated[
     list[str] | None,
     Option(
         "--slice",
@@ -79,7 +79,7 @@ Slices = Annotated[
         "need not be named. Can be repeated.",
     ),
 ]
-Crossings = Annotated[
+CrossingsOption = Annotated[
     list[str] | None,
     Option(
         "--crossing",
@@ -88,7 +88,7 @@ Crossings = Annotated[
         "repeated.",
     ),
 ]
-Population = Annotated[
+PopulationOption = Annotated[
     str | None,
     Option(
         metavar="FILE|JSON|uniform",
@@ -96,10 +96,10 @@ Population = Annotated[
         "request, as YAML or JSON; uniform: equal shares.",
     ),
 ]
-Gates = Annotated[
+GatesOption = Annotated[
     Path | None, Option(metavar="FILE", help="The rules, YAML or JSON: see `rprime gates-schema`.")
 ]
-Request = Annotated[
+RequestOption = Annotated[
     Path | None,
     Option(
         metavar="FILE",

@@ -15,8 +15,8 @@ from rprime.application.assessment import BaselineSide, side_of
 from rprime.client.calls import JSON
 from rprime.commands.ci_request import CiRequest, JsonRequest, splice, written
 from rprime.commands.exit_status import refuse, say
-from rprime.commands.mappings import Json
 from rprime.core.comparison.alignment import Side
+from rprime.core.published import Json
 from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.evidence import FORMATS, Evidence
 from rprime.evidence.reader import MEMBERS, OF_SCORES

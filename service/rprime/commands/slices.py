@@ -36,8 +36,8 @@ def slices(
         str | None, Option("--class", help="The class of recall or precision.")
     ] = None,
     seed: Annotated[int, Option(help="Of the split into halves.")] = 0,
-    columns: options.Columns = None,
-    request: options.Request = None,
+    columns: options.ColumnsOption = None,
+    request: options.RequestOption = None,
     service: ServiceOptions | None,
     as_json: options.AsJson = False,
     markdown: Annotated[

@@ -9,13 +9,11 @@ from typer import Exit
 from rprime.commands.exit_status import Status, refuse, say, working
 from rprime.core.catalog import SCORE_KEYS
 from rprime.core.index_names import canonical
+from rprime.core.published import Json
 from rprime.evidence.reader import OF_LABELS
 from rprime.tally.counting import LABELS, Tallies, tally
 from rprime.tally.engines import Engine, Files, UnreachableEngineError, open_frame, orders
 from rprime.tally.table import TallyError
-
-Json = dict[str, Any]
-
 
 _OF_SCORES = ("curves", "reject", "thresholds", "top_k")
 """Options that read the scores of every item."""

@@ -10,6 +10,9 @@ from math import isnan
 from operator import attrgetter
 from typing import Any
 
+Json = dict[str, Any]
+"""An object of JSON."""
+
 
 def _describe(schema: dict[str, Any], kind: type[Any]) -> None:
     """Make a JSON schema say what every answer has; what defaults to None may be absent."""

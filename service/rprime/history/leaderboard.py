@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import orjson
@@ -16,6 +15,7 @@ from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.multiplicity import holm
 from rprime.core.options import Options
 from rprime.core.population import Population
+from rprime.core.published import Json
 from rprime.core.quantities import plural
 from rprime.core.slices.comparison import side_of_slice
 from rprime.core.slices.slices import Slice
@@ -34,7 +34,6 @@ BIASED = "The best of several observed values is too high on average."
 OTHER_POPULATION, OTHER_OPTIONS = "different_populations", "different_options"
 """Why a version has no place: its value is about another population, or computed otherwise."""
 
-Json = dict[str, Any]
 _SHOWN = ("evaluation", "model", "version", "value", "interval")
 
 

@@ -75,9 +75,9 @@ class Point(NamedTuple):
 LISTED = tuple(entry.key for entry in select(Options(), scored=True, omits=True).overall)
 """Overall indices that a list gives of the evaluations that have them, unless others are chosen."""
 
-Columns = tuple[Sequence[Any], ...]
+TrendColumns = tuple[Sequence[Any], ...]
 """The fields of `Point` as columns of a series, which is faster than many small objects."""
-NOTHING: Columns = ((),) * len(Point._fields)
+NOTHING: TrendColumns = ((),) * len(Point._fields)
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Measured:
         """Compute the points, oldest first; skip evaluations without the class. Reads the store."""
         return list(map(Point, *self.columns(store, project, filters, newest)))
 
-    def columns(self, store: Store, project: str, filters: Filters, newest: int) -> Columns:
+    def columns(self, store: Store, project: str, filters: Filters, newest: int) -> TrendColumns:
         """Compute the points as columns, one for each field. Reads the store."""
         stacks = store.tables(project, filters, newest=newest, scored=self.index.scored)
         label = self.label
@@ -158,7 +158,7 @@ class Measured:
             near = nearest_slices(dict(filters.slice), store.slice_names(project, filters))
             raise Problem("not_found", f"No matching evaluation has the slice in `slice`.{near}")
 
-    def of_stack(self, computed: StackEstimates) -> Columns:
+    def of_stack(self, computed: StackEstimates) -> TrendColumns:
         """Read the points of a stack as columns."""
         stack, extras = computed.stack, computed.extras
         column = None if self.label is None else stack.labels.index(self.label)
@@ -288,7 +288,7 @@ def trend_document(
     return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)
 
 
-def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[str, Any]]:
+def _items(columns: TrendColumns, anchors: dict[str, float | None]) -> Iterator[dict[str, Any]]:
     evaluations, models, versions, _, verdicts, anchored, values, pairs, *described = columns
     reasons, _, about, options = described
     moments = ids.creation_times(evaluations)

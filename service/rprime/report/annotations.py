@@ -6,7 +6,7 @@ from rprime.core.gates.results import Result
 from rprime.core.quantities import plural
 from rprime.report.slices import shown_slice
 from rprime.report.subject import ReportSubject
-from rprime.report.text import clipped, isolated, shown
+from rprime.report.text import cut_text, isolated, shown
 from rprime.report.verdicts import (
     COMMON_CAUSES,
     averaged,
@@ -47,7 +47,7 @@ def render_annotations(subject: ReportSubject, places: Mapping[str, Place] | Non
 
 def command(kind: str, title: str, message: str, place: Place | None = None) -> str:
     """Write one command; what would end it, or start another one, is escaped."""
-    heading = {**(place or {}), "title": clipped(title, LONGEST_TITLE)}
+    heading = {**(place or {}), "title": cut_text(title, LONGEST_TITLE)}
     properties = ",".join(
         f"{name}={str(value).translate(_ESCAPE_PROPERTY)}" for name, value in heading.items()
     )
@@ -68,7 +68,7 @@ def _commands(kind: str, results: list[Result], places: Mapping[str, Place]) -> 
     most = MOST_OF_A_KIND - (kind == "notice")
     fitting = most if len(rules) <= most else most - 1
     for rule, group in rules[:fitting]:
-        sentences = [clipped(said(result)) for result in group[:MOST_SENTENCES]]
+        sentences = [cut_text(said(result)) for result in group[:MOST_SENTENCES]]
         if rest := len(group) - len(sentences):
             sentences.append(f"{rest:,} more; the report names them all.")
         yield command(kind, _title(kind, group), "\n".join(sentences), places.get(rule))

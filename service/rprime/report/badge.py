@@ -7,7 +7,7 @@ import orjson
 
 from rprime.core.gates.results import GateVerdict
 from rprime.core.index import Index
-from rprime.report.text import clipped, decimal, shown
+from rprime.report.text import cut_text, decimal, shown
 from rprime.report.verdicts import HEADLINES, Tone
 
 COLOURS: dict[Tone, str] = {
@@ -50,7 +50,7 @@ def value_badge(index: Index, value: float | None, of: str = "", options: str = 
 
 def render_badge(badge: Badge) -> str:
     """Draw a badge as SVG, its text as title, too."""
-    label, message = (clipped(shown(text), LONGEST) for text in (badge.label, badge.message))
+    label, message = (cut_text(shown(text), LONGEST) for text in (badge.label, badge.message))
     left, right = (_width(text) + 2 * PADDING for text in (label, message))
     title = escape(f"{label}: {message}")
     return (
@@ -67,7 +67,7 @@ def render_badge(badge: Badge) -> str:
 
 def render_endpoint(badge: Badge) -> bytes:
     """Return a badge as JSON for shields.io."""
-    label, message = (clipped(shown(text), LONGEST) for text in (badge.label, badge.message))
+    label, message = (cut_text(shown(text), LONGEST) for text in (badge.label, badge.message))
     content = {"schemaVersion": 1, "label": label, "message": message}
     colours = {"color": COLOURS[badge.tone], "labelColor": LABEL_COLOUR}
     return orjson.dumps({**content, **colours, "isError": badge.tone == "bad"})

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 import orjson
@@ -14,13 +13,10 @@ from rprime.core.comparison.compare import Comparison
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.gates.results import GateResult
-from rprime.core.published import document, members
+from rprime.core.published import Json, document, members
 from rprime.core.selection import Selection
 from rprime.core.slices.comparison import SliceChanges
 from rprime.schemas.document import from_json
-
-Json = dict[str, Any]
-
 
 MOST_RESULTS = 100
 """Of a gate whose answer has all of its results, whether they decide or not."""

@@ -14,6 +14,7 @@ from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import CODE, REASONS, Index
 from rprime.core.options import ClassPage, OptionsUsed
+from rprime.core.published import Json
 from rprime.core.selection import Selection
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from rprime.core.slices.evaluation import SliceEvaluation
 
 
-Json = dict[str, Any]
 _NO_LIMITS = b"%.0b%.0b"
 
 
@@ -215,8 +215,8 @@ def render(
         "report_version": REPORT_VERSION,
         "gate": b"",
         "counts": counts(evaluation),
-        "overall": overall(evaluation, labels, layout)[0],
-        "per_class": per_class(evaluation, labels, layout)[0],
+        "overall": render_overall(evaluation, labels, layout)[0],
+        "per_class": render_per_class(evaluation, labels, layout)[0],
         "top_confusions": top_confusions(evaluation, labels),
         "comparison": b"",
         "warnings": orjson.dumps(evaluation.warnings + warnings, **WARNINGS),
@@ -224,7 +224,11 @@ def render(
         "labels": b"[" + b",".join(labels) + b"]",
         **({} if evaluation.page is None else {"classes": page(evaluation.page)}),
         **({} if population is None else population_member(population, evaluation)),
-        **({} if evaluation.slices is None else slices(evaluation, evaluation.slices, labels)),
+        **(
+            {}
+            if evaluation.slices is None
+            else render_slices(evaluation, evaluation.slices, labels)
+        ),
         "options": options_used(evaluation),
         "engine_version": orjson.dumps(engine_version),
         "input_digest": orjson.dumps(input_digest),
@@ -298,7 +302,7 @@ _OPTIONS = tuple(field.name for field in fields(OptionsUsed))
 _values_of = attrgetter(*_OPTIONS)
 
 
-def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:
+def render_overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:
     """Render the overall values of each table by key."""
     intervals, rows = evaluation.intervals, evaluation.rows
     values = [rows(evaluation.values.overall)]
@@ -344,7 +348,7 @@ def _filled(
         yield b"".join(piece) % tuple(flat[i * size : (i + 1) * size])
 
 
-def slices(
+def render_slices(
     evaluation: Evaluation, sliced: "SliceEvaluation", labels: list[bytes]
 ) -> dict[str, bytes]:
     """Render the slices as small reports, their differences from the rest, and the weakest."""
@@ -364,8 +368,10 @@ def slices(
         members = (
             [orjson.dumps(dict(name)) for name in names[window]],
             numbers(sliced.slices.tables.total[window], counts=True),
-            overall(some, labels, layout),
-            per_class(some, labels, layout) if with_classes else [b"null"] * len(names[window]),
+            render_overall(some, labels, layout),
+            render_per_class(some, labels, layout)
+            if with_classes
+            else [b"null"] * len(names[window]),
             _differences(sliced, window, layout),
             numbers(sliced.shrunken[window]),
         )
@@ -406,7 +412,7 @@ def page(class_page: ClassPage) -> bytes:
 _HEAD = b'%b:{"support":%%b,"predicted":%%b,"correct":%%b,"indices":{'
 
 
-def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:
+def render_per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:
     """Render the classes of each table that are shown, in the order of the labels or the page."""
     rows, intervals, shown = evaluation.class_rows, evaluation.intervals, evaluation.page
     # Margins of the whole stack: it computes them once for all of its tables.

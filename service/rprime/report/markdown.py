@@ -21,8 +21,8 @@ from rprime.report.text import (
     JOINER,
     SECTIONS,
     address,
-    clipped,
     count,
+    cut_text,
     decimal,
     explained,
     isolated,
@@ -178,7 +178,7 @@ def code(name: str) -> str:
 
 def prose(text: str) -> str:
     """Write any foreign text as text, within a line."""
-    return isolated(_escaped(clipped(shown(text)), _SIGN_OF_TEXT))
+    return isolated(_escaped(cut_text(shown(text)), _SIGN_OF_TEXT))
 
 
 def _escaped(text: str, signs: re.Pattern[str]) -> str:

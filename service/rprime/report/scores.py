@@ -1,13 +1,13 @@
 """What a report says of scores besides the values: curves, rejection, views at a threshold."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import orjson
 
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
+from rprime.core.published import Json
 from rprime.core.scores.calibration import Reliability
 from rprime.core.scores.curves import (
     CurveColumns,
@@ -21,7 +21,6 @@ from rprime.core.scores.curves import (
 )
 from rprime.core.scores.scores import Scores
 
-Json = dict[str, Any]
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 

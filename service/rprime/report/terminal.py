@@ -23,8 +23,8 @@ from rprime.report.text import (
     JOINER,
     SECTIONS,
     bound,
-    clipped,
     count,
+    cut_text,
     decimal,
     explained,
     isolated,
@@ -92,7 +92,7 @@ def render_terminal(subject: ReportSubject, width: int = WIDTH) -> str:
 
 def _text(text: str, style: str = "") -> Text:
     """Show foreign text; a log of GitHub or Azure must not find a command of theirs in it."""
-    harmless = _COMMAND.sub(rf"\g<0>{JOINER}", clipped(shown(text)))
+    harmless = _COMMAND.sub(rf"\g<0>{JOINER}", cut_text(shown(text)))
     return Text(isolated(harmless), style=style)
 
 

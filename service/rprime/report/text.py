@@ -28,7 +28,7 @@ def shown_if_any(text: str | None) -> str | None:
     return None if text is None else shown(text)
 
 
-def clipped(text: str, most: int = LONGEST) -> str:
+def cut_text(text: str, most: int = LONGEST) -> str:
     """Cut a text, and show that it was cut."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from rprime import __version__
 from rprime.application.reproduction import printed_request
+from rprime.core.published import Json
 from rprime.evidence import MEDIA_TYPES
 from rprime.problems.problem import MEDIA_TYPE, responses
 from rprime.report.charts.sheet import EvaluationFigure
@@ -17,8 +18,6 @@ from rprime.report.formats import BY_SUFFIX
 from rprime.routes.negotiation import JSON, RENDERINGS
 from rprime.schemas.provenance import PathName
 from rprime.schemas.report import Report
-
-Json = dict[str, Any]
 
 
 def _matrix(name: str) -> Json:

@@ -12,6 +12,7 @@ from rprime.application import EvaluationRequest, read_request
 from rprime.application.evaluate import RenderedReport, ResponseOptions, evaluate_stream
 from rprime.application.work import TIMES_JSON
 from rprime.auth.access import requires
+from rprime.core.published import Json
 from rprime.evidence import MEDIA_TYPES
 from rprime.history.storing import LONGEST_KEY, StoredResponse, answer_batch, evaluate_and_store
 from rprime.problems.handlers import request_id_of
@@ -25,7 +26,6 @@ from rprime.routes.descriptions import (
     REQUEST_PARAMETER,
     TEXT,
     VERDICT,
-    Json,
     json_body,
     json_content,
     response_of,

@@ -67,7 +67,7 @@ async def get_evaluation_figure(
         return unchanged(etag)
     figure = name, tuple(dict.fromkeys(query.index))
     work = partial(figure_of_stored, stored=stored, figure=figure, slice_=query.slice, canvas=sheet)
-    image = await draw(request, work)
+    image = await draw_figure_of(request, work)
     return answer_image(image, etag, sheet)
 
 
@@ -88,7 +88,7 @@ async def get_project_figure(
     sheet = _sheet(name, FIGURES, form, query)
     await in_store(request, require_some, request, project)
     figure = HistoryFigure(name, project, query)
-    image = await draw(request, partial(figure_of_history, figure=figure, canvas=sheet))
+    image = await draw_figure_of(request, partial(figure_of_history, figure=figure, canvas=sheet))
     return answer_image(image, etag_of(image), sheet)
 
 
@@ -100,7 +100,9 @@ def _sheet(
     return Canvas(form, query.width, query.scale)
 
 
-async def draw(request: Request, work: Callable[..., bytes], body: Iterable[bytes] = ()) -> bytes:
+async def draw_figure_of(
+    request: Request, work: Callable[..., bytes], body: Iterable[bytes] = ()
+) -> bytes:
     """Draw in a worker, which has the library for it."""
     return await in_worker_with_store(
         request, work, body, imports=LIBRARY, wait_seconds=PAGE_SECONDS

@@ -22,7 +22,7 @@ from rprime.routes.descriptions import (
     json_content,
     route_responses,
 )
-from rprime.routes.figures import RESPONSES, answer_image, draw, unchanged
+from rprime.routes.figures import RESPONSES, answer_image, draw_figure_of, unchanged
 from rprime.routes.negotiation import JSON, PAGE_POLICY, etag_of, is_known, preferred
 from rprime.routes.services import get_services, read_json_pieces
 from rprime.routes.workers import answer_columns, evaluate_json_in_worker, in_worker
@@ -127,7 +127,7 @@ async def study_discrimination(request: Request) -> Response:
         content = await in_worker(request, partial(discrimination_request, limits=limits), body)
         return Response(content, media_type=JSON)
     form = next(form for form, kind in MEDIA_TYPES.items() if kind == media)
-    image = await draw(request, partial(figure_of_lines, limits=limits, form=form), body)
+    image = await draw_figure_of(request, partial(figure_of_lines, limits=limits, form=form), body)
     headers = {"Content-Security-Policy": PAGE_POLICY}
     return Response(image, headers=headers, media_type=media)
 
@@ -147,7 +147,7 @@ async def get_printed_figure(request: Request, number: int, form: str) -> Respon
     etag = etag_of(__version__, library(), number, form)
     if is_known(request, etag):
         return unchanged(etag)
-    image = await draw(request, partial(printed_figure, number=number, form=canvas.form))
+    image = await draw_figure_of(request, partial(printed_figure, number=number, form=canvas.form))
     return answer_image(image, etag, canvas)
 
 

@@ -5,10 +5,11 @@ from typing import Annotated
 from pydantic import Field
 
 from rprime.core.comparison.alignment import Comparability
+from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.flips import Flips, ItemChange, Move, Shift
 from rprime.core.comparison.missing_items import CommonItems, MissingItems
 from rprime.schemas.fields import Absent, Answer, OfCore, optional
-from rprime.schemas.gate import Delta, Pairing
+from rprime.schemas.gate import Delta
 from rprime.schemas.provenance import ResolvedSide
 
 

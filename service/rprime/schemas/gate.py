@@ -7,6 +7,7 @@ from pydantic import AliasChoices, BeforeValidator, ConfigDict, Field, create_mo
 from pydantic_core import PydanticCustomError
 
 from rprime.core.comparison.alignment import Comparability
+from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.missing_items import MissingItems
 from rprime.core.gates import rules as core_rules
 from rprime.core.gates.kinds import (
@@ -32,7 +33,6 @@ from rprime.schemas.fields import (
 )
 from rprime.schemas.provenance import ResolvedSide, StoredSide
 
-Pairing = Literal["paired", "unpaired"]
 Identifier = Annotated[str, Field(min_length=1, max_length=128)]
 _SOME, _TWO = Field(min_length=1), Field(min_length=2, max_length=2)
 _Names = Annotated[list[AnyLabel], _SOME]

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Discriminator, Field, Tag
 
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
 from rprime.core.index import Families, Family
+from rprime.core.labels import Axis
 from rprime.core.options import SliceAdjust
 from rprime.schemas.fields import (
     DENSE_CLASSES,
@@ -31,7 +32,6 @@ from rprime.schemas.population import PopulationAsked, Prevalence, SliceNamed
 from rprime.schemas.provenance import PROJECT, PathName, Provenance, Reference, StoredSide, TestSet
 
 _SILENT = "k counts: items of each true class without a prediction."
-Axis = Literal["rows_are_true", "rows_are_predicted"]
 Score = Annotated[float, Field(ge=-MOST, le=MOST)]
 RejectBelow = Annotated[
     Score | None, Field(description="Items whose highest score is below it become unclassified.")

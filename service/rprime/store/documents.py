@@ -12,10 +12,10 @@ another default, need one: raise `VERSION`, and write the step from the last ver
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 
+from rprime.core.published import Json
 from rprime.store.errors import StoreNewerError
 
 VERSION = 3
@@ -24,7 +24,6 @@ VERSION = 3
 BARE_VERSION = 2
 """The version of a document without an envelope."""
 
-Json = dict[str, Any]
 _ENVELOPE = re.compile(rb'\{"version":([0-9]+),"[a-z_]+":')
 
 

@@ -254,7 +254,7 @@ def is_slice_of(slice_: Slice) -> ColumnElement[bool]:
     return and_(slices.c.evaluation == _of.id, slices.c.key == slice_key(dict(slice_)))
 
 
-def count(connection: Connection, project: str, filters: Filters = ALL) -> int:
+def count_evaluations(connection: Connection, project: str, filters: Filters = ALL) -> int:
     """Count the matching evaluations of a project."""
     fits = filter_conditions(project, filters)
     return connection.scalar(select(func.count()).select_from(evaluations).where(*fits)) or 0

@@ -14,6 +14,7 @@ from rprime.core.arrays import Array
 from rprime.core.cells import SparseCells
 from rprime.core.index import CODE, REASONS
 from rprime.core.items import Items
+from rprime.core.published import Json
 from rprime.core.scores.curves import ScoreSummary
 from rprime.core.scores.kept import MISSING, KeptScores, KeptValue
 from rprime.core.slices.slices import SliceColumn, SliceName, Slices
@@ -325,9 +326,6 @@ def _narrowed(values: Array) -> Array:
     if values.dtype.kind == "f":
         return values.astype(values.dtype.newbyteorder("<"))
     return values.astype(np.min_scalar_type(int(values.max(initial=0))).newbyteorder("<"))
-
-
-Json = dict[str, Any]
 
 
 def write_score_values(kept: KeptScores) -> bytes:

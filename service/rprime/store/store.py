@@ -175,7 +175,7 @@ class Store:
     slices = _reads(evaluations.kept_slices)
     slice_names = _reads(evaluations.slice_names)
     page = _reads(evaluations.page)
-    count = _reads(evaluations.count)
+    count = _reads(evaluations.count_evaluations)
     delete = _writes(evaluations.delete)
 
     def tables(

@@ -21,6 +21,7 @@ from rprime.core.cells import SparseCells
 from rprime.core.gates.results import GateVerdict
 from rprime.core.items import Items, table_of
 from rprime.core.labels import HIDDEN, JOINERS, LONGEST_NAME
+from rprime.core.published import Json
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable, coordinates
 from rprime.problems.problem import from_errors
@@ -47,7 +48,6 @@ documents, which is 1 in format 1, else 2.
 _NULLS = 2
 MOST_IN_A_STEP = 200
 _DAY_MILLISECONDS = 24 * 60 * 60 * 1000
-Json = dict[str, Any]
 
 
 class InvalidExportError(ValueError):

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rprime.core.arrays import Array
 from rprime.core.labels import common_order, is_count, ordered_categories
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceColumn
-from rprime.tally.table import Array, Tally, TallyError, is_missing, slice_column, tables, typed
+from rprime.tally.table import Tally, TallyError, is_missing, slice_column, tables, typed
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.labels import read_texts
 from rprime.core.slices.slices import SliceColumn, Slices
 
-Array = NDArray[Any]
 Label = str | None
 
 _LABELS = "a label is a text or an integer"

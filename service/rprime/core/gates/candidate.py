@@ -571,12 +571,12 @@ def with_missing(evidence: RuleEvidence, candidate: GateCandidate) -> RuleEviden
 
 Judged = Sequence[tuple[str | None, int]]
 """The classes of results, and their rows."""
-Piece = tuple[Positions, Statistic]
+RulePiece = tuple[Positions, Statistic]
 
 
 def _worst_differences(
     evidence: RuleEvidence, candidate: GateCandidate, missing: MatchedItems, judged: Judged
-) -> Iterator[Piece]:
+) -> Iterator[RulePiece]:
     """Yield the differences from the baseline with missing items counted as wrong."""
     rule, options = evidence.rule, _options_against(candidate, evidence.against)
     rows = np.array([row for _, row in judged], dtype=np.intp)
@@ -624,7 +624,7 @@ def _options_against(candidate: GateCandidate, against: Against | None) -> Optio
 
 def _worst_values(
     evidence: RuleEvidence, candidate: GateCandidate, missing: MatchedItems, judged: Judged
-) -> Iterator[Piece]:
+) -> Iterator[RulePiece]:
     """Yield the values of the candidate with missing items counted as wrong."""
     rule = evidence.rule
     for label, row in judged:

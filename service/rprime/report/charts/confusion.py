@@ -32,7 +32,7 @@ from rprime.report.charts.drawing import (
 from rprime.report.charts.sheet import Canvas, Picture, draw
 from rprime.report.heat_map import LEVELS, POWERS, TINTS, ConfusionChart
 from rprime.report.subject import ReportSubject
-from rprime.report.text import clipped, count
+from rprime.report.text import count, cut_text
 
 Mode = Literal["count", "row", "column"]
 SMALLEST_NUMBER = 8.0
@@ -223,5 +223,5 @@ def draw_confusion(subject: ReportSubject, canvas: Canvas) -> bytes:
 def about(subject: ReportSubject) -> str:
     """Say which evaluation a figure is of."""
     classes = plural(len(subject.evaluation.labels), "class")
-    names = (shown_class(replace(subject, slice="").title), clipped(subject.slice, _LONGEST_SLICE))
+    names = (shown_class(replace(subject, slice="").title), cut_text(subject.slice, _LONGEST_SLICE))
     return f"{', '.join(filter(None, names))}: {plural(subject.items, 'item')}, {classes}"
