@@ -9,12 +9,16 @@ import pytest
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import compare
+from rprime.core.gates.candidate import GateCandidate, gather_evidence
 from rprime.core.gates.lint import LintReport, lint
 from rprime.core.gates.plan import plan_items
 from rprime.core.gates.results import GateResult, Result
 from rprime.core.gates.rules import Rule, RuleError
 from rprime.core.gates.simulation import LintError
 from rprime.core.multiplicity import holm
+from rprime.core.options import Options
+from rprime.core.slices.comparison import align_slices, compare_slices
 from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names, side_of
@@ -76,6 +80,52 @@ def test_each_slice_is_judged_as_its_items_alone() -> None:
         for member in ("observed", "baseline", "delta", "lower_limit", "upper_limit", "p_value"):
             assert getattr(result, member) == pytest.approx(getattr(alone, member), abs=1e-12)
         assert (result.pairing, result.n) == ("paired", N // 2)
+
+
+@pytest.mark.parametrize("index", ["accuracy", "macro_f1", "mcc", "kappa", "weighted_precision"])
+def test_the_stack_of_slices_has_the_evidence_of_each_alone(index: str) -> None:
+    random, codes = np.random.default_rng(5), np.arange(600) % 20
+    true, *guesses = random.integers(0, K, (3, 600))
+    ours, theirs = (np.where(random.random(600) < 0.8, true, guess) for guess in guesses)
+    values = tuple(str(code) for code in range(20))
+    candidate, baseline = (sliced(side_of(true, p, K), codes, values) for p in (ours, theirs))
+    options = Options(indices=(index,))
+    whole = compare(candidate, baseline, options)
+    parts = [(("region", value),) for value in values]
+    stack = align_slices(whole, parts, options)
+    assert stack is not None
+    together = stack.of_overall(index)
+    for i, alone in enumerate(compare_slices(whole, parts, options)):
+        assert alone is not None
+        difference = alone.of_overall(index)
+        np.testing.assert_allclose(together.numbers[:, i], difference.numbers, rtol=1e-12)
+        np.testing.assert_array_equal(together.codes[:, i], difference.codes)
+        guards = (
+            np.maximum(*(side.overall_guard for side in of_sides.gradients))
+            for of_sides in (stack, alone.aligned)
+        )
+        here, there = (guard[..., i] if guard.ndim > 1 else guard for guard in guards)
+        np.testing.assert_allclose(here, there, rtol=1e-12)
+
+
+def test_a_rule_about_slices_compares_none_of_them_alone() -> None:
+    candidate, baseline = (sliced(side_of(TRUE, part, K)) for part in (WORSE, OLD))
+    gate = gate_of(drop(0.05, index="accuracy", classes=None, slices="region"))
+    options = Options(indices=gate.indices)
+    whole = compare(candidate, baseline, options)
+    side = GateCandidate(candidate, {"baseline": whole}, options, gate.indices)
+    evidence = gather_evidence(gate, side, 0.05)
+    assert [result.slice for result in evidence[:2]] == [(("region", name),) for name in REGIONS]
+    assert side.stack(gate.rules[0], "baseline", [part.slice or () for part in evidence[:2]])
+    assert {part.statistic.source for part in evidence[:2]} == {None}
+    assert "_sliced" not in vars(side)
+
+
+def test_items_without_a_prediction_leave_each_slice_a_comparison() -> None:
+    silent = np.where(np.arange(N) % 7 == 0, K, WORSE)
+    candidate, baseline = (sliced(side_of(TRUE, part, K)) for part in (silent, OLD))
+    whole = compare(candidate, baseline, Options())
+    assert align_slices(whole, [(("region", "EU"),)], Options(indices=("accuracy",))) is None
 
 
 def test_slices_and_classes_are_one_family() -> None:

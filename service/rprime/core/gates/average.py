@@ -86,6 +86,22 @@ class Part:
             effects = _or_shares(np.sqrt(squares / 2), items)
         return cls(evidence, values.labels, rows, places, effects, items, guard)
 
+    @classmethod
+    def of_stack(cls, evidence: Sequence[RuleEvidence], values: AlignedValues) -> "list[Part]":
+        """Take the overall result of each table of a stack of shape (n,), which one rule bounds."""
+        rule = evidence[0].rule
+        place = values.selection.overall_place[rule.index]
+        guards = guard_of(values, rule.target.average)
+        guards = np.broadcast_to(guards, (len(evidence), 1))
+        items = np.concatenate([result.items for result in evidence])
+        effects = _or_shares(np.sqrt(values.gradients[0].overall_guard[place] / 2), items)
+        nowhere, parts = np.zeros(0, np.intp), []
+        for i, result in enumerate(evidence):
+            rows = np.flatnonzero(result.fixed == VerdictCode.by_test)
+            numbers = effects[i : i + rows.size], items[i : i + rows.size]
+            parts.append(cls(result, values.labels, rows, nowhere, *numbers, guards[i]))
+        return parts
+
     @property
     def names(self) -> tuple[str, ...]:
         """The judged results: the classes, or the slice."""

@@ -34,7 +34,7 @@ from rprime.core.index import Index
 from rprime.core.index_names import nearest_classes
 from rprime.core.options import Options
 from rprime.core.selection import select
-from rprime.core.slices.comparison import compare_slices, side_of_slice
+from rprime.core.slices.comparison import align_slices, compare_slices, side_of_slice
 from rprime.core.slices.evaluation import vague
 from rprime.core.slices.slices import Slice
 from rprime.core.table import ConfusionTable
@@ -161,6 +161,27 @@ class GateCandidate:
             ):
                 self._sliced[against, part] = comparison
 
+    def stack(
+        self, rule: Rule, against: Against | None, parts: Sequence[Slice]
+    ) -> "SliceStack | None":
+        """Return the slices of a rule as one stack; None where each needs a comparison."""
+        whole = None if against is None else self.comparisons[against]
+        place = against, tuple(parts)
+        if whole is None or rule.classes is not None or rule.confusion or rule.min_items:
+            return None
+        if place not in self._stacks:
+            options = replace(self.options, indices=self.indices)
+            values = align_slices(whole, parts, options) if parts else None
+            stack = None if values is None else SliceStack(values, tuple(parts))
+            self._stacks[place] = stack
+        stack = self._stacks[place]
+        return stack if stack is not None and stack.has(rule) else None
+
+    @cached_property
+    def _stacks(self) -> "dict[tuple[Against | None, tuple[Slice, ...]], SliceStack | None]":
+        """The stacks of slices so far, by what they are compared with."""
+        return {}
+
     @cached_property
     def _sliced(self) -> dict[tuple[Against, Slice], Comparison | None]:
         """The comparisons of slices so far."""
@@ -216,6 +237,37 @@ class GateCandidate:
         """Return the comparison with classes left out of averages."""
         aligned = aligned_without(comparison, rule.target.keys, few)
         return replace(comparison, aligned=aligned)
+
+
+@dataclass(frozen=True, eq=False)
+class SliceStack:
+    """The differences of slices in overall indices, as one stack in the order of the slices."""
+
+    values: AlignedValues
+    slices: tuple[Slice, ...]
+
+    def has(self, rule: Rule) -> bool:
+        """Whether the index of a rule is among those compared."""
+        return rule.index in self.values.selection.overall_place
+
+    def evidence(self, rule: Rule, against: Against | None) -> Iterator[RuleEvidence]:
+        """Yield the evidence of each slice."""
+        every, rows = self.values.of_overall(rule.index), Rows.single(exists=True)
+        codes, methods = every.reasons.tolist(), every.methods.tolist()
+        for i, name in enumerate(self.slices):
+            difference = every[i : i + 1]
+            yield evidence_of(
+                rule,
+                rows,
+                difference,
+                difference.items,
+                against=against,
+                pairing="paired",
+                methods=_methods(rule, rows, [METHODS[methods[i]] or None]),
+                reasons=(REASONS[codes[i]],),
+                effective_groups=difference.effective_groups,
+                slice=name,
+            )
 
 
 LARGE = 10
@@ -297,13 +349,10 @@ def _with_averages(
     rule: Rule, candidate: GateCandidate, results: list[RuleEvidence], level: float
 ) -> Iterator[RuleEvidence]:
     """Yield results with their average behind them: one for all classes, or for each column."""
-    for columns, group in groupby(results, key=columns_of):
-        members, parts = list(group), []
-        for evidence in members:
-            comparison = candidate.comparison(evidence.against, evidence.slice)
-            if comparison is not None and isinstance(evidence.statistic, Difference):
-                values = comparison.aligned
-                parts.append(Part.of(evidence, values, values.gradients[0]))
+    every = _parts(rule, candidate, results)
+    for columns, group in groupby(every, key=lambda result: columns_of(result[0])):
+        pairs = list(group)
+        members, parts = [member for member, _ in pairs], [part for _, part in pairs if part]
         average = average_evidence(
             rule,
             parts,
@@ -316,6 +365,25 @@ def _with_averages(
         yield from (replace(evidence, alone=average is None) for evidence in members)
         if average is not None:
             yield average
+
+
+def _parts(
+    rule: Rule, candidate: GateCandidate, results: Sequence[RuleEvidence]
+) -> Iterator[tuple[RuleEvidence, Part | None]]:
+    """Yield each result with what an average reads of it; None where there is no difference."""
+    slices = [result.slice for result in results if result.slice is not None]
+    stack = candidate.stack(rule, results[0].against if results else None, slices)
+    if stack is not None:
+        yield from zip(results, Part.of_stack(results[: len(slices)], stack.values), strict=False)
+        yield from ((result, None) for result in results[len(slices) :])
+        return
+    for evidence in results:
+        comparison = candidate.comparison(evidence.against, evidence.slice)
+        part = None
+        if comparison is not None and isinstance(evidence.statistic, Difference):
+            values = comparison.aligned
+            part = Part.of(evidence, values, values.gradients[0])
+        yield evidence, part
 
 
 def columns_of(evidence: RuleEvidence) -> tuple[str, ...]:
@@ -336,9 +404,12 @@ def _of_slices(
     if rule.traits.between_slices and slices:
         yield _of_gap(rule, candidate, slices)
         return
-    if against is not None:
+    stack = candidate.stack(rule, against, slices)
+    if stack is not None:
+        yield from stack.evidence(rule, against)
+    elif against is not None:
         candidate.slice_all(against, slices)
-    for part in slices:
+    for part in slices if stack is None else ():
         yield replace(_of_slice(rule, candidate, part, against), slice=part)
     for name in missing_columns(rule, slices):
         yield _without_slice(rule, "slice_missing", against, nearest_column(name, *sides))

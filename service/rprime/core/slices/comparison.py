@@ -8,8 +8,10 @@ from math import prod
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side, estimate_together, with_items
 from rprime.core.comparison.compare import PAIRED, Comparison, compare
+from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import CODE
 from rprime.core.comparison.joint_counts import JointCounts, distinct
 from rprime.core.comparison.paired_variance import (
@@ -239,6 +241,62 @@ def _of_all_classes(gradient: Gradient) -> Gradient:
     factors, silent = gradient.factors, gradient.unclassified
     flat = factors.reshape(*factors.shape[:2], prod(factors.shape[2:]))
     return Gradient(flat, None if silent is None else silent.reshape(flat.shape[1:]))
+
+
+def align_slices(
+    whole: Comparison, parts: Sequence[Slice], options: Options
+) -> AlignedValues | None:
+    """Compare the overall indices of slices as one stack, in this order.
+
+    None where each slice needs a comparison of its own: the sides do not have the same items, each
+    with one prediction that counts once, or an index has no influences in a stack.
+    """
+    slices = whole.sides[0].slices
+    if slices is None or not _stackable(whole, slices, parts):
+        return None
+    positions = [slices.positions[frozenset(part)] for part in parts]
+    names = tuple(slices.names[i] for i in positions)
+    pairs = SlicedPairs.of(
+        replace(slices, names=names, tables=slices.tables[positions]), *whole.sides
+    )
+    options = replace(options, undefined="null")
+    selection = select(options)
+    ours, theirs = (
+        ComparedSide(Estimates.of(tables, options, selection))
+        for tables in (slices.tables[positions], pairs.baseline)
+    )
+    values = AlignedValues(
+        ours,
+        theirs,
+        labels=whole.aligned.labels,
+        places=np.zeros(0, np.intp),
+        pairs=pairs,  # type: ignore[arg-type] # overall differences need no class_variance
+    )
+    return None if any(side.overall.by_cell for side in values.gradients) else values
+
+
+def _stackable(whole: Comparison, slices: Slices, parts: Sequence[Slice]) -> bool:
+    """Whether both sides have the same items, in the same slices, as tables of one stack."""
+    ours, theirs = whole.sides
+    missing, baseline = whole.missing, theirs.slices
+    if whole.comparability != "same_items" or (missing is not None and missing.counts.missing):
+        return False
+    if baseline is not None and not _alike(slices, baseline):
+        return False
+    if ours.kind is None or ours.kind != theirs.kind or whole.candidate_only or whole.baseline_only:
+        return False
+    if ours.table.weighted or ours.table.has_omissions or not slices.columns:
+        return False
+    return all(frozenset(part) in slices.positions for part in parts)
+
+
+def _alike(slices: Slices, others: Slices) -> bool:
+    """Whether the columns that two sides share have the same value for each item."""
+    pairs = ((slices.columns[n], others.columns[n]) for n in slices.columns if n in others.columns)
+    return all(
+        ours.values == theirs.values and np.array_equal(ours.codes, theirs.codes)
+        for ours, theirs in pairs
+    )
 
 
 def compare_slices(
