@@ -128,6 +128,15 @@ def test_items_without_a_prediction_leave_each_slice_a_comparison() -> None:
     assert align_slices(whole, [(("region", "EU"),)], Options(indices=("accuracy",))) is None
 
 
+def test_a_gap_is_judged_where_one_slice_alone_has_items_without_a_prediction() -> None:
+    silent = np.where((np.arange(N) % 7 == 0) & (REGION == 1), K, OLD)
+    rule = drop(0.3, index="accuracy", classes=None, slices="region", kind="max_gap")
+    (result,) = judged(gate_of(rule), sliced(side_of(TRUE, silent, K)), None, Options()).results
+    rates = [(silent == TRUE)[code == REGION].mean() for code in (0, 1)]
+    assert result.verdict == "pass"
+    assert result.observed == pytest.approx(rates[0] - rates[1])
+
+
 def test_slices_and_classes_are_one_family() -> None:
     ours, theirs = (sliced(side_of(TRUE, codes, K)) for codes in (WORSE, OLD))
     gate_result = judged(gate_of(drop(0.05, slices="all"), floor(0.5)), ours, theirs)

@@ -447,7 +447,10 @@ def _of_gap(rule: Rule, candidate: GateCandidate, slices: tuple[Slice, ...]) -> 
     """Hold the largest difference between slices against the largest one allowed."""
     sides = [side for part in slices if (side := side_of_slice(candidate.side, part)) is not None]
     few = not_in_all(rule, np.array([side.table.class_items for side in sides]))
-    estimates = [replace(candidate, side=side).estimate(rule, few)[0] for side in sides]
+    # The same indices of each slice, whether or not some of its items have no prediction.
+    options = replace(candidate.options, indices=candidate.indices, families=())
+    narrowed = [replace(candidate, side=side, options=options) for side in sides]
+    estimates = [slice_.estimate(rule, few)[0] for slice_ in narrowed]
     labels, items = candidate.side.labels, np.add.reduce([estimate.items for estimate in estimates])
     limits, rows = GapLimits.of(estimates, rule.min_items), gap_rows(rule, labels, items, few)
     exists = np.isfinite(limits.candidate)
