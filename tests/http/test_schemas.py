@@ -496,7 +496,7 @@ def test_the_client_knows_the_words_of_each_option() -> None:
 def test_each_member_reaches_the_core_and_has_its_default(
     model: type[BaseModel], kind: type[Any], apart: set[str]
 ) -> None:
-    """`Request.into` drops other names, and leaves what is null to the core."""
+    """`Request.into` drops other names, and leaves what was not sent to the core."""
     in_core = {field.name: field for field in fields(kind)}
     assert {*model.model_fields} - apart <= {*in_core}
     for name in {*model.model_fields} - apart - {"effects"}:

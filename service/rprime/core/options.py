@@ -26,7 +26,7 @@ class Paging:
     per-class index, worst first, or largest first if no value is best.
     """
 
-    limit: int
+    limit: int = 100
     offset: int = 0
     order_by: str = "support"
 

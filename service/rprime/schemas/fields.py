@@ -1,10 +1,9 @@
 """Base classes and field types of the API models."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import MISSING, fields
 from functools import cache
-from operator import attrgetter
 from types import NoneType
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
@@ -102,19 +101,16 @@ class Request(NeverNull):
 
         What was not sent has the default of the core.
         """
-        names, values_of = _shared(type(self), kind)  # type: ignore[arg-type] # classes are hashable
-        sent = zip(names, values_of(self), strict=True)
-        members = {n: tuple(v) if type(v) is list else v for n, v in sent if v is not None}
-        return kind(**members | others)
+        sent = self.model_fields_set & _shared(type(self), kind)  # type: ignore[arg-type] # classes are hashable
+        members = {name: getattr(self, name) for name in sent}
+        frozen = {n: tuple(v) if type(v) is list else v for n, v in members.items()}
+        return kind(**frozen | others)
 
 
 @cache
-def _shared(
-    model: type[BaseModel], kind: type[Any]
-) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
-    """Return the names that a model shares with a class of the core, and what reads them."""
-    names = tuple(name for name in kind.__dataclass_fields__ if name in model.model_fields)
-    return names, attrgetter(*names)
+def _shared(model: type[BaseModel], kind: type[Any]) -> frozenset[str]:
+    """Return the names that a model shares with a class of the core."""
+    return frozenset(kind.__dataclass_fields__).intersection(model.model_fields)
 
 
 Absent = SkipJsonSchema[None]
