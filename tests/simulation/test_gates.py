@@ -197,3 +197,40 @@ def test_giving_up_a_class_fails(index: str) -> None:
         Gate(rules=(rule,)), new, compare(new, old, options), options, today=TODAY
     )
     assert gate_result.verdict == "fail", gate_result.results[0].message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("items", "fields"), [(1000, {"spend": True}), (300, {"max_looks": 10})])
+def test_the_best_of_ten_equal_candidates_seldom_passes(
+    items: int, fields: dict[str, bool | int]
+) -> None:
+    rule = Rule(index="accuracy", kind="min_gain", limit=0.0)
+    gate = replace(Gate(rules=(rule,)), **fields)  # type: ignore[arg-type] # fields of Gate, by name
+    random, passed = np.random.default_rng(items), 0
+    options = Options(indices=("accuracy",))
+    for _ in range(2 * GATES):
+        true = random.integers(0, 3, items).astype(np.uint8)
+        right = random.random(items) < 0.9
+        models = [right ^ (random.random(items) < np.where(right, 1 / 18, 0.5)) for _ in range(10)]
+        baseline, *candidates = (
+            side_of(true, np.where(flags, true, (true + 1) % 3), 3) for flags in (right, *models)
+        )
+        passed += any(
+            run_gate(
+                gate, side, compare(side, baseline, options), options, today=TODAY, look=look
+            ).verdict
+            == "pass"
+            for look, side in enumerate(candidates, 1)
+        )
+    assert at_most(passed, 2 * GATES, 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "items", "loss", "losing"), [(5, 60, 0.05, 5), (3, 200, 0.2, 1)])
+def test_a_gate_of_rules_on_all_items_and_on_classes_seldom_passes_a_loss(
+    k: int, items: int, loss: float, losing: int
+) -> None:
+    pair = Pair(Population.even(k, items, 0.9), lost=dict.fromkeys(range(losing), loss))
+    gate = Gate(rules=(drop("accuracy", 0.05), drop("recall", 0.1, classes="all")))
+    passed = verdicts(results(gate, pair, 2 * GATES, 6))["pass"]
+    assert at_most(passed, 2 * GATES, 0.06)

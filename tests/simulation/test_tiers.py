@@ -17,21 +17,23 @@ CLASSES = 3
 OPTIONS = Options(indices=("accuracy",))
 
 
-def tiers(rng: np.random.Generator, accuracies: Array, *, shared: float = 0.0) -> list[list[str]]:
+def tiers(
+    rng: np.random.Generator, accuracies: Array, *, shared: float = 0.0, items: int = ITEMS
+) -> list[list[str]]:
     """Rank versions of the given accuracies on one test set, and return the tiers.
 
     `shared` is the share of the items that all versions answer alike.
     """
-    true = rng.integers(0, CLASSES, ITEMS).astype(np.uint8)
-    same, alike = rng.random(ITEMS) < shared, rng.random(ITEMS)
+    true = rng.integers(0, CLASSES, items).astype(np.uint8)
+    same, alike = rng.random(items) < shared, rng.random(items)
     sides, points = {}, []
     for number, accuracy in enumerate(accuracies):
-        right = np.where(same, alike, rng.random(ITEMS)) < accuracy
-        moved = (true + rng.integers(1, CLASSES, ITEMS)) % CLASSES
+        right = np.where(same, alike, rng.random(items)) < accuracy
+        moved = (true + rng.integers(1, CLASSES, items)) % CLASSES
         predicted = np.where(right, true, moved).astype(np.uint8)
-        name, items = str(number), Items(true, predicted)
-        table = table_of(items, CLASSES)
-        sides[name] = Side(labels=("a", "b", "c"), table=table, items=items, fingerprint="f")
+        name, answers = str(number), Items(true, predicted)
+        table = table_of(answers, CLASSES)
+        sides[name] = Side(labels=("a", "b", "c"), table=table, items=answers, fingerprint="f")
         points.append(point(name, float(right.mean())))
     measured, options = Measured.of("accuracy", None), dict.fromkeys(sides, OPTIONS)
     fields = {"sides": sides, "options": options}  # so that no store is read
@@ -57,6 +59,18 @@ def parted(versions: int, draws: int, seed: int, *, shared: float) -> float:
 def test_equally_good_versions_seldom_part(versions: int, draws: int, shared: float) -> None:
     error = (LEVEL * (1 - LEVEL) / draws) ** 0.5
     assert parted(versions, draws, versions, shared=shared) <= LEVEL + 3 * error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("versions", "accuracy", "items", "draws"), [(3, 0.95, 1000, 300), (10, 0.7, 300, 80)]
+)
+def test_equally_good_versions_seldom_part_at_other_sizes(
+    versions: int, accuracy: float, items: int, draws: int
+) -> None:
+    rng, error = np.random.default_rng(versions), (LEVEL * (1 - LEVEL) / draws) ** 0.5
+    rankings = (tiers(rng, np.full(versions, accuracy), items=items) for _ in range(draws))
+    assert np.mean([len(ranking) > 1 for ranking in rankings]) <= LEVEL + 3 * error
 
 
 def test_clearly_worse_versions_part() -> None:
