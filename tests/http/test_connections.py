@@ -202,6 +202,7 @@ def test_clients_that_are_waited_for_keep_nobody_out(
             stack.enter_context(connect(client, sent))
         wait_until(lambda: closed(client, "connections") >= 19, seconds=10)
         assert len(list(files.iterdir())) - before <= 20 + SPARE
+        wait_until(lambda: 0 < gauge(client, "rprime_connections") <= 20, seconds=10)
 
 
 def alone(client: httpx.Client) -> bytes:

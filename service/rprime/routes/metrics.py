@@ -85,6 +85,9 @@ def _load_readings(services: Services) -> Iterator[Reading]:
         lambda: admission.queued,
     )
     yield Reading(
+        "rprime_connections", "Open connections.", lambda: services.open_connections.count
+    )
+    yield Reading(
         "rprime_pool_requests",
         "Requests that run or wait, by the pool.",
         lambda: {name: slots.taken for name, slots in pools.items()},
