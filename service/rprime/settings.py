@@ -118,8 +118,8 @@ class Limits(BaseModel, frozen=True, extra="forbid"):
     )
     head_bytes: Size = Field(
         128 * 1024,
-        description="Largest head of a request, and most bytes by which the framing of a chunked "
-        "body may exceed its content.",
+        description="Largest head of a request, and most framing of a chunked body beyond that of "
+        "chunks of one byte, in bytes.",
     )
     head_seconds: Seconds = Field(
         10, description="How long a client may take to send the head of a request."

@@ -55,6 +55,8 @@ _TRAILERS = (_bad("The body has trailer fields; send them as headers."), "traile
 log = structlog.get_logger(__name__)
 Phase = Literal["idle", "head", "body", "rejected"]
 """What the server reads next. After a rejection it reads no more requests."""
+_BYTE_CHUNK = len(b"1\r\n?\r\n")
+"""Bytes of a chunk of one byte, which some clients send one after the other."""
 _PHASES = 2
 """Of a request: its head and its body."""
 
@@ -190,7 +192,7 @@ class Deadlines:
         self.head = 0
         """Bytes of its head that the parser has reported."""
         self.framing = 0
-        """Bytes that were read in this phase, by which they exceed twice the content."""
+        """Bytes that were read in this phase, by which they exceed chunks of one byte."""
 
     def is_read_overdue(self) -> bool:
         """Count one interval of waiting for the client; return whether that is too long."""
@@ -223,7 +225,7 @@ class Deadlines:
         """
         phase, phases, received = before
         if phases == self.phases:
-            self.framing = max(0, self.framing + size - 2 * (self.received - received))
+            self.framing = max(0, self.framing + size - _BYTE_CHUNK * (self.received - received))
         elif phase != "body" and self.phases - phases <= _PHASES and not self.received:
             # It has no more than the beginning of one request.
             self.framing += size
