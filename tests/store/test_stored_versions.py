@@ -11,9 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import create_engine, make_url
+from sqlalchemy import create_engine, inspect, make_url
 
 from rprime.report.formats import FORMATS
+from rprime.store.schema import metadata
 from tests.history_service import ServeApp, keeping
 from tests.store.conftest import on_sqlite
 from tests.store.full_content import PROJECT
@@ -61,6 +62,23 @@ def client(serve_app: ServeApp, tmp_path: Path, old: str) -> Iterator[httpx.Clie
     """Serve the old store."""
     with keeping(serve_app, tmp_path, store=old) as served:
         yield served
+
+
+def test_a_migration_makes_the_columns_of_every_table(client: httpx.Client, old: str) -> None:
+    assert client.get("/readyz").json()["store"] == "ok"
+    engine = create_engine(old)
+    columns = {
+        f"{table}.{column['name']}"
+        for table in metadata.tables
+        for column in inspect(engine).get_columns(table)
+    }
+    engine.dispose()
+    declared = {
+        f"{name}.{column.name}"
+        for name, table in metadata.tables.items()
+        for column in table.columns
+    }
+    assert declared - columns == columns - declared == set(), "the newest migration lacks them"
 
 
 def digest(document: Json) -> str:
