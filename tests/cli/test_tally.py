@@ -298,7 +298,7 @@ class TestDuckdb:
             Files.of(files)
 
     @pytest.mark.parametrize(
-        "engine", ["pandas", "dask", "dask://host", "spark://h:p", "duckdb?path=/", "spark?x=1"]
+        "engine", ["pandas", "dask?x=1", "dask://host", "spark://h:p", "duckdb?path=/", "spark?x=1"]
     )
     def test_other_engines_are_refused(self, engine: str) -> None:
         with pytest.raises(TallyError):

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from distributed import get_client
 
 from rprime.core.progress import WATCH
 from rprime.tally.counting import tally
@@ -134,6 +135,22 @@ def _address(file: Path, log: Path) -> str:
 
 
 class TestDask:
+    def test_without_an_address_dask_counts_in_this_process(
+        self, rprime_process: Run, predictions: Predictions
+    ) -> None:
+        files = [str(predictions.folder / f"{number}.parquet") for number in range(FILES)]
+        done = rprime_process("evaluate", *files, *SLICED, "--engine", "dask", "--json", "--table")
+        assert cells_of(done) == predictions.cells
+        assert accuracies_of(done) == pytest.approx(predictions.accuracies)
+        assert done.stderr == ""
+
+    def test_without_an_address_no_cluster_listens(self, predictions: Predictions) -> None:
+        files = Files.of([str(predictions.folder / "*.csv")])
+        with opened(Engine.of("dask"), files) as frame:
+            with pytest.raises(ValueError, match=r"No .*client"):
+                get_client()
+            assert tally(frame, untyped=True)
+
     def test_a_cluster_counts_files(
         self, rprime_process: Run, cluster: Cluster, predictions: Predictions
     ) -> None:

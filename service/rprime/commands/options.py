@@ -50,7 +50,7 @@ EngineOption = Annotated[
     str | None,
     Option(
         help="Count the items where they lie, and evaluate the table: duckdb, "
-        "dask://host:port, spark or spark://host:port."
+        "dask, dask://host:port, spark or spark://host:port."
     ),
 ]
 ColumnsOption = Annotated[

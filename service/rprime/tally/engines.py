@@ -18,12 +18,12 @@ from rprime.tally.table import TallyError
 
 Format = Literal["csv", "parquet"]
 
-ENGINES = "duckdb, dask://host:port, spark, or spark://host:port"
+ENGINES = "duckdb, dask, dask://host:port, spark, or spark://host:port"
 _ENGINE = re.compile(
-    r"(?P<name>duckdb|spark)(?:\?(?P<settings>.*))?"
+    r"(?P<name>duckdb|dask|spark)(?:\?(?P<settings>.*))?"
     r"|(?P<cluster>dask|spark)://(?P<address>(?:[^/:?]+|\[[^\]]+\]):\d{1,5})"
 )
-_SETTINGS = {"duckdb": ("memory_limit", "threads"), "spark": ()}
+_SETTINGS = {"duckdb": ("memory_limit", "threads"), "dask": (), "spark": ()}
 _CONNECT_SECONDS = 10.0
 _WORKER_SECONDS = 30.0
 _EVERY_SECONDS = 0.2
@@ -196,20 +196,33 @@ def _relation(connection: Any, files: Files) -> Any:  # noqa: ANN401 (duckdb's o
 
 @contextmanager
 def _dask(engine: Engine, files: Files) -> Iterator[Any]:
-    from distributed import Client, KilledWorker
+    from distributed import KilledWorker
     from distributed.comm import CommClosedError
 
     try:
-        with Client(f"tcp://{engine.address}", timeout=_CONNECT_SECONDS) as client:
-            client.wait_for_workers(1, timeout=_WORKER_SECONDS)
-            with _reported(lambda: _share_done(client)):
-                yield _dask_frame(files)
+        with _dask_workers(engine.address):
+            yield _dask_frame(files)
     except (TimeoutError, CommClosedError, CancelledError) as error:
-        raise UnreachableEngineError(f"Dask at {engine.address}: {_message(error)}") from None
+        where = "" if engine.address is None else f" at {engine.address}"
+        raise UnreachableEngineError(f"Dask{where}: {_message(error)}") from None
     except TallyError:
         raise
     except (OSError, ValueError, TypeError, KeyError, RuntimeError, KilledWorker) as error:
         raise TallyError(f"Dask: {_message(error)}") from None
+
+
+@contextmanager
+def _dask_workers(address: str | None) -> Iterator[None]:
+    """Have Dask count on a cluster; without an address by threads, which open no port."""
+    from distributed import Client
+
+    if address is None:
+        yield
+        return
+    with Client(f"tcp://{address}", timeout=_CONNECT_SECONDS) as client:
+        client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+        with _reported(lambda: _share_done(client)):
+            yield
 
 
 def _share_done(client: Any) -> float:  # noqa: ANN401 (dask's own)
