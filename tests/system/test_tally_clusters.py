@@ -146,7 +146,7 @@ class TestDask:
 
     def test_without_an_address_no_cluster_listens(self, predictions: Predictions) -> None:
         files = Files.of([str(predictions.folder / "*.csv")])
-        with opened(Engine.of("dask"), files) as frame:
+        with open_frame(Engine.of("dask"), files) as frame:
             with pytest.raises(ValueError, match=r"No .*client"):
                 get_client()
             assert tally(frame, untyped=True)

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rprime.commands.exit_status import refuse
 from rprime.commands.inputs import read_document
 from rprime.core.gates.rules import mistakes
@@ -15,45 +13,15 @@ from rprime.schemas.document import Document
 from rprime.schemas.gate import Gates
 from rprime.schemas.violations import validated
 
-_BOOLEAN = "tag:yaml.org,2002:bool"
-_DATE = "tag:yaml.org,2002:timestamp"
-_MERGE = "tag:yaml.org,2002:merge"
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses a name that stands twice: the last one would silently win.
-
-    Of words, only true and false are booleans, as in YAML 1.2: `on` is a name. A date stays a
-    text, which is checked with its place.
-    """
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 (the base class has it so)
-        first: [
-            (tag, words)
-            for tag, words in resolvers
-            if tag != _DATE and (tag != _BOOLEAN or first in "tTfF")
-        ]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def construct_mapping(
-        self,
-        node: yaml.MappingNode,
-        deep: bool = False,  # noqa: FBT001, FBT002 (the base class has it so)
-    ) -> dict[Any, Any]:
-        keys = [key for key, _ in node.value if key.tag != _MERGE]
-        names = [self.construct_object(key, deep=True) for key in keys]
-        for place, name in enumerate(names):
-            if name in names[:place]:
-                message, mark = f"the name {name!r} stands twice", keys[place].start_mark
-                raise yaml.constructor.ConstructorError(None, None, message, mark)
-        return super().construct_mapping(node, deep)
-
 
 def read_mapping(path: Path, what: str) -> Json:
     """Read a file of YAML, and with it JSON, that holds a mapping; `what` it is, for messages."""
+    import yaml
+
+    from rprime.commands.yaml_loader import Loader
+
     try:
-        content = yaml.load(read_document(path), Loader=_Loader)  # noqa: S506 - made of SafeLoader
+        content = yaml.load(read_document(path), Loader=Loader)  # noqa: S506 - made of SafeLoader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
@@ -88,7 +56,11 @@ def read_gates(path: Path) -> Json:
 
 def rule_places(path: Path) -> dict[str, Json]:
     """Return file, line and column of each rule of a valid file of gates, by the rule's id."""
-    root: Any = yaml.compose(path.read_bytes(), Loader=_Loader)
+    import yaml
+
+    from rprime.commands.yaml_loader import Loader
+
+    root: Any = yaml.compose(path.read_bytes(), Loader=Loader)
     rules = Gates.model_validate(read_mapping(path, "gates")).core().rules
     marks = [node.start_mark for node in _child(root, "rules").value]
     return {
@@ -99,7 +71,11 @@ def rule_places(path: Path) -> dict[str, Json]:
 
 def _located(path: Path, violations: Iterable[Violation]) -> Iterator[str]:
     """Say where in a file of YAML each violation is, with the wrong name or value."""
-    root: Any = yaml.compose(path.read_bytes(), Loader=_Loader)
+    import yaml
+
+    from rprime.commands.yaml_loader import Loader
+
+    root: Any = yaml.compose(path.read_bytes(), Loader=Loader)
     for violation in violations:
         *outer, name = *violation.pointer.split("/")[1:], getattr(violation, "name", None)
         node = root
@@ -115,6 +91,8 @@ def _located(path: Path, violations: Iterable[Violation]) -> Iterator[str]:
 
 def _child(node: Any, part: str) -> Any:  # noqa: ANN401 (a node of YAML)
     """Return the member of a node; the node itself if it lacks the member."""
+    import yaml
+
     if isinstance(node, yaml.MappingNode):
         return next((value for key, value in node.value if key.value == part), node)
     return node.value[int(part)] if isinstance(node, yaml.SequenceNode) else node

@@ -1,6 +1,5 @@
 """The service as a process."""
 
-import asyncio
 import atexit
 import gc
 import os
@@ -246,6 +245,8 @@ def _application(settings: "Settings") -> "FastAPI":
     # Runs in the process that serves, after uvicorn has set its handlers, so that the workers wait
     # for signals and have the log, too.
     _ending.release()
+    import asyncio
+
     from rprime.app import create_app
     from rprime.server import logs
     from rprime.server.supervisor import stop_with_parent

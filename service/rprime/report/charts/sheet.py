@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path as FilePath
 from typing import Literal
 
@@ -42,6 +41,8 @@ class TooMuchToDrawError(ValueError):
 
 def library() -> str:
     """Return the version of what paints PNG, which has a part in every byte."""
+    from importlib.metadata import version  # noqa: PLC0415 (slow, and for PNG alone)
+
     return version("resvg-py")
 
 
