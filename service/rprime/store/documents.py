@@ -12,12 +12,14 @@ another default, need one: raise `VERSION`, and write the step from the last ver
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 
-from rprime.core.published import Json
 from rprime.store.errors import StoreNewerError
 
+Json = dict[str, Any]
+"""Declared here, since nothing that reads what is stored comes from elsewhere."""
 VERSION = 3
 """The version that is written."""
 
