@@ -99,6 +99,17 @@ def test_a_column_of_classes_is_marked_too() -> None:
         assert f"† {name}: {SHARE}" in text
 
 
+def test_a_weight_is_not_called_items_where_the_numbers_of_items_are_unknown() -> None:
+    table = ConfusionTable.dense(np.array([[4.5, 1.0], [0.5, 3.0]]), weighted=True)
+    evaluation = evaluate_table(table, ("cat", "dog"), Options())
+    report = ReportSubject(evaluation=evaluation, engine_version="0.1.0")
+    head = re.compile(r"Class\W+Weight")
+    assert head.search(render_terminal(report))
+    assert head.search(render_markdown(report))
+    classes = render_html(report).split('<table class="classes">')[1]
+    assert ">Weight</th>" in classes.split("</thead>")[0]
+
+
 def test_a_class_given_up_is_named_where_its_precision_counts_as_0() -> None:
     counts = np.array([[40.0, 5, 0], [5, 40, 0], [9, 1, 0]])
     options = Options(families=("core",))

@@ -252,7 +252,7 @@ def _headlines(measures: Measures) -> str:
 
 def _classes(measures: Measures) -> str:
     lines, order = ordered_classes(measures, ClassSelection(size=len(measures.labels)))
-    head = ("Class", "Items", *measures.class_names)
+    head = ("Class", measures.support_name, *measures.class_names)
     rows = []
     for line in lines:
         name = f"✗ {code(line.label)}" if line.failing else code(line.label)

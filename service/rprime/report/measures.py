@@ -263,6 +263,11 @@ class Measures:
         return self.subject.evaluation.selection.per_class
 
     @property
+    def support_name(self) -> str:
+        """What the support of a class is: items, or their weight where only that is known."""
+        return "Items" if self.subject.evaluation.table.is_numbered else "Weight"
+
+    @property
     def class_names(self) -> tuple[str, ...]:
         """The names of `class_indices` with the marks of their remarks."""
         told = remarks_of(self.subject.evaluation)

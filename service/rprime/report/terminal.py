@@ -173,7 +173,7 @@ def _classes(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     lines, order = ordered_classes(measures, ClassSelection(size=MOST_CLASSES))
     yield Text(f"Classes, {order}", style="bold")
     for part in _fitting(measures, lines[:MOST_CLASSES], width):
-        table = _table("Class", "Items", *measures.class_names[part])
+        table = _table("Class", measures.support_name, *measures.class_names[part])
         for line in lines[:MOST_CLASSES]:
             name = _text(line.label, STYLES["bad"] if line.failing else "")
             sign = Text("✗ " if line.failing else "  ", style=STYLES["bad"])

@@ -207,6 +207,7 @@ def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
             for entry, axis, name in zip(entries, axes, measures.class_names, strict=True)
         ],
         "classes": rows,
+        "support_name": measures.support_name,
         "classes_note": f"{plural(selected.found, 'class')}, {order}.",
         "classes_more": more if left_out else "",
         "selected": selected,
