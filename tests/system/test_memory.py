@@ -6,8 +6,9 @@ import os
 import random
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -24,17 +25,47 @@ CSV = {"Content-Type": "text/csv"}
 
 
 @pytest.fixture
-def group() -> Iterator[Path]:
-    """Make a control group of 256 MiB."""
+def group(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """Make a control group of 256 MiB, or of as many as a test says."""
     path = GROUPS / f"rprime-test-{os.getpid()}"
     try:
         path.mkdir()
-        (path / "memory.limit_in_bytes").write_text(str(256 * MIB))
+        (path / "memory.limit_in_bytes").write_text(str(getattr(request, "param", 256) * MIB))
     except OSError:
         pytest.skip("only root may make a control group, and this test knows version 1 of them")
     yield path
     wait_until(lambda: not (path / "cgroup.procs").read_text())
     path.rmdir()
+
+
+Send = Callable[[bytes, dict[str, str], str], int]
+
+
+@contextmanager
+def confined(group: Path, log: Path) -> Iterator[Send]:
+    """Start a service in a control group; it lives to the end, and stops as it should."""
+    enter = f"echo $$ > {group}/cgroup.procs && exec {RPRIME} serve --port 0"
+    settings = environment(RPRIME_STORE="none")  # the limit is that of the group
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            ["/bin/sh", "-c", enter], env=settings, stdout=subprocess.PIPE, stderr=output, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[3].rstrip(",")
+
+        def send(body: bytes, headers: dict[str, str], path: str) -> int:
+            with httpx.Client(base_url=address, timeout=120, verify=NO_TLS) as alone:
+                return alone.post(path, content=body, headers=headers).status_code
+
+        try:
+            yield send
+            assert process.poll() is None
+        finally:
+            process.terminate()
+            status = process.wait(timeout=30)
+    assert status == 0
 
 
 def labels(size: int) -> bytes:
@@ -59,55 +90,54 @@ def many_classes() -> bytes:
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds: int) -> None:
-    enter = f"echo $$ > {group}/cgroup.procs && exec {RPRIME} serve --port 0"
-    settings = environment(RPRIME_STORE="none")  # the limit is that of the group
-    with (
-        (tmp_path / "log").open("w") as log,
-        subprocess.Popen(
-            ["/bin/sh", "-c", enter], env=settings, stdout=subprocess.PIPE, stderr=log, text=True
-        ) as process,
-    ):
-        assert process.stdout is not None
-        address = process.stdout.readline().split()[3].rstrip(",")
+    with confined(group, tmp_path / "log") as send:
+        rows = b"y_true,y_pred\n" + b"cat,dog\neel,eel\n" * (MIB // 4)
+        items = json.loads(labels(MIB * 3 // 4))
+        pair = json.dumps({"candidate": items, "baseline": items}).encode()
+        batch = json.dumps({"requests": [items, items]}).encode()
+        zipped = JSON | {"Content-Encoding": "gzip"}
+        bodies = [
+            (labels(10 * MIB), JSON),
+            (labels(MIB), JSON),
+            (rows, CSV),
+            (rows * 8, CSV),
+            (gzip.compress(labels(10 * MIB)), zipped),
+        ]
+        with ThreadPoolExecutor(10) as pool:
+            answers = Counter(
+                pool.map(lambda i: send(*bodies[i % 5], "/evaluate"), range(5 * rounds))
+            )
+        assert set(answers) <= {200, 413, 503}, answers
+        assert answers[413] >= 2 * rounds
+        assert send(labels(MIB), JSON, "/evaluate") == 200
+        assert send(rows, CSV, "/evaluate") == 200
+        # Its answer is paged, so it is computed as far as the memory allows.
+        compared = {send(many_classes(), JSON, "/v1/compare") for _ in range(3)}
+        assert compared <= {200, 413, 503}, compared
+        kinds = [("/v1/compare", pair), ("/v1/evaluate/batch", batch)]
+        with ThreadPoolExecutor(8) as pool:
+            heavy = Counter(
+                pool.map(lambda i: send(kinds[i % 2][1], JSON, kinds[i % 2][0]), range(8))
+            )
+        assert set(heavy) <= {200, 413, 503}, heavy
+        assert heavy[200] > 0
+    print(answers)  # noqa: T201 (the figure)
 
-        def send(body: bytes, headers: dict[str, str], path: str = "/evaluate") -> int:
-            with httpx.Client(base_url=address, timeout=120, verify=NO_TLS) as alone:
-                return alone.post(path, content=body, headers=headers).status_code
 
-        try:
-            rows = b"y_true,y_pred\n" + b"cat,dog\neel,eel\n" * (MIB // 4)
-            items = json.loads(labels(MIB * 3 // 4))
-            pair = json.dumps({"candidate": items, "baseline": items}).encode()
-            batch = json.dumps({"requests": [items, items]}).encode()
-            zipped = JSON | {"Content-Encoding": "gzip"}
-            bodies = [
-                (labels(10 * MIB), JSON),
-                (labels(MIB), JSON),
-                (rows, CSV),
-                (rows * 8, CSV),
-                (gzip.compress(labels(10 * MIB)), zipped),
-            ]
-            with ThreadPoolExecutor(10) as pool:
-                answers = Counter(pool.map(lambda i: send(*bodies[i % 5]), range(5 * rounds)))
-            assert set(answers) <= {200, 413, 503}, answers
-            assert answers[413] >= 2 * rounds
-            assert send(labels(MIB), JSON) == 200
-            assert send(rows, CSV) == 200
-            # Its answer is paged, so it is computed as far as the memory allows.
-            compared = {send(many_classes(), JSON, "/v1/compare") for _ in range(3)}
-            assert compared <= {200, 413, 503}, compared
-            kinds = [("/v1/compare", pair), ("/v1/evaluate/batch", batch)]
-            with ThreadPoolExecutor(8) as pool:
-                heavy = Counter(
-                    pool.map(lambda i: send(kinds[i % 2][1], JSON, kinds[i % 2][0]), range(8))
-                )
-            assert set(heavy) <= {200, 413, 503}, heavy
-            assert heavy[200] > 0
-            assert process.poll() is None
-        finally:
-            process.terminate()
-            status = process.wait(timeout=30)
-    assert status == 0
+@pytest.mark.slow
+@pytest.mark.parametrize("group", [1536], indirect=True)
+def test_the_memory_of_the_kubernetes_example_holds_eight_large_comparisons(
+    group: Path, tmp_path: Path
+) -> None:
+    items = labels(14 * MIB)
+    pair = b'{"candidate":%b,"baseline":%b}' % (items, items)
+    assert len(pair) > 27 * MIB
+    zipped = JSON | {"Content-Encoding": "gzip"}
+    bodies = [(pair, JSON), (gzip.compress(pair, 1), zipped)]
+    with confined(group, tmp_path / "log") as send, ThreadPoolExecutor(8) as pool:
+        answers = Counter(pool.map(lambda i: send(*bodies[i % 2], "/v1/compare"), range(8)))
+        assert set(answers) <= {200, 413, 503}, answers
+        assert send(labels(MIB), JSON, "/evaluate") == 200
     print(answers)  # noqa: T201 (the figure)
 
 
