@@ -38,7 +38,7 @@ def group(request: pytest.FixtureRequest) -> Iterator[Path]:
     path.rmdir()
 
 
-Send = Callable[[bytes, dict[str, str], str], int]
+Send = Callable[[str, bytes, dict[str, str]], int]
 
 
 @contextmanager
@@ -55,7 +55,7 @@ def confined(group: Path, log: Path) -> Iterator[Send]:
         assert process.stdout is not None
         address = process.stdout.readline().split()[3].rstrip(",")
 
-        def send(body: bytes, headers: dict[str, str], path: str) -> int:
+        def send(path: str, body: bytes, headers: dict[str, str]) -> int:
             with httpx.Client(base_url=address, timeout=120, verify=NO_TLS) as alone:
                 return alone.post(path, content=body, headers=headers).status_code
 
@@ -105,20 +105,18 @@ def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path, rounds:
         ]
         with ThreadPoolExecutor(10) as pool:
             answers = Counter(
-                pool.map(lambda i: send(*bodies[i % 5], "/evaluate"), range(5 * rounds))
+                pool.map(lambda i: send("/evaluate", *bodies[i % 5]), range(5 * rounds))
             )
         assert set(answers) <= {200, 413, 503}, answers
         assert answers[413] >= 2 * rounds
-        assert send(labels(MIB), JSON, "/evaluate") == 200
-        assert send(rows, CSV, "/evaluate") == 200
+        assert send("/evaluate", labels(MIB), JSON) == 200
+        assert send("/evaluate", rows, CSV) == 200
         # Its answer is paged, so it is computed as far as the memory allows.
-        compared = {send(many_classes(), JSON, "/v1/compare") for _ in range(3)}
+        compared = {send("/v1/compare", many_classes(), JSON) for _ in range(3)}
         assert compared <= {200, 413, 503}, compared
-        kinds = [("/v1/compare", pair), ("/v1/evaluate/batch", batch)]
+        kinds = (("/v1/compare", pair, JSON), ("/v1/evaluate/batch", batch, JSON))
         with ThreadPoolExecutor(8) as pool:
-            heavy = Counter(
-                pool.map(lambda i: send(kinds[i % 2][1], JSON, kinds[i % 2][0]), range(8))
-            )
+            heavy = Counter(pool.map(lambda i: send(*kinds[i % 2]), range(8)))
         assert set(heavy) <= {200, 413, 503}, heavy
         assert heavy[200] > 0
     print(answers)  # noqa: T201 (the figure)
@@ -135,9 +133,9 @@ def test_the_memory_of_the_kubernetes_example_holds_eight_large_comparisons(
     zipped = JSON | {"Content-Encoding": "gzip"}
     bodies = [(pair, JSON), (gzip.compress(pair, 1), zipped)]
     with confined(group, tmp_path / "log") as send, ThreadPoolExecutor(8) as pool:
-        answers = Counter(pool.map(lambda i: send(*bodies[i % 2], "/v1/compare"), range(8)))
+        answers = Counter(pool.map(lambda i: send("/v1/compare", *bodies[i % 2]), range(8)))
         assert set(answers) <= {200, 413, 503}, answers
-        assert send(labels(MIB), JSON, "/evaluate") == 200
+        assert send("/evaluate", labels(MIB), JSON) == 200
     print(answers)  # noqa: T201 (the figure)
 
 
