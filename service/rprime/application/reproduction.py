@@ -68,8 +68,8 @@ def _of_zhang(models: Mapping[str, Any], improved: Improved) -> Iterator[Found]:
     others = list(models["agreement_with_r_prime"]["correlation"])
     values = _values_of(models, others)
     pairs = [pair for pair in agreements(values) if pair.a == "r_prime"]
-    pearson = min(pair.pearson or 0.0 for pair in pairs)
-    rmse = max(pair.rmse or 0.0 for pair in pairs)
+    pearson = min(_number(pair.pearson) for pair in pairs)
+    rmse = max(_number(pair.rmse) for pair in pairs)
     text = "Over ten models R' is close to AP, P, R, F-1 and kappa: table 6"
     numbers = f"correlations from {pearson:.4f}, root mean squared differences up to {rmse:.4f}"
     yield text, pearson > HIGH and rmse < FAR, numbers
@@ -410,6 +410,11 @@ def _values_of(models: Mapping[str, Any], others: Sequence[str]) -> dict[str, Ar
     return {name: np.array(models[name]) for name in ("r_prime", *others)}
 
 
+def _number(value: float | None) -> float:
+    """Return a value, NaN where it is undefined, which is near to no printed one."""
+    return np.nan if value is None else value
+
+
 def _of_models(models: dict[str, Any]) -> Iterator[PrintedResult]:
     """Correlate the printed values of ten models; the paper has no tables of them."""
     printed = models["agreement_with_r_prime"]
@@ -418,7 +423,7 @@ def _of_models(models: dict[str, Any]) -> Iterator[PrintedResult]:
     pairs = {pair.b: pair for pair in agreements(values) if pair.a == "r_prime"}
     for name, published in printed["correlation"].items():
         label = f"Pearson correlation of r_prime and {KEYS.get(name, name)}"
-        yield PrintedResult("Table 6", label, None, published, pairs[name].pearson or 0.0)
+        yield PrintedResult("Table 6", label, None, published, _number(pairs[name].pearson))
     for name, published in printed["rmse"].items():
         label = f"root mean squared difference of r_prime and {KEYS.get(name, name)}"
-        yield PrintedResult("Table 6", label, None, published, pairs[name].rmse or 0.0)
+        yield PrintedResult("Table 6", label, None, published, _number(pairs[name].rmse))

@@ -235,8 +235,10 @@ class RequestLimits:
 
     def take(self, key: object) -> float:
         """Count a request; return how many seconds too early it comes, 0 if it may pass."""
-        if not self._interval or (early := self.early(key)):
-            return early if self._interval else 0.0
+        if not self._interval:
+            return 0.0
+        if early := self.early(key):
+            return early
         now = monotonic()
         if len(self._full_at) >= _MOST_COUNTED:
             self._forget(now)

@@ -208,10 +208,10 @@ def document(arguments: Mapping[str, Any], candidate: Json | None = None) -> Jso
 def _refuse_other_index(true: object, predicted: object) -> None:
     """Refuse series of the same index in another order: by position, items would be mixed up."""
     indices: list[Any] = [getattr(side, "index", None) for side in (true, predicted)]
-    one, other = indices
-    if not hasattr(one, "equals") or not hasattr(other, "equals") or one.equals(other):
+    first, second = indices
+    if not hasattr(first, "equals") or not hasattr(second, "equals") or first.equals(second):
         return
-    if len(one) == len(other) and one.is_unique and not len(one.difference(other)):
+    if len(first) == len(second) and first.is_unique and not len(first.difference(second)):
         raise ValueError(
             "`y_true` and `y_pred` have the same index in another order, and items are taken by "
             "position: pass `y_pred.reindex(y_true.index)`, or both by `.to_numpy()`"

@@ -326,8 +326,8 @@ class Columns:
         of_counts = f" If `{counts[0]}` counts items, name it: {_NAME_COUNT}" if counts else ""
         if not others or (self.chosen and not counts):
             return
-        known = () if self.chosen else self._known
-        free = [name for name in known if name not in columns]
+        names = () if self.chosen else self._known
+        free = [name for name in names if name not in columns]
         for place, name in others:
             near = get_close_matches(name[:LONGEST_NAME].lower(), free, n=1, cutoff=_NEAR)
             meant = _IN_JSON.get(name) or next(iter(near), None)

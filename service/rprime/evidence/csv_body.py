@@ -156,7 +156,7 @@ class _Layout:
 
     delimiter: str
     width: int
-    wanted: dict[str, int]
+    columns: dict[str, int]
     types: dict[str, Any]
 
     def batches(self, blocks: Iterable[bytes], line: int) -> Iterator[Any]:
@@ -168,7 +168,7 @@ class _Layout:
 
     def _parsed(self, block: bytes, line: int) -> Any:
         names = [str(place) for place in range(self.width)]
-        for name, place in self.wanted.items():
+        for name, place in self.columns.items():
             names[place] = name
         whole = len(block) + 1
         reading = ReadOptions(use_threads=False, block_size=whole, column_names=names)
@@ -176,7 +176,7 @@ class _Layout:
         converting = ConvertOptions(
             check_utf8=not block.isascii(),
             column_types=self.types,
-            include_columns=list(self.wanted),
+            include_columns=list(self.columns),
             null_values=[""],
             strings_can_be_null=True,
         )
@@ -192,7 +192,7 @@ class _Layout:
             text = block.decode()
         except UnicodeDecodeError as error:
             return _NOT_UTF8.format(line + _line_ends(block[: error.start]))
-        numbers = [place for name, place in self.wanted.items() if self.types[name] != pa.string()]
+        numbers = [place for name, place in self.columns.items() if self.types[name] != pa.string()]
         reader = csv.reader(StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
         last = 0
         try:

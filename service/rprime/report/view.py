@@ -97,8 +97,8 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
 def _opening(subject: ReportSubject) -> dict[str, Any]:
     comparison, evaluation = subject.comparison, subject.evaluation
     before, after = compared(comparison)
-    known = "items" if evaluation.table.is_numbered else "weight"
-    facts = {**subject.provenance, known: count(subject.items)}
+    counted_as = "items" if evaluation.table.is_numbered else "weight"
+    facts = {**subject.provenance, counted_as: count(subject.items)}
     facts["classes"] = f"{len(evaluation.labels):,}"
     links = {"stored report": address(subject.link), "run": address(subject.source)}
     return {

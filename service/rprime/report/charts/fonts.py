@@ -114,11 +114,11 @@ def code_points(path: Path) -> AbstractSet[int]:
 @cache
 def installed() -> tuple[Path, ...]:
     """Return the font files of this machine, in the order of their names."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for folder in map(os.path.expanduser, _FOLDERS):
         for root, _, names in os.walk(folder):
-            found += [Path(root, name) for name in names]
-    fonts = [path for path in found if path.suffix.lower() in _SUFFIXES]
+            paths += [Path(root, name) for name in names]
+    fonts = [path for path in paths if path.suffix.lower() in _SUFFIXES]
     return tuple(sorted(p for p in fonts if not p.stem.lower().startswith(_BOXES)))
 
 

@@ -175,7 +175,7 @@ def ends_of(frame: Frame, lines: Iterable[tuple[Series, Array]], bottom: float) 
 
 
 def _room_for(series: Iterable[Series]) -> float:
-    return min(widest(shown_class(one.end) for one in series), _END) + 14
+    return min(widest(shown_class(course.end) for course in series), _END) + 14
 
 
 def plot_trend(
@@ -307,11 +307,11 @@ def plot_lines(
     places, shapes = np.arange(len(history.steps)), list(frame.shapes)
     if history.banded:
         shapes += _bands(frame, history.boxes)
-    for number, one in enumerate(series, 1):
-        drawn = draw_line(frame, one, places, f"line-{number}")
-        shapes.append(Group(drawn, "line", {"class": one.name}, shown_class(one.name)))
+    for number, course in enumerate(series, 1):
+        drawn = draw_line(frame, course, places, f"line-{number}")
+        shapes.append(Group(drawn, "line", {"class": course.name}, shown_class(course.name)))
     if named_ends:
-        shapes += ends_of(frame, [(one, places) for one in series], 10 + HEIGHT)
+        shapes += ends_of(frame, [(course, places) for course in series], 10 + HEIGHT)
     return Drawing(width, frame.bottom + 4, shapes, history.title)
 
 
@@ -333,9 +333,9 @@ def plot_boxes(history: ClassHistory, width: float, axis: Axis | None = None) ->
     else:
         shapes += _boxes(frame, history.boxes)
         shapes += _values(frame, history)
-    for number, one in enumerate(overall, 1):
-        shapes += draw_line(frame, one, places, f"line-{number}")
-    shapes += ends_of(frame, [(one, places) for one in overall], 10 + HEIGHT)
+    for number, course in enumerate(overall, 1):
+        shapes += draw_line(frame, course, places, f"line-{number}")
+    shapes += ends_of(frame, [(course, places) for course in overall], 10 + HEIGHT)
     return Drawing(width, frame.bottom + 4, shapes, history.title)
 
 
@@ -353,14 +353,14 @@ def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) ->
 def _boxes(frame: Frame, boxes: Sequence[Quartiles | None]) -> list[Shape]:
     half = min((frame.right - frame.left) / max(len(boxes), 1) / 4, 20.0)
     bodies, whiskers, medians = list[list[Point]](), list[list[Point]](), list[list[Point]]()
-    for x, one in zip(frame.places, boxes, strict=True):
-        if one is None:
+    for x, box in zip(frame.places, boxes, strict=True):
+        if box is None:
             continue
         at = frame.scale
-        top, bottom = at(one.upper), at(one.lower)
+        top, bottom = at(box.upper), at(box.lower)
         bodies.append(rectangle(x - half, top, 2 * half, bottom - top))
-        medians.append([(x - half, at(one.median)), (x + half, at(one.median))])
-        for end, edge in ((at(one.minimum), bottom), (at(one.maximum), top)):
+        medians.append([(x - half, at(box.median)), (x + half, at(box.median))])
+        for end, edge in ((at(box.minimum), bottom), (at(box.maximum), top)):
             whiskers += [[(x, edge), (x, end)], [(x - half / 2, end), (x + half / 2, end)]]
     return [
         Path(whiskers, Paint(stroke="ink-soft"), name="whiskers"),
@@ -455,10 +455,10 @@ def _line_keys(history: ClassHistory) -> list[tuple[Sequence[Shape], str]]:
     return [
         (
             [
-                Path([[(0, 0), (28, 0)]], stroke_of(one.style)),
-                Marks([(14, 0)], Paint(one.style.colour), one.style.symbol, 3.5),
+                Path([[(0, 0), (28, 0)]], stroke_of(course.style)),
+                Marks([(14, 0)], Paint(course.style.colour), course.style.symbol, 3.5),
             ],
-            shown_class(one.name),
+            shown_class(course.name),
         )
-        for one in history.series
+        for course in history.series
     ]
