@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -93,6 +94,18 @@ def test_the_heat_map_of_a_page_is_that_of_the_file(kept: httpx.Client, visit: V
     written = texts(file)
     start = written.index("Predicted class")
     assert words(drawn) == written[start : start + len(words(drawn))]
+
+
+def test_a_cell_of_weighted_items_says_their_weight(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor
+) -> None:
+    columns = {"y_true": ["a", "b", "c"] * 40, "y_pred": ["a", "b", "b"] * 40}
+    with keeping(serve_app, tmp_path) as client:
+        weighted = {**columns, "sample_weight": [0.5, 1.5, 2] * 40, "project": "weighted"}
+        page = visit(f"{client.base_url}/ui/evaluations/{keep(client, weighted)['id']}").page
+    expect(page.locator(".cost")).to_contain_text("weight 80")
+    expect(page.locator(".cost")).not_to_contain_text("items")
+    expect(page.get_by_role("application")).to_have_accessible_name(re.compile("weight of 80"))
 
 
 def test_a_cell_says_its_items_and_what_they_cost(kept: httpx.Client, visit: Visitor) -> None:

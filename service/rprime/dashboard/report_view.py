@@ -62,6 +62,7 @@ def _cells(subject: ReportSubject, chart: ConfusionChart) -> dict[str, Any]:
         "predicted": rounded(chart.predicted),
         "counts": [rounded(row) for row in chart.counts],
         "unclassified": chart.unclassified,
+        "weighted": chart.weighted,
         "costs": _costs(subject.evaluation, chart.places),
     }
 

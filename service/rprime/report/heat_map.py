@@ -33,6 +33,8 @@ class ConfusionChart:
         Items and predictions of each class, shape (n,).
     total
         Number of classes there are.
+    weighted
+        Whether the counts are weights.
     """
 
     places: Array
@@ -41,6 +43,7 @@ class ConfusionChart:
     support: Array
     predicted: Array
     total: int
+    weighted: bool
 
     @classmethod
     def of(cls, evaluation: Evaluation) -> "ConfusionChart":
@@ -58,7 +61,8 @@ class ConfusionChart:
         if table.unclassified is not None:
             counts = np.column_stack((counts, table.unclassified[places]))
         labels = tuple(evaluation.labels[place] for place in places)
-        return cls(places, labels, counts, table.support[places], table.predicted[places], k)
+        margins = table.support[places], table.predicted[places]
+        return cls(places, labels, counts, *margins, k, table.weighted)
 
     @property
     def unclassified(self) -> bool:

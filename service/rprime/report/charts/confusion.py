@@ -207,7 +207,8 @@ def draw_confusion(subject: ReportSubject, canvas: Canvas) -> bytes:
     """Draw the confusion table of an evaluation."""
     chart = ConfusionChart.of(subject.evaluation)
     notes = [chart.left_out] if chart.left_out else []
-    notes.append("Beside the cells: items of each class; below: its predictions.")
+    beside = "weight" if chart.weighted else "items"
+    notes.append(f"Beside the cells: {beside} of each class; below: its predictions.")
     spurious = subject.evaluation.table.spurious
     if spurious is not None:
         notes.append(f"Not shown: {count(float(spurious.sum()))} predictions without a true class.")
@@ -224,4 +225,4 @@ def about(subject: ReportSubject) -> str:
     """Say which evaluation a figure is of."""
     classes = plural(len(subject.evaluation.labels), "class")
     names = (shown_class(replace(subject, slice="").title), cut_text(subject.slice, _LONGEST_SLICE))
-    return f"{', '.join(filter(None, names))}: {plural(subject.items, 'item')}, {classes}"
+    return f"{', '.join(filter(None, names))}: {subject.size}, {classes}"

@@ -61,7 +61,10 @@ def heat(chart: ConfusionChart, mode: Mode = "count") -> Markup:
     most = chart.counts.copy()
     most[range(len(chart.labels)), range(len(chart.labels))] = 0
     classes = len(chart.labels)
-    title = f"Heat map of {classes} classes by their predictions: {most.sum():,.0f} items are wrong"
+    wrong = (
+        f"a weight of {most.sum():,.4g} is" if chart.weighted else f"{most.sum():,.0f} items are"
+    )
+    title = f"Heat map of {classes} classes by their predictions: {wrong} wrong"
     return figure(plot_map(map_of(chart, mode), HEAT_WIDTH), title, "heat")
 
 

@@ -30,7 +30,7 @@ export function startHeat(report) {
     const share = (whole) => percent(whole ? number / whole : 0);
     return [
       i === j ? `${nameOf(i)}, right` : `${nameOf(i)} \u2192 ${nameOf(j)}`,
-      items(number),
+      charts.weighted ? `weight ${count(number)}` : items(number),
       `${share(charts.support[i])} of the true class`,
       ...(j < rows ? [`${share(charts.predicted[j])} of its predictions`] : []),
     ];
@@ -40,7 +40,7 @@ export function startHeat(report) {
     chosen = [Math.min(Math.max(j, 0), columns - 1), Math.min(Math.max(i, 0), rows - 1)];
     ring.setAttribute("x", left + cell * chosen[0] - 1);
     ring.setAttribute("y", top + cell * chosen[1] - 1);
-    showCost(panel, charts.counts[chosen[1]][chosen[0]], describe(chosen), costsOf(charts, chosen[1], chosen[0]));
+    showCost(panel, describe(chosen), costsOf(charts, chosen[1], chosen[0]));
   };
   const chooseToStay = (place) => {
     choose(place);
@@ -98,13 +98,13 @@ function costsOf(charts, i, j) {
 
 const element = (tag, text, properties = {}) => Object.assign(document.createElement(tag), { textContent: text, ...properties });
 
-function showCost(panel, number, [title, ...facts], costs) {
+function showCost(panel, [title, ...facts], costs) {
   panel.hidden = false;
   const known = costs.filter(([, cost]) => Number.isFinite(cost));
   panel.replaceChildren(element("h3", title), ...facts.map((fact) => element("p", fact)));
   if (!known.length) return;
   const table = document.createElement("table");
-  table.append(element("caption", `If ${number === 1 ? "this item" : `these ${count(number)} items`} were right (approximate):`));
+  table.append(element("caption", "If this cell were right (approximate):"));
   const body = table.createTBody();
   for (const [name, cost] of known) {
     const row = body.insertRow();
