@@ -311,6 +311,19 @@ def test_the_page_says_what_the_route_answers(history: httpx.Client) -> None:
     assert (answer["gate"]["verdict"], "Gate failed" in page) == ("fail", True)
 
 
+def test_the_map_of_changes_has_the_items_of_weighted_classes(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    body = {"y_true": ["a", "b", "c"] * 40, "sample_weight": [0.5, 1.5, 2] * 40, "project": "pets"}
+    with keeping(serve_app, tmp_path) as client:
+        old, new = (
+            keep(client, {**body, "y_pred": ["a", "b", last] * 40})["id"] for last in ("c", "b")
+        )
+        page = client.get(f"/ui/compare?candidate={new}&baseline={old}").text
+    items = re.findall(r"<text[^>]*>(40|20|60|80)</text>", page.split('id="confusion"')[1])
+    assert items == ["40", "40"]
+
+
 def test_both_sides_are_chosen_on_the_page(
     serve_app: ServeApp, tmp_path: Path, visit: Visitor
 ) -> None:

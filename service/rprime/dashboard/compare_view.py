@@ -321,8 +321,8 @@ def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[
     columns = [*names, *["unclassified"] * len(silent)]
     texts = [[_points(number) for number in row] for row in change.tolist()]
     number = {label: place for place, label in enumerate(candidate.labels)}
-    support = candidate.table.support[[number[labels[place]] for place in places]]
-    items = [count(n) for n in support.tolist()]
+    items_of_class = candidate.table.class_items[[number[labels[place]] for place in places]]
+    items = [count(n) for n in items_of_class.tolist()]
     heat = HeatMap(names, columns, levels * np.sign(better), texts, items, apart=bool(silent))
     return {"heat": heat, "darkest": bound(darkest), "common": len(labels), "shown": len(names)}
 
