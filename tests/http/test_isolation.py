@@ -245,6 +245,7 @@ def test_small_requests_do_not_wait_for_large_ones(
             done.extend(shared.send(request).status_code for request in requests * 3)
 
         thread = Thread(target=load)
+        since = time.perf_counter()
         thread.start()
         times = []
         while thread.is_alive():
@@ -255,7 +256,7 @@ def test_small_requests_do_not_wait_for_large_ones(
         assert done == [200] * 3
         # What is promised is measured by tests/bench/scale.py; this finds a service that
         # answers one request after the other.
-        assert np.median(times) < 0.1
+        assert np.median(times) < (time.perf_counter() - since) / len(done) / 4
 
 
 def test_who_goes_away_ends_the_work(narrow: httpx.Client, workers: Workers, large: bytes) -> None:

@@ -28,13 +28,12 @@ def figures(*command: str) -> dict[str, Any]:
 
 
 def test_who_cannot_be_answered_is_told_so_and_others_are_answered() -> None:
-    # With a short line, so that also a slow machine asks for more than can be answered.
     short = ("--queue", "10", "--seconds", "0.2", "--classes", "10")
     results = figures("overload.py", *short)
-    # How many there are of each is measured by the long version.
-    assert all(results[load]["answers"]["200"] > 0 for load in ("rate", "fresh"))
-    # New connections may wait in the queue of the system, so that the service sees fewer of them.
-    assert results["rate"]["answers"]["503"] > 0
+    # How many there are of each is measured by the long version: a client that gets little of the
+    # CPU asks for no more than can be answered. `tests/http/test_admission.py` fills the queue.
+    assert all(results[load]["answers"]["200"] > 0 for load in ("clients", "rate", "fresh"))
+    assert not any(results[load]["refusals without Retry-After"] for load in ("rate", "fresh"))
 
 
 def test_who_stops_under_load_loses_nothing() -> None:
