@@ -6,6 +6,7 @@ is then generated again.
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,12 +14,15 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
+from rprime.report.formats import FORMATS
 from rprime.routes.descriptions import ANSWERS, EVALUATION, SHORTENED
 from tests.history_service import ServeApp, keeping
 from tests.http.test_openapi_examples import DOCUMENT, asked_untouched, bodies
 
 RECORDS = "RPRIME_TEST_RECORD" in os.environ
 PROBLEM = "application/problem+json"
+TEXTS = [entry for entry in FORMATS if entry.name != "html"]
+"""Formats that are shown beside JSON. The first lines of HTML are style sheets."""
 PICTURES = ("image/png", "image/svg+xml")
 """Without an example, but for the badge: a picture is no text, and hundreds of kilobytes long."""
 VARYING = {
@@ -31,6 +35,7 @@ VARYING = {
     "request_id": "0b9f6a1c4d2e4f0f8a7c5e3b1d9f7a5c",
 }
 """Members that differ from answer to answer."""
+TIME = r"\d{4}-\d\d-\d\d([ T])\d\d:\d\d:\d\d"
 LONGEST_TEXT = 2_000
 """Characters of a rendering that are shown."""
 ASKED: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -113,7 +118,7 @@ def content_of(answer: httpx.Response) -> Any:
     if kind.startswith("application/x-ndjson"):
         lines = (shortened(json.loads(line)) for line in text.splitlines())
         return "".join(f"{json.dumps(line)}\n" for line in lines)
-    return text[:LONGEST_TEXT]
+    return re.sub(TIME, r"2026-01-31\g<1>12:00:00", text)[:LONGEST_TEXT]
 
 
 def resolved(example: dict[str, Any]) -> dict[str, Any]:
@@ -139,6 +144,27 @@ def cases() -> Iterator[Any]:
             yield pytest.param(method, path, operation, id=operation["operationId"])
 
 
+def renderings(
+    stored: httpx.Client, method: str, path: str, operation: dict[str, Any]
+) -> Iterator[tuple[str, httpx.Response]]:
+    """Yield the answers of an operation in all formats but JSON and HTML, by their names."""
+    success = operation["responses"].get("200", {}).get("content", {})
+    if "{suffix}" in path:
+        for entry in TEXTS:
+            suffix = entry.suffix
+            yield entry.name, asked_untouched(stored, method, path, "", "", suffix=suffix)
+    elif success.keys() >= {entry.media_type for entry in TEXTS}:
+        shown = {name: (media, body) for name, media, body in bodies(operation)}
+        media, body = shown.get("gate", ("", ""))
+        for entry in TEXTS:
+            accept = entry.media_type
+            yield entry.name, asked_untouched(stored, method, path, media, body, accept=accept)
+            if shown:
+                verb, address, request = FURTHER["evaluate"]
+                headers = {"Accept": accept}
+                yield entry.name, stored.request(verb, address, **request, headers=headers)
+
+
 def live_answers(
     stored: httpx.Client, method: str, path: str, operation: dict[str, Any]
 ) -> dict[str, Any]:
@@ -147,7 +173,8 @@ def live_answers(
     operation_id = operation["operationId"].removesuffix("V1")
     answers = [
         (name, asked_untouched(stored, method, path, media, body))
-        for name, media, body in list(bodies(operation)) or [("answer", "", "")]
+        for name, media, body in list(bodies(operation))
+        or ([] if "{suffix}" in path else [("answer", "", "")])
         # Columns have the answers of JSON.
         if media in {"", "application/json", "application/x-ndjson"}
         and (operation_id != "evaluate" or name in EVALUATED)
@@ -155,6 +182,7 @@ def live_answers(
     if operation_id in FURTHER:
         verb, address, request = FURTHER[operation_id]
         answers.append(("answer", stored.request(verb, address, **request)))
+    answers += renderings(stored, method, path, operation)
     for name, answer in answers:
         kind = answer.headers.get("content-type", "").partition(";")[0]
         if answer.content and (kind not in PICTURES or operation_id == "getBadgeSvg"):

@@ -59,7 +59,14 @@ def test_an_operation_succeeds_untouched(
 
 
 def asked_untouched(
-    stored: httpx.Client, method: str, path: str, media: str, body: str
+    stored: httpx.Client,
+    method: str,
+    path: str,
+    media: str,
+    body: str,
+    *,
+    accept: str = "",
+    **parameters: str,
 ) -> httpx.Response:
     """Ask as the document shows it, of the history that its example of an import has."""
     stored.delete("/v1/projects/digits")
@@ -71,6 +78,7 @@ def asked_untouched(
         # What Swagger UI fills in; a parameter of JSON has an empty object at least.
         assert "content" not in parameter, parameter["name"]
         value = parameter.get("example", parameter.get("schema", {}).get("default"))
+        value = parameters.get(parameter["name"], value)
         if value is None:
             assert not parameter.get("required"), parameter["name"]
         elif parameter["in"] == "path":
@@ -79,6 +87,7 @@ def asked_untouched(
             headers[parameter["name"]] = value
         else:
             query[parameter["name"]] = value
+    headers |= {"Accept": accept} if accept else {}
     return stored.request(method, path, params=query, headers=headers, content=body)
 
 
