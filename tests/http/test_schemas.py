@@ -26,6 +26,7 @@ from rprime.core.index_names import ALIASES
 from rprime.core.options import Options, Paging
 from rprime.evidence import names
 from rprime.problems.problem import Problem
+from rprime.report.charts.sheet import MEDIA_TYPES
 from rprime.schemas.document import ARRAYS
 from rprime.schemas.gate import Gates, Rule, Waiver
 from rprime.schemas.history import (
@@ -72,6 +73,7 @@ from rprime.schemas.studies import AgreementRequest, DiscriminationRequest
 from rprime.schemas.violations import request_fields
 from rprime.settings import Limits
 from rprime.store.records import NAMES
+from tests.http.test_openapi_examples import DOCUMENT
 
 SCHEMA = {**one_of(EVALUATE_REQUESTS), "components": {"schemas": components()}}
 CONTRACT = Draft202012Validator(SCHEMA)
@@ -468,6 +470,18 @@ def words(annotation: Any) -> set[Any]:
     if get_origin(annotation) is Literal:
         return {*get_args(annotation)}
     return set().union(*map(words, get_args(annotation)))
+
+
+def test_the_client_and_the_document_know_each_form_of_a_picture() -> None:
+    forms = [
+        {*parameter["schema"]["enum"]}
+        for path, operations in DOCUMENT["paths"].items()
+        if "{form}" in path
+        for parameter in operations["get"]["parameters"]
+        if parameter["name"] == "form"
+    ]
+    forms += [words(arguments(method)["form"]) for method in ("figure", "project_figure")]
+    assert forms == [{*MEDIA_TYPES}] * 5
 
 
 def test_the_client_knows_the_words_of_each_option() -> None:

@@ -35,7 +35,7 @@ from rprime.client.request import (
     document,
     encode,
 )
-from rprime.report.charts.sheet import MEDIA_TYPES
+from rprime.report.charts.sheet import MEDIA_TYPES, Form
 from rprime.report.formats import BY_SUFFIX
 from rprime.schemas.history import (
     AliasHistory,
@@ -362,7 +362,7 @@ class Methods:
         evaluation: str,
         name: str = "confusion",
         *,
-        form: Literal["svg", "png"] = "svg",
+        form: Form = "svg",
         index: str | Sequence[str] | None = None,
         width: int | None = None,
         scale: float | None = None,
@@ -506,7 +506,7 @@ class Methods:
         project: str,
         name: Literal["trend", "lines", "boxes"] = "trend",
         *,
-        form: Literal["svg", "png"] = "svg",
+        form: Form = "svg",
         index: str | Sequence[str] | None = None,
         class_: str | None = None,
         by: Literal["class", "evaluation"] | None = None,

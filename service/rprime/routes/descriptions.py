@@ -13,7 +13,7 @@ from rprime.application.reproduction import printed_request
 from rprime.core.published import Json
 from rprime.evidence import MEDIA_TYPES
 from rprime.problems.problem import MEDIA_TYPE, responses
-from rprime.report.charts.sheet import EvaluationFigure
+from rprime.report.charts.sheet import EvaluationFigure, Form
 from rprime.report.formats import BY_SUFFIX
 from rprime.routes.negotiation import JSON, RENDERINGS
 from rprime.schemas.provenance import PathName
@@ -112,7 +112,7 @@ _RULES: dict[str, Json] = {
     "alias": _PATH_NAME,
     "evaluation": {"pattern": "^[0-9a-z]{26}$", "minLength": 26, "maxLength": 26},
     "suffix": {"enum": list(BY_SUFFIX)},
-    "form": {"enum": ["svg", "png"]},
+    "form": {"enum": list(get_args(Form))},
     "number": {"minimum": 1, "maximum": 5},
 }
 """What a parameter of a path may be; what it is not is answered by 404."""
