@@ -12,7 +12,7 @@ from rprime.core.catalog import INDICES
 from rprime.core.cells import SparseCells
 from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient
-from rprime.core.intervals.variance import class_variances, variances
+from rprime.core.intervals.variance import class_variances, contributing, variances
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values
 from tests.core.index_values import at_every_cell, dense, values_of
@@ -297,3 +297,26 @@ def test_a_root_of_zero_has_no_gradient() -> None:
     assert np.isnan(class_gradient(values).margins[:, place, 0]).all()
     weighted = overall_place(values, "weighted_g_mean")
     assert np.isnan(overall_gradient(values).factors[1, weighted]).all()
+
+
+SMOOTH = ("accuracy", "macro_recall", "macro_f1", "weighted_f1", "kappa", "mcc", "r_prime")
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.parametrize("scale", [1, 3, 10])
+def test_variances_said_to_rest_on_enough_items_do(sampling: Sampling, scale: int) -> None:
+    shown = 0
+    for seed in range(40):
+        draw = np.random.default_rng(seed)
+        wrong = draw.integers(0, 3, (2, 4, 4)) * (draw.random((2, 4, 4)) < 0.2 * scale)
+        counts = scale * wrong + np.eye(4) * draw.integers(1, 60)
+        table = dense(counts, *([draw.integers(0, 2, (2, 4))] if seed % 2 else []))
+        values = values_of(table, indices=SMOOTH)
+        gradient = overall_gradient(values)
+        spread = variances(gradient, table, sampling)
+        counted = contributing(gradient, table, 0, np.zeros(len(SMOOTH)))
+        assert np.isfinite(counted).all()
+        enough = np.isinf(contributing(gradient, table, 0, spread[:, 0]))
+        shown += bool(enough.all())
+        assert (counted[enough] >= 5).all()
+    assert shown or scale == 1

@@ -49,22 +49,22 @@ that defaults to None is absent where it does not apply. `class_` is `class` in 
 def members(published: object) -> dict[str, Any]:
     """Return the members of a published object by their names in JSON, those that apply."""
     names, values_of, optional = _layout(type(published))  # type: ignore[arg-type] # classes are hashable
-    return {
-        name: value
-        for name, value in zip(names, values_of(published), strict=True)
-        if value is not None or name not in optional
-    }
+    result = dict(zip(names, values_of(published), strict=True))
+    for name in optional:
+        if result[name] is None:
+            del result[name]
+    return result
 
 
 @cache
 def _layout(
     kind: type[Any],
-) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]], frozenset[str]]:
+) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]], tuple[str, ...]]:
     """Return the names of the members in JSON, what reads them, and which may be absent."""
     declared = fields(kind)
     names = tuple(member.name.removesuffix("_") for member in declared)
-    absent = (n for n, member in zip(names, declared, strict=True) if member.default is None)
-    return names, attrgetter(*(member.name for member in declared)), frozenset(absent)
+    absent = [n for n, member in zip(names, declared, strict=True) if member.default is None]
+    return names, attrgetter(*(member.name for member in declared)), tuple(absent)
 
 
 def defined(value: float) -> float | None:
@@ -72,8 +72,13 @@ def defined(value: float) -> float | None:
     return None if isnan(value) else value
 
 
+_PLAIN = (str, float, int)
+
+
 def document(published: object) -> Any:  # noqa: ANN401 (JSON)
     """Return published objects, alone or in lists and mappings, as JSON has them."""
+    if published is None or isinstance(published, _PLAIN):
+        return published
     if isinstance(published, dict):
         return {name: document(value) for name, value in published.items()}
     if isinstance(published, list | tuple):

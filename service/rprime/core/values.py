@@ -162,8 +162,8 @@ class Values:
     @cached_property
     def overall(self) -> Array:
         """Overall indices of the selection, shape (overall, ...)."""
-        result = self.averages()
         with np.errstate(all="ignore"):
+            result = self.averages()
             for place in self.selection.formulas:
                 result[place] = self.formula(self.selection.overall[place])
         if self.kept_scores is not None:
@@ -174,10 +174,9 @@ class Values:
     def averages(self) -> Array:
         """Overall values of the selection, shape (overall, ...), filled in for averages alone."""
         result = np.empty((len(self.selection.overall), *self.table.stack_shape))
-        with np.errstate(all="ignore"):
-            for kind, (positions, rows) in self.selection.averages.items():
-                if positions.size:
-                    result[positions] = getattr(self, AVERAGE[kind])[rows]
+        for kind, (positions, rows) in self.selection.averages.items():
+            if positions.size:
+                result[positions] = getattr(self, AVERAGE[kind])[rows]
         return result
 
     def formula(self, entry: Index) -> Any:  # noqa: ANN401 (an array or numpy scalar)

@@ -57,12 +57,12 @@ def without_cells(comparison: Json) -> Json:
 
 
 def _without_candidate(deltas: Json, reported: Collection[str]) -> Json:
-    return {
-        key: {name: member for name, member in delta.items() if name != "candidate"}
-        if key in reported
-        else delta
-        for key, delta in deltas.items()
-    }
+    part = deltas.copy()
+    for key, delta in deltas.items():
+        if key in reported:
+            part[key] = rest = delta.copy()
+            del rest["candidate"]
+    return part
 
 
 def _of_classes(content: Json, labels: Collection[str]) -> Json:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rprime.core import index, special
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, or_nothing
 from rprime.core.comparison.compared_side import LimitSource
 from rprime.core.comparison.difference_intervals import (
     MoverLimits,
@@ -205,7 +205,7 @@ class Difference(SingleTests):
             low = _clip_or(lower[at], lows[0], lows[1], otherwise=lows[0])
             high = _clip_or(upper[at], highs[0], highs[1], otherwise=highs[1])
             lower, upper = _replaced(lower, at, low), _replaced(upper, at, high)
-        below, above = (np.nan_to_num(more) for more in (self.more_below, self.more_above))
+        below, above = (or_nothing(more) for more in (self.more_below, self.more_above))
         lower, upper = lower - below, upper + above
         # An index without a lowest value is taken to be above -1, where it is.
         reach = np.fmax(self.reach, np.abs(self.value))
@@ -216,7 +216,7 @@ class Difference(SingleTests):
 
         That is, at which U < threshold, and L > threshold; in [0, 1], NaN without evidence.
         """
-        below, above = (np.nan_to_num(more) for more in (self.more_below, self.more_above))
+        below, above = (or_nothing(more) for more in (self.more_below, self.more_above))
         if not (below.any() or above.any()):
             return self._p(threshold)
         return self._p(threshold - above)[0], self._p(threshold + below)[1]
@@ -224,12 +224,12 @@ class Difference(SingleTests):
     def _p(self, threshold: ArrayLike) -> tuple[Array, Array]:
         """Return the levels of `p` from the evidence alone."""
         t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)
-        within = np.clip(t, -1.0, 1.0)  # the difference of two proportions cannot be outside
         distance = (self.value - t) / self.influence_error
         below, above = special.ndtr(distance), special.ndtr(-distance)
         if self.mover is not None:
             of_mover, at = self.mover.p(t), self.methods == MOVER
             below, above = np.where(at, of_mover[0], below), np.where(at, of_mover[1], above)
+        within = np.minimum(np.maximum(t, -1.0), 1.0)  # two proportions cannot differ by more
         if (at := self.tango).any():
             z = tango_z(self.gains[at], self.losses[at], self.trials[at], within[at])
             below = _replaced(below, at, special.ndtr(z))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rprime.core import special
-from rprime.core.arrays import Array, FloatArray
+from rprime.core.arrays import Array, FloatArray, broadcast, chosen
 from rprime.core.comparison.compared_side import LimitSource
 from rprime.core.intervals.proportions import binomial_tail_p, effective_items, one_sided_quantile
 
@@ -231,7 +231,7 @@ def tango_z(
     Source: Tango 1998: Z = (x - y - n D0) / sqrt(n (2q + D0 (1 - D0))), with q the
     probability of a loss, estimated under the hypothesis.
     """
-    x, y, n, d0 = _broadcast(gains, losses, trials, difference)
+    x, y, n, d0 = broadcast(gains, losses, trials, difference)
     # A missing count must not become an infinite statistic, whose p-value is 0.
     valid = (n > 0) & (np.abs(d0) <= 1) & np.isfinite(x + y)
     n, d0 = np.where(valid, n, 1.0), np.where(valid, d0, 0.0)
@@ -261,7 +261,7 @@ def tango_interval(
     Source: Tango 1998; recommended by Fagerland et al. 2013. The distance to the observed
     difference is found to a relative 1e-12.
     """
-    x, y, n, quantile = _broadcast(gains, losses, trials, z)
+    x, y, n, quantile = broadcast(gains, losses, trials, z)
     valid = n > 0
     safe_n = np.where(valid, n, 1.0)
     # Exchanging gains and losses mirrors the interval, so both limits are one computation.
@@ -283,7 +283,7 @@ def mcnemar_mid_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     Source: Fagerland et al. 2013. As the losses are Bin(gains + losses, 1/2) too, it is the mean
     of their two upper tails, a sum in which nothing cancels.
     """
-    x, y = _broadcast(gains, losses)
+    x, y = broadcast(gains, losses)
     discordant = x + y
     some = np.where(discordant > 0, discordant, 1.0)
     tail, other = binomial_tail_p(np.stack((y, y + 1)), some, 0.5)
@@ -299,7 +299,7 @@ def sign_test_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     -----
     Source: McNemar 1947 in its exact form; Fagerland et al. 2013.
     """
-    x, y = _broadcast(gains, losses)
+    x, y = broadcast(gains, losses)
     some = np.maximum(x + y, 1.0)
     p = special.betainc(np.maximum(y, 1.0), some - y + 1, 0.5)
     return np.where(y > 0, np.where(y < 1, 1 - y / 2, p), np.where(np.isnan(x + y), np.nan, 1.0))
@@ -316,7 +316,7 @@ def probability_worse(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     discordant is Beta(gains + 1/2, losses + 1/2) a posteriori, whose distribution function at
     1/2 this is.
     """
-    x, y = _broadcast(gains, losses)
+    x, y = broadcast(gains, losses)
     return np.asarray(special.betainc(x + 0.5, y + 0.5, 0.5))
 
 
@@ -330,7 +330,7 @@ def discordance_bounds(
     Both are correct for max(0, a + b - n) to min(a, b) items (Frechet bounds), so abs(a - b) to
     min(a + b, 2n - a - b) items are discordant.
     """
-    a, b, n = _broadcast(correct_old, correct_new, trials)
+    a, b, n = broadcast(correct_old, correct_new, trials)
     return np.abs(a - b), np.minimum(a + b, 2 * n - a - b)
 
 
@@ -343,16 +343,18 @@ def _variance_and_slope(
     it is; with D0 >= 0 every term under the root is positive, so nothing cancels.
     """
     below, d = d0 < 0, np.abs(d0)
-    gains, losses = np.where(below, y, x), np.where(below, x, y)
+    gains, losses = chosen(below, y, x), chosen(below, x, y)
     rise, straight = 2 * n - gains + losses, 1 - 2 * d
     b, spread = rise * d - gains - losses, d * (1 - d)
     c = losses * spread
     root = np.sqrt(b * b + 8 * n * c)
     # The share q of losses solves 2 n q^2 + b q = c, and so does its derivative by D0.
     far, total = b > 0, root + np.abs(b)
-    q = np.where(far, 2 * c / np.where(far, total, 1.0), total / (4 * n))
-    slope = 2 * (losses * straight - rise * q) / np.where(root > 0, root, 1.0) + straight
-    return 2 * q + spread, np.where(below, -slope, slope)
+    near = total / (4 * n)
+    q = np.where(far, 2 * c / np.where(far, total, 1.0), near) if np.count_nonzero(far) else near
+    steep = root if np.count_nonzero(root) == root.size else np.where(root > 0, root, 1.0)
+    slope = 2 * (losses * straight - rise * q) / steep + straight
+    return 2 * q + spread, chosen(below, -slope, slope)
 
 
 def _distance_to_lower(x: FloatArray, y: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
@@ -381,15 +383,14 @@ def _distance_to_lower(x: FloatArray, y: FloatArray, n: FloatArray, z: FloatArra
         variance = np.maximum(variance, _TINY)
         excess = 2 * log_t + offset - np.log(variance)
         short = excess < 0
-        low, high = np.where(short, log_t, low), np.where(short, high, log_t)
+        low, high = chosen(short, log_t, low), chosen(short, high, log_t)
         step = excess / (2 + (d0 > -1.0) * slope * t / variance)
         following, close = log_t - step, np.abs(step) <= _TOLERANCE
+        if np.count_nonzero(close) == close.size:
+            log_t = following
+            break
         within = close | ((following > low) & (following < high))
-        log_t = np.where(within, following, (low + high) / 2)
-        if not (~close & (high - low > _TOLERANCE)).any():
+        log_t = chosen(within, following, (low + high) / 2)
+        if not np.count_nonzero(~close & (high - low > _TOLERANCE)):
             break
     return np.where(room > 0, np.exp(log_t), 0.0)
-
-
-def _broadcast(*values: ArrayLike) -> tuple[FloatArray, ...]:
-    return np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in values))

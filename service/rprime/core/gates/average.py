@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rprime.core.arrays import Array, FloatArray
+from rprime.core.arrays import Array, FloatArray, or_nothing
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.compared_side import LimitSource
@@ -128,7 +128,7 @@ def guard_of(values: AlignedValues, key: str | None) -> FloatArray:
     if key not in place or values.pairs is None or values.candidate.values.grouped:
         return np.zeros(1)
     old, new = (side.overall_guard[place[key]] for side in values.gradients)
-    return np.nan_to_num(np.maximum(old, new))[..., None]
+    return or_nothing(np.maximum(old, new))[..., None]
 
 
 def mean_of(values: AlignedValues, key: str) -> Mean:
@@ -187,17 +187,12 @@ def average_evidence(
     chosen = large_enough(effects, items, rule.limit, level)
     names = [name for part in parts for name in part.names]
     left_out = tuple(name for name, inside in zip(names, chosen, strict=True) if not inside)
-    count, first = int(chosen.sum()), parts[0].evidence
+    count, first = int(np.count_nonzero(chosen)), parts[0].evidence
     average = Average(of=count, columns=columns, left_out=left_out)
-    ends = np.cumsum([part.rows.size for part in parts])[:-1]
-    inside = [
-        (part, flags)
-        for part, flags in zip(parts, np.split(chosen, ends), strict=True)
-        if flags.any()
-    ]
+    inside = list(_inside(parts, chosen))
     kept = [(part, _left_out(part, flags)) for part, flags in inside]
     means = _means(kept, averaged)
-    weights = np.array([flags.sum() for _, flags in inside]) / max(count, 1)
+    weights = np.array([np.count_nonzero(flags) for _, flags in inside]) / max(count, 1)
     statistic: Any = Difference.unknown((*first.fixed.shape[:-1], 1))
     if means:
         statistic = _combined(means, weights, sliced=bool(columns))
@@ -224,6 +219,18 @@ def average_evidence(
         worst=pieces,
         effective_groups=_fewest([mean.effective_groups for mean, _ in means]),
     )
+
+
+def _inside(
+    parts: Sequence[Part], chosen: NDArray[np.bool_]
+) -> Iterator[tuple[Part, NDArray[np.bool_]]]:
+    """Yield the parts with a chosen result, and which of theirs are."""
+    start = 0
+    for part in parts:
+        flags = chosen[start : start + part.rows.size]
+        start += part.rows.size
+        if np.count_nonzero(flags):
+            yield part, flags
 
 
 def _combined(means: Sequence[Mean], weights: FloatArray, *, sliced: bool) -> Any:  # noqa: ANN401 (a statistic)

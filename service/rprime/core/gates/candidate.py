@@ -132,6 +132,10 @@ class GateCandidate:
         evidence = part.evidence
         comparison = self.comparison(evidence.against, evidence.slice)
         assert comparison is not None  # noqa: S101 (a part has two sides)
+        aligned = comparison.aligned
+        everyone = not left_out and not aligned.candidate.values.options.left_out
+        if everyone and key in aligned.selection.overall_place:
+            return aligned
         place = evidence.against, evidence.slice, left_out
         if place not in self._averaged:
             keys = tuple(dict.fromkeys((key, *self.averages)))

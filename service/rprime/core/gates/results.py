@@ -10,7 +10,7 @@ import numpy as np
 
 from rprime.core.comparison.compare import Comparison
 from rprime.core.gates.evidence import RuleEvidence
-from rprime.core.gates.kinds import EFFECTS, VERDICTS, Against, Codes, Effect, VerdictCode
+from rprime.core.gates.kinds import EFFECTS, VERDICTS, Against, Codes, Effect, Verdict, VerdictCode
 from rprime.core.gates.rules import Waiver
 from rprime.core.gates.verdict import (
     Decisions,
@@ -175,6 +175,13 @@ class GateRun:
         """How many results were tested together."""
         return int(np.count_nonzero(~np.isnan(self.decisions.p_adjusted)))
 
+    @cached_property
+    def outcomes(self) -> list[tuple[Verdict, Effect, bool]]:
+        """The verdict and the effect of each result, and whether it is suspect."""
+        columns = (self.decisions.verdicts, self.effects, self.decisions.suspect)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return [(VERDICTS[code], EFFECTS[effect], suspect) for code, effect, suspect in rows]
+
     def results(self) -> Iterator[Result]:
         """Yield every result, without its message."""
         tests, decisions, plan = self.tests, self.decisions, self.plan
@@ -204,6 +211,7 @@ class GateRun:
     def _result(self, i: int, numbers: dict[str, Any], draft: RuleEvidence, place: int) -> Result:
         """Return a result by its position among all and among those of its draft."""
         rule, n, part = draft.rule, numbers["n"], draft.slice
+        verdict, effect, suspect = self.outcomes[i]
         numbers["n"] = int(n) if n is not None and n == round(n) else n
         bounded = numbers["lower_limit"] is not None or numbers["upper_limit"] is not None
         return Result(
@@ -213,9 +221,9 @@ class GateRun:
             class_=self.plan.labels[i],
             slice=None if part is None else dict(part),
             confusion=rule.confusion,
-            verdict=VERDICTS[VerdictCode(self.decisions.verdicts[i])].name,
-            effect=EFFECTS[self.effects[i]],
-            suspect=bool(self.decisions.suspect[i]),
+            verdict=verdict.name,
+            effect=effect,
+            suspect=suspect,
             against=draft.against,
             kind=rule.kind,
             limit=rule.limit,
@@ -229,11 +237,11 @@ class GateRun:
         )
 
     def _reason(self, draft: RuleEvidence, place: int, i: int) -> str:
-        waiver, verdict = self.waivers[i], int(self.decisions.verdicts[i])
-        if waiver is not None and verdict != VerdictCode.waived:
+        waiver, verdict = self.waivers[i], self.outcomes[i][0]
+        if waiver is not None and verdict is not VERDICTS[VerdictCode.waived]:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
-        if fixed := VERDICTS[VerdictCode(verdict)].reason:
-            return fixed
+        if verdict.reason:
+            return verdict.reason
         return draft.reasons[place] or self._open_reason(i)
 
     def _open_reason(self, i: int) -> str:
@@ -259,7 +267,7 @@ class GateRun:
 
 def _missing_items(evidence: RuleEvidence, place: int) -> int | None:
     """Return how many items of the baseline are missing behind a result; None for none."""
-    row = evidence.rows.positions[place]
-    if evidence.missing is None or row < 0:
+    if evidence.missing is None:
         return None
-    return int(evidence.missing[row]) or None
+    row = evidence.rows.positions[place]
+    return int(evidence.missing[row]) or None if row >= 0 else None

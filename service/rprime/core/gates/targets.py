@@ -166,7 +166,7 @@ class IndexTarget:
         """The value of a perfect classifier."""
         return self.entry.best
 
-    @property
+    @cached_property
     def average(self) -> str | None:
         """Key of the overall index whose mean over slices is tested; None if there is no test.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rprime.core.arrays import FloatArray
+from rprime.core.arrays import FloatArray, or_nothing
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.difference import Difference
 from rprime.core.gates.evidence import Positions, RuleEvidence, Statistic
@@ -295,7 +295,7 @@ class RuleTests:
                 * 2
             )
         )[0]
-        return np.nan_to_num(0.5 * counted / self.items)
+        return or_nothing(0.5 * counted / self.items)
 
     def passable(self, level: float) -> FloatArray:
         """Return the smallest limit of a change that an unchanged model passes with power .8."""

@@ -556,6 +556,7 @@ def _scopes(
     return classes, overall, numbers[:, SMOOTHED]
 
 
+@np.errstate(all="ignore")
 def _averages(values: Values, distances: Array) -> Array:
     """Compute averages, and functions of these, at distances of the classes; else NaN."""
     # The mean prevalence is fixed, although the prevalences may vary.

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rprime.core import special
-from rprime.core.arrays import Array, FloatArray
+from rprime.core.arrays import Array, FloatArray, broadcast
 from rprime.core.thresholds import exceeds
 
 FEW_GROUPS = 5
@@ -281,7 +281,7 @@ def binomial_tail_exceeds(
 
     It is computed only where Chernoff's bound is not below the level.
     """
-    x, n, p = np.broadcast_arrays(*map(_floats, (successes, trials, share)))
+    x, n, p = broadcast(successes, trials, share)
     above = np.asarray(_surprise(x, n, p) <= -np.log(level))
     if above.any():
         above[above] = exceeds(binomial_tail_p(x[above], n[above], p[above]), level)

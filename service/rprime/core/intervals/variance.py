@@ -23,6 +23,8 @@ ROUNDING = 1e-13
 CANCELLED = 1e-24
 # Numbers in one part: they fit into the cache, and 100 000 classes into the memory.
 BLOCK = 2**17
+ENOUGH = 6
+"""A variance that rests on so many items rests on no `FEW_ERRORS` of `reliability`."""
 MARGINS = np.array([CountRow.tp, CountRow.support, CountRow.predicted, CountRow.total])
 
 
@@ -152,12 +154,20 @@ def contributing_to_classes(gradient: ClassGradient, counts: Counts, at: int) ->
 
 
 @np.errstate(all="ignore")
-def contributing(gradient: Gradient, table: ConfusionTable, at: int) -> Array:
+def contributing(gradient: Gradient, table: ConfusionTable, at: int, variances: Array) -> Array:
     """Count the items that variances of overall indices rest on, shape (n, ...).
 
-    As for classes. The powers of row[r] + column[j] are expanded, so that no cell is visited.
+    As for classes; infinite if the variances (n, ...) show that all are enough. The powers of
+    row[r] + column[j] are expanded, so that no cell is visited.
     """
     diagonal, row, column = gradient.factors[:, :, at]
+    right = diagonal + row + column
+    # (sum phi^2)^2 / sum phi^4 is at least sum phi^2 / max phi^2, the sum at least the variance.
+    largest = np.maximum(_largest(row) + _largest(column), _largest(right))
+    if gradient.unclassified is not None:
+        largest = np.maximum(largest, _largest(gradient.unclassified[:, at]))
+    if (variances > ENOUGH * largest * largest).all():
+        return np.full(variances.shape, np.inf)
     cells: Cells | SmoothedCells = table.cells
     if isinstance(cells, SmoothedCells):
         cells = SmoothedCells(cells.base, cells.more[at], cells.spread[at], cells.weight)
@@ -167,7 +177,7 @@ def contributing(gradient: Gradient, table: ConfusionTable, at: int) -> Array:
     rows, columns = cells.row_sums - hits, cells.column_sums - hits
     second, b2 = row * row, column * column
     once, twice, thrice = (_confused(cells, power) for power in (column, b2, b2 * column))
-    right = np.square(diagonal + row + column)
+    right = np.square(right)
     square = np.vecdot(second, rows) + np.vecdot(b2, columns) + 2 * np.vecdot(row, once)
     fourth = np.vecdot(second * second, rows) + np.vecdot(b2 * b2, columns)
     fourth += 4 * np.vecdot(second * row, once) + 6 * np.vecdot(second, twice)
@@ -179,6 +189,10 @@ def contributing(gradient: Gradient, table: ConfusionTable, at: int) -> Array:
     for place, by_cell in gradient.by_cell:
         square[place], fourth[place] = _moments_by_cell(by_cell, table, at)
     return _number(square, fourth)
+
+
+def _largest(influences: Array) -> Array:
+    return np.asarray(np.maximum.reduce(np.abs(influences), axis=-1))
 
 
 def _number(square: Array, fourth: Array) -> Array:
@@ -299,7 +313,7 @@ class Smoothed:
         whole = variances(gradient, more, options.sampling)
         numbers = (
             contributing_to_classes(slopes, counts, POOLED),
-            contributing(gradient, more, POOLED),
+            contributing(gradient, more, POOLED, whole[:, POOLED]),
         )
         growth = table.total / more.total[POOLED]
         return cls(smooth, overall, of_classes, whole, growth, *numbers)
