@@ -183,7 +183,7 @@ def test_other_numbers_of_the_table_prove_what_a_separator_is(
         (",a,b,Total\na,50,10,60\nb,3,46,49", "totals", "The last column holds totals"),
         (",a,b\na,50,10\nb,3,46\nAll,53,56", "totals", "The last row holds totals"),
         ("epoch 3\n50 10\n3 46", "ambiguous", "a heading or the names of the classes?"),
-        ("label,prediction,count\na,a,5\na,b,3\nb,b,4", "long_table", "`y_true,y_pred,count`"),
+        ("label,prediction,count\na,a,5\na,a,3\nb,b,4", "long_table", "Add up their counts"),
         (",caf\ufffd,b\ncaf\ufffd,50,10\nb,3,46", "not_utf8", "iconv -f cp1252"),
         ("Predicted / Prediction,a,b\na,1,2\nb,3,4", "axes_agree", "Both axes are named as"),
         ("   precision    recall  f1-score   support\n a 1 1 1 5", "no_matrix", "print(confusion"),

@@ -101,7 +101,21 @@ def test_other_predictions_for_the_items_of_a_table_are_refused(
     assert (code, "send a table, too" in detail) == ("no_items", True)
 
 
-@pytest.mark.parametrize("more", [{"Freq": COUNTS, "id": COUNTS}, {"score": COUNTS}, {}])
+@pytest.mark.parametrize("name", ["value", "weight", "size", "total"])
+def test_each_pair_once_beside_another_column_is_asked_about(
+    client: httpx.Client, name: str
+) -> None:
+    code, detail = refusal(posted(client, "csv", {**TABLE, name: COUNTS}, CHOICE))
+    assert code == "long_table"
+    assert f"`{name}` may hold counts. If it does, name it: `count` in `columns`" in detail
+    columns = CHOICE["columns"] | {"count": name}
+    answer = posted(client, "csv", {**TABLE, name: COUNTS}, {"columns": columns})
+    assert answer.json()["counts"]["items"] == 100
+    items = {"Prediction": ["a", "b", "a"], "Truth": ["a", "a", "b"], name: COUNTS[:3]}
+    assert posted(client, "csv", items, CHOICE).json()["counts"]["items"] == 3
+
+
+@pytest.mark.parametrize("more", [{"Freq": COUNTS, "id": COUNTS}, {}])
 def test_other_columns_are_not_taken_for_counts(
     client: httpx.Client, more: dict[str, list[int]]
 ) -> None:

@@ -190,8 +190,11 @@ _TOTALS = re.compile(
     "all|(?:grand |row |column )?totals?|sums?|\N{GREEK SMALL LETTER SIGMA}|\u2211"
 )
 _COUNTS = re.compile(
-    r"n|n_?items|freq(?:uency)?|counts?(?:\(\*\))?|count_star\(\)|items", re.IGNORECASE
+    r"n|n_?(?:items|obs)|freq(?:uency)?|cnt|counts?(?:\(\*\))?|count_star\(\)|items|cases|tally",
+    re.IGNORECASE,
 )
+_NEUTRAL = {"label", "labels", "class", "classes", "category", "y"}
+"""What the true class is called beside a prediction."""
 BOTH = "Both axes are named as {}: name one true and the other predicted."
 
 
@@ -231,8 +234,31 @@ def is_count(name: str) -> bool:
     return bool(_COUNTS.fullmatch(name))
 
 
+def long_form(names: Sequence[str], count: str | None = None) -> dict[str, str]:
+    """Return the columns `y_true`, `y_pred` and `count` of a table in long form; else none.
+
+    It has three columns. One of them is called as counts are, or is the `count`; the names of the
+    others say which of them has the predictions.
+    """
+    counts = [name for name in names if (is_count(name) if count is None else name == count)]
+    pair = [name for name in names if name not in counts]
+    if (len(counts), len(pair)) != (1, 2):
+        return {}
+    sides = [_side(name) for name in pair]
+    if sides.count(False) != 1:
+        return {}
+    predicted = sides.index(False)
+    true = pair[1 - predicted]
+    is_true = sides[1 - predicted] or not _words(true).isdisjoint(_NEUTRAL)
+    return {"y_true": true, "y_pred": pair[predicted], "count": counts[0]} if is_true else {}
+
+
+def _words(name: object) -> set[str]:
+    return {word.casefold() for word in _WORD.findall(name)} if isinstance(name, str) else set()
+
+
 def _side(name: object) -> bool | None:
     """Return True for a name of true classes, False for predictions; None if it says neither."""
-    words = {word.casefold() for word in _WORD.findall(name)} if isinstance(name, str) else set()
+    words = _words(name)
     is_true, is_predicted = (any(map(side.fullmatch, words)) for side in (_TRUE, _PREDICTED))
     return is_true if is_true != is_predicted else None

@@ -11,7 +11,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.items import PIECE
-from rprime.core.labels import LONGEST_NAME, axis_by_names, common_order, is_count
+from rprime.core.labels import LONGEST_NAME, common_order, is_count, long_form
 from rprime.core.quantities import plural
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
@@ -19,7 +19,7 @@ from rprime.evidence.label_columns import CodedColumn, Growing, Piece, Positions
 from rprime.evidence.names import is_name
 from rprime.evidence.numbers import COUNT as COUNTED
 from rprime.evidence.numbers import MOST, WEIGHT
-from rprime.evidence.pasted import oriented, reading
+from rprime.evidence.pasted import LONG_FORM, oriented, reading
 from rprime.evidence.scores import PREFIX, ScoreColumns, is_score, sort_rows
 from rprime.evidence.slices import PREFIX as SLICE_PREFIX
 from rprime.evidence.slices import SliceValues, is_slice
@@ -49,9 +49,10 @@ _MOST_GROUPS = 2**32 - 2
 _MOST_SHOWN = 20
 _PAIR = ("y_true", "y_pred")
 _LONG_FORM = (*_PAIR, COUNT)
-_OF_PREDICTIONS = re.compile("pred|guess|output|answer", re.IGNORECASE)
+_OF_PREDICTIONS = re.compile("pred|guess|output|answer|estimate|y_?hat|classified", re.IGNORECASE)
 _OF_TRUTH = re.compile(
-    "true|truth|label|target|actual|gold|expected|^obs(?:erved)?$|reference", re.IGNORECASE
+    "true|truth|label|target|actual|gold|expected|^obs(?:erved)?$|reference|^y(?:_?test)?$|^class$",
+    re.IGNORECASE,
 )
 _ONE_LINE = (
     "a name begins with `{}`. Has the body only one line? curl takes out the line ends: send it by "
@@ -61,9 +62,16 @@ _ONE_HOT = (
     "Several columns of true classes and as many of predictions look like a column for each class: "
     "write the name of the class into one column, as by `idxmax(axis=1)` of pandas."
 )
-_LIKELY = {"id": "item_id", "ids": "item_id", "weight": "sample_weight", "weights": "sample_weight"}
-"""Columns that are not read, and what they may be."""
+_LIKELY = {
+    "item_id": re.compile("(?:.+[_ ])?(?:ids?|uuid|guid)", re.IGNORECASE),
+    "sample_weight": re.compile("w|wts?|weights?", re.IGNORECASE),
+}
+"""What columns that are not read may be."""
 _NAME_COUNT = "`count` in `columns`, or the option `--count`."
+_GRID = (
+    "Each pair of classes stands there once, so `{}` may hold counts. If it does, name it: "
+    f"{_NAME_COUNT} If each row is an item, leave the column out."
+)
 _ITEMS_OR_PAIRS = (
     "A pair of classes stands there twice, or a count is no integer: each row may be an item. If "
     f"the column holds counts, name it: {_NAME_COUNT} If each row is an item, leave the column out."
@@ -209,6 +217,8 @@ class Columns:
         self.hold = hold or (lambda _size: None)
         self._held = 0
         self._rows = 0
+        self._other: str | None = None
+        """The column that is not read, if there are three columns and the others are labels."""
         self.labels: dict[str, CodedColumn] = {}
         self.orders: dict[str, list[Label]] = {}
         """Ordered categories by column; empty where its batches order them differently."""
@@ -286,17 +296,14 @@ class Columns:
 
         It has a column of counts and two of labels, whose names say which of them is true.
         """
-        counts = [name for name in columns if is_count(name)]
-        counts = [self.chosen[COUNT]] if COUNT in self.chosen else counts
-        labels = [name for name in columns if name not in counts]
-        if len(columns) != len(_LONG_FORM) or len(labels) != len(_PAIR) or len(counts) != 1:
+        count, pair = self.chosen.get(COUNT), {n: self.chosen.get(n, n) for n in _PAIR}
+        if not set(pair.values()) <= set(columns):
+            return {} if self.chosen.keys() - {COUNT} else long_form(columns, count)
+        others = [name for name in columns if name not in pair.values()]
+        is_long = len(columns) == len(_LONG_FORM) and len(others) == 1
+        if not is_long or not (others[0] == count or (count is None and is_count(others[0]))):
             return {}
-        pair = {name: self.chosen.get(name, name) for name in _PAIR}
-        if set(labels) != set(pair.values()):
-            if self.chosen.keys() - {COUNT} or not _are_sides(*labels):
-                return {}
-            pair = dict(zip(_PAIR, labels if _is_true(labels[0]) else labels[::-1], strict=True))
-        return {**pair, COUNT: counts[0]}
+        return {**pair, COUNT: others[0]}
 
     def _is_known(self, name: str) -> bool:
         return name in self._known or is_score(name) or is_slice(name)
@@ -315,14 +322,25 @@ class Columns:
         pairs = true * (int(predicted.max()) + 1) + predicted
         if len(np.unique(pairs)) < pairs.size or (counts != np.rint(counts)).any():
             raise refuse("", "long_table", _ITEMS_OR_PAIRS)
-        detail = "Read as a table in long form: each row counts the items of a pair of classes."
-        self._request.warnings.append(Warning("table_read", "", detail, FILES))
+        self._request.warnings.append(Warning("table_read", "", LONG_FORM, FILES))
+
+    def _refuse_grid(self) -> None:
+        """Refuse two columns that hold each pair of classes once, beside a column not read."""
+        if self._other is None or set(self.labels) != set(_PAIR) or self._scores is not None:
+            return
+        true, predicted = (self.labels[name].values.astype(np.int64) for name in _PAIR)
+        sizes = [np.unique(codes).size for codes in (true, predicted)]
+        pairs = true * (int(predicted.max()) + 1) + predicted
+        if min(sizes) > 1 and pairs.size == sizes[0] * sizes[1] == np.unique(pairs).size:
+            raise refuse("", "long_table", _GRID.format(self._other))
 
     def _ignore(self, columns: list[str], places: list[tuple[str, int]]) -> None:
         """Note the columns that are not read; refuse what seems to be a known name, misspelt."""
         read = {place for _, place in places}
         others = [(place, name) for place, name in enumerate(columns) if place not in read]
         counts = [name for _, name in others if is_count(name) and is_name(name)]
+        if len(columns) == len(_LONG_FORM) and len(others) == 1 and is_name(others[0][1]):
+            self._other = others[0][1]
         of_counts = f" If `{counts[0]}` counts items, name it: {_NAME_COUNT}" if counts else ""
         if not others or (self.chosen and not counts):
             return
@@ -334,11 +352,15 @@ class Columns:
             if meant and not self.chosen:
                 detail = f"Column {place + 1} is not known here. Did you mean `{meant}`?"
                 raise invalid([UnknownMember("", "unknown_column", detail, name)])
-        likely = [(name, _LIKELY[name.lower()]) for _, name in others if name.lower() in _LIKELY]
+        likely = [
+            (name, next((key for key, form in _LIKELY.items() if form.fullmatch(name)), None))
+            for _, name in others
+            if is_name(name)
+        ]
         of_counts += "".join(
             f" `{name}` may be `{meant}`: rename it, or say so in `columns`."
             for name, meant in likely
-            if meant not in columns and not self.chosen
+            if meant and meant not in columns and not self.chosen
         )
         detail = f"These columns are not read: {_listed([name for _, name in others])}.{of_counts}"
         self._request.warnings.append(Warning("columns_ignored", "", detail, FILES))
@@ -417,7 +439,7 @@ class Columns:
         document = self._request
         stated = document.rest.get("axis")
         detail = reading(table, stated)
-        if stated is None and "axis" not in table:
+        if stated is None and "axis" not in table and "cells" not in table:
             detail += ' If rows are predictions, say `"axis": "rows_are_predicted"`.'
         arrays = {name: value for name, value in oriented(table, stated).items() if name != "axis"}
         labels = document.arrays.get("labels")
@@ -458,6 +480,7 @@ class Columns:
             raise refuse("/y_true", "empty", "There are no items, so there is nothing to evaluate.")
         if COUNT in self._others and COUNT not in self.chosen:
             self._note_counts()
+        self._refuse_grid()
         self._sort()
         document, other = self._request, self.labels.pop("y_pred_baseline", None)
         arrays: dict[str, object] = {**self.labels, **self._order()}
@@ -482,16 +505,6 @@ class Columns:
                 {}, {"y_pred": other}, ("y_pred",), "/y_pred_baseline"
             )
         return document
-
-
-def _are_sides(*names: str) -> bool:
-    """Whether one of two names says true classes, and the other predictions."""
-    sides = [axis_by_names(name, "") for name in names]
-    return None not in sides and sides[0] != sides[1]
-
-
-def _is_true(name: str) -> bool:
-    return axis_by_names(name, "") == "rows_are_true"
 
 
 def _listed(columns: list[str]) -> str:
