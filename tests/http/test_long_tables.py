@@ -1,10 +1,16 @@
 """Counts of pairs in long form are counted, or asked about; never read as single items."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import dask.dataframe
+import duckdb
 import httpx
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import rprime
@@ -133,15 +139,67 @@ def test_a_pivot_of_pandas_gives_the_same() -> None:
     assert report.per_class["a"]["recall"].value == pytest.approx(50 / 51)
 
 
-def test_a_frame_to_count_and_an_engine_refuse_it(rprime: Run, tmp_path: Path) -> None:
-    frame = pd.DataFrame({"y_true": TABLE["Truth"], "y_pred": TABLE["Prediction"], "n": COUNTS})
-    with pytest.raises(TallyError, match="an engine counts rows"):
-        _tallied(frame)
+LONG = pa.table({"Truth": TABLE["Truth"], "Prediction": TABLE["Prediction"], "Freq": COUNTS})
+FRAMES: dict[str, Callable[[pa.Table], Any]] = {
+    "pandas": pa.Table.to_pandas,
+    "polars": pl.from_arrow,
+    "polars, lazy": lambda table: pl.DataFrame(table).lazy(),
+    "arrow": lambda table: table,
+    "duckdb": duckdb.from_arrow,
+    "dask": lambda table: dask.dataframe.from_pandas(  # type: ignore[no-untyped-call] # of dask
+        table.to_pandas(), npartitions=2
+    ),
+}
+frames = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
+
+
+@frames
+def test_a_frame_in_long_form_is_counted_by_its_column(frame: Callable[[pa.Table], Any]) -> None:
+    expected = rprime.evaluate(**CELLS).to_dict()
+    for names in (["Truth", "Prediction", "Freq"], ["y_true", "y_pred", "n"]):
+        tallied = rprime.tallied(frame(LONG.rename_columns(names)))
+        assert rprime.evaluate(**tallied).to_dict() == expected
+    stated = LONG.rename_columns(["y_true", "y_pred", "k"]).append_column("day", [[1, 1, 2, 2]])
+    twice = pa.concat_tables([stated, stated])
+    doubled = rprime.evaluate(**rprime.tallied(frame(twice), count="k")).model
+    assert (doubled.counts.items, doubled.overall.root["accuracy"].value) == (200, 0.96)
+
+
+@frames
+def test_a_frame_whose_rows_may_be_items_is_asked_about(frame: Callable[[pa.Table], Any]) -> None:
+    for counts in ([50, 1, 3, 46.5], [1, 1, 3, None]):
+        table = LONG.set_column(2, "Freq", [pa.array(counts)])
+        with pytest.raises(TallyError, match=r"Freq counts items, name it|no Freq"):
+            rprime.tallied(frame(table))
+    with pytest.raises(TallyError, match="name it as the column of counts"):
+        rprime.tallied(frame(pa.concat_tables([LONG, LONG])))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "dask"])
+def test_an_engine_reads_a_long_table(rprime: Run, tmp_path: Path, engine: str) -> None:
     file = tmp_path / "c.csv"
-    frame.to_csv(file, index=False)
-    done = rprime("evaluate", str(file), "--engine", "duckdb")
-    assert (done.returncode, "an engine counts rows" in done.stderr) == (2, True)
+    LONG.to_pandas().to_csv(file, index=False)
+    done = rprime("evaluate", str(file), "--engine", engine, "--json")
+    assert json.loads(done.stdout)["overall"]["accuracy"]["value"] == 0.96
+    LONG.rename_columns(["y_true", "y_pred", "k"]).to_pandas().to_csv(file, index=False)
+    done = rprime("evaluate", str(file), "--engine", engine, "--count", "k", "--json")
+    assert json.loads(done.stdout)["counts"]["items"] == 100
 
 
-def _tallied(frame: pd.DataFrame) -> Any:
-    return rprime.tallied(frame)
+@pytest.mark.parametrize("engine", ["duckdb", "dask"])
+def test_an_engine_says_what_a_reader_here_says(rprime: Run, tmp_path: Path, engine: str) -> None:
+    file = tmp_path / "c.csv"
+    file.write_text("y_true,y_pred\na,a\ny_true,y_pred\nb,b\n", encoding="utf-8")
+    done = rprime("evaluate", str(file), "--engine", engine)
+    assert (done.returncode, "a row repeats the header" in done.stderr) == (2, True)
+    file.write_text("y_true,y_pred\n0,0\n1,1\n-100,1\n", encoding="utf-8")
+    assert "`-100` counts as a class" in rprime("evaluate", str(file), "--engine", engine).stderr
+    file.write_text("y_true,y_pred\nlow,low\nmedium,low\nhigh,high\n", encoding="utf-8")
+    done = rprime("evaluate", str(file), "--engine", engine, "--index", "linear_weighted_kappa")
+    assert "in the order of their characters: `high`, `low`, `medium`" in done.stderr
+
+
+def test_a_frame_says_what_may_be_no_class() -> None:
+    frame = pd.DataFrame({"y_true": ["a", "NaN", "b"], "y_pred": ["a", "a", "b"]})
+    with pytest.warns(UserWarning, match="`NaN` counts as a class"):
+        rprime.tallied(frame)

@@ -1,6 +1,7 @@
 """Evaluate in this process, without a service: reports equal byte for byte."""
 
 import secrets
+import warnings
 from collections.abc import Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any, TypeVar, cast
@@ -15,6 +16,7 @@ from rprime.client.report import Report
 from rprime.client.request import RequestFields, SideFields, encode
 from rprime.core.published import Json
 from rprime.evidence.coding import Integers
+from rprime.evidence.reader import doubts
 from rprime.problems.problem import Problem
 from rprime.schemas.document import ArraysBody, Body
 from rprime.settings import Limits
@@ -109,6 +111,7 @@ def tallied(
     slices: Sequence[str] = (),
     slice_cuts: Mapping[str, Sequence[float]] | None = None,
     slice_crossings: Sequence[Sequence[str]] = (),
+    count: str | None = None,
 ) -> RequestFields:
     """Count the predictions of a frame, as evidence to evaluate here or by a service.
 
@@ -121,7 +124,8 @@ def tallied(
         A frame of pandas, Polars (also lazy), Arrow, DuckDB, Dask or Spark, counted by that
         library. Its columns are `y_true` and `y_pred`, optionally `sample_weight` and
         `y_pred_baseline`, which becomes the baseline; without `y_pred`, columns `score:<label>`, of
-        which the highest is predicted, the first of equal ones. Other columns are not read.
+        which the highest is predicted, the first of equal ones. Other columns are not read. Three
+        columns of true class, prediction and `n`, `count` or the like are a table in long form.
     labels
         The classes in their order; default: those of the scores, else all that occur.
     reject_below
@@ -132,6 +136,8 @@ def tallied(
         Of columns of numbers, the numbers at which slices begin, ascending.
     slice_crossings
         Names of slices whose values are combined.
+    count
+        The column of a table in long form that holds the numbers of items.
 
     Raises
     ------
@@ -149,7 +155,11 @@ def tallied(
         slices={name: name for name in slices},
         cuts=slice_cuts,
         crossings=slice_crossings,
+        count=count,
     )
+    if labels is None:
+        for doubt in doubts(tallies.candidate.labels, {}, ()):
+            warnings.warn(doubt.detail, stacklevel=2)
     request = cast("RequestFields", tallies.candidate.evidence())
     if tallies.baseline is not None:
         request["baseline"] = cast("SideFields", tallies.baseline.evidence())

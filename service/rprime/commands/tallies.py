@@ -10,7 +10,7 @@ from rprime.commands.exit_status import Status, refuse, say, working
 from rprime.core.catalog import SCORE_KEYS
 from rprime.core.index_names import canonical
 from rprime.core.published import Json
-from rprime.evidence.reader import OF_LABELS
+from rprime.evidence.reader import OF_LABELS, doubts
 from rprime.tally.counting import LABELS, Tallies, tally
 from rprime.tally.engines import Engine, Files, UnreachableEngineError, open_frame, orders
 from rprime.tally.table import TallyError
@@ -43,6 +43,9 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
                 "stand: map them in the files, or evaluate without --engine"
             )
     tallies = _tallies(files, engine, members)
+    if members.get("labels") is None:
+        for doubt in doubts(tallies.candidate.labels, members, members):
+            say(doubt.detail)
     tables = [tallies.candidate.evidence()]
     if tallies.baseline is not None:
         say("an engine gives tables, not items: the comparison with y_pred_baseline is unpaired")
@@ -69,13 +72,8 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
     slices = {
         n.removeprefix("slice:"): column for n, column in columns.items() if n.startswith("slice:")
     }
-    if len(slices) < len(columns):
-        option = (
-            "--count"
-            if columns.keys() <= {"count"} | {name for name in columns if name.startswith("slice:")}
-            else "--columns"
-        )
-        refuse(f"{option} is for files that are read here, without --engine")
+    if not columns.keys() <= {"count"} | {f"slice:{name}" for name in slices}:
+        refuse("--columns is for files that are read here, without --engine")
     for name, cut in cuts.items():
         if not isinstance(cut, list):
             refuse(f"{name}: an engine cuts a column at given numbers, as cut(age, 18, 30, 50)")
@@ -93,6 +91,7 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> Tallies:
                 frame,
                 labels=labels,
                 reject_below=least,
+                count=columns.get("count"),
                 untyped=untyped,
                 orders=orders(source, LABELS),
                 **asked_slices,

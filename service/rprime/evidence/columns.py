@@ -296,14 +296,11 @@ class Columns:
 
         It has a column of counts and two of labels, whose names say which of them is true.
         """
-        count, pair = self.chosen.get(COUNT), {n: self.chosen.get(n, n) for n in _PAIR}
-        if not set(pair.values()) <= set(columns):
-            return {} if self.chosen.keys() - {COUNT} else long_form(columns, count)
-        others = [name for name in columns if name not in pair.values()]
-        is_long = len(columns) == len(_LONG_FORM) and len(others) == 1
-        if not is_long or not (others[0] == count or (count is None and is_count(others[0]))):
-            return {}
-        return {**pair, COUNT: others[0]}
+        if self.chosen.keys() <= {COUNT}:
+            return long_form(columns, self.chosen.get(COUNT))
+        others = [name for name in columns if name not in self.chosen.values()]
+        is_long = self.chosen.keys() == set(_PAIR) and len(columns) == len(_LONG_FORM)
+        return {**self.chosen, COUNT: others[0]} if is_long and any(map(is_count, others)) else {}
 
     def _is_known(self, name: str) -> bool:
         return name in self._known or is_score(name) or is_slice(name)

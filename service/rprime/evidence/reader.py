@@ -1,10 +1,10 @@
 """Read each kind of evidence into a confusion table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -144,10 +144,7 @@ def read(document: Document, limits: Limits) -> Evidence:
         )
         notes = (*notes, Warning("similar_labels", "/labels", detail, LABELS))
     if document.arrays.get("labels") is None:
-        notes += tuple(
-            Warning(f"label_is_{why}", "/labels", DOUBTS[why].format(label), LABELS)
-            for why, label in doubtful(evidence.labels).items()
-        )
+        notes += tuple(doubts(evidence.labels, document.rest, document.arrays))
     notes += tuple(_misleading(document, evidence))
     matrices = {}
     if not document.arrays.keys().isdisjoint(MATRICES):
@@ -157,11 +154,7 @@ def read(document: Document, limits: Limits) -> Evidence:
 
 def _misleading(document: Document, evidence: Evidence) -> Iterator[Warning]:
     """Yield what makes an index say something else than it seems to say."""
-    labels, most, k = evidence.labels, document.rest.get("top_k"), len(evidence.labels)
-    if document.arrays.get("labels") is None and k > _PAIR and _depends_on_order(document):
-        order = listed([f"`{label}`" for label in labels[:_SHOWN]])
-        if not all(map(integer_text, labels)):
-            yield Warning("order_assumed", "/labels", _ASSUMED.format(order), LABELS)
+    most, k = document.rest.get("top_k"), len(evidence.labels)
     if isinstance(most, int) and most >= k:
         detail = f"With `top_k` {most} of {k} classes every prediction is right: choose fewer."
         yield Warning("top_k_of_all", "/top_k", detail, LABELS)
@@ -175,17 +168,32 @@ def _misleading(document: Document, evidence: Evidence) -> Iterator[Warning]:
         yield Warning("label_is_id", "/y_true", detail, LABELS)
 
 
-def _depends_on_order(document: Document) -> bool:
+def doubts(
+    labels: tuple[str, ...], options: Mapping[str, Any], names: Collection[str]
+) -> Iterator[Warning]:
+    """Yield what classes that were not declared may be, and their order if an index depends on it.
+
+    `options` and `names` are members of the request.
+    """
+    for why, label in doubtful(labels).items():
+        yield Warning(f"label_is_{why}", "/labels", DOUBTS[why].format(label), LABELS)
+    is_named = len(labels) > _PAIR and not all(map(integer_text, labels))
+    if is_named and _depends_on_order(options, names):
+        order = listed([f"`{label}`" for label in labels[:_SHOWN]])
+        yield Warning("order_assumed", "/labels", _ASSUMED.format(order), LABELS)
+
+
+def _depends_on_order(options: Mapping[str, Any], names: Collection[str]) -> bool:
     """Whether a request names an index, or a matrix of weights, that depends on the order."""
-    gates = document.rest.get("gates")
+    gates = options.get("gates")
     rules = gates.get("rules") if isinstance(gates, dict) else None
     # What is malformed is refused with the options.
     rules, indices = (
-        each if isinstance(each, list) else [] for each in (rules, document.rest.get("indices"))
+        each if isinstance(each, list) else [] for each in (rules, options.get("indices"))
     )
     keys = [*indices, *(rule.get("index") for rule in rules if isinstance(rule, dict))]
     named = {canonical(key) for key in keys if isinstance(key, str)}
-    return not named.isdisjoint(_ORDERED) or not document.arrays.keys().isdisjoint(MATRICES)
+    return not named.isdisjoint(_ORDERED) or not MATRICES.keys().isdisjoint(names)
 
 
 def read_baseline(

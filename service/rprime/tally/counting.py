@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.labels import common_order, is_count, ordered_categories
+from rprime.core.labels import common_order, long_form, ordered_categories
 from rprime.core.quantities import plural
 from rprime.core.slices.slices import SliceColumn
 from rprime.tally.table import Tally, TallyError, is_missing, slice_column, tables, typed
@@ -30,9 +30,12 @@ MOST_GROUPS = 5_000_000
 _COUNT, _PRESENT, _SUM, _LEAST, _LARGEST = "items", "present", "sum", "least", "largest"
 _NO_SCORE = -1
 """The position of the top score if a score is not a number."""
+_PREFIXES = (SLICE, SCORE)
 _SHOWN = 20
-_LONG_FORM = 3
-"""Columns of a table in long form: true class, predicted class, count."""
+_ITEMS_OR_PAIRS = (
+    "a pair of classes stands there twice, or a count is no integer: if {0} counts items, name it "
+    "as the column of counts (`count`, --count); if each row is an item, drop the column"
+)
 
 
 class Tallies(NamedTuple):
@@ -51,16 +54,19 @@ def tally(
     slices: Mapping[str, str] | None = None,
     cuts: Mapping[str, Sequence[float]] | None = None,
     crossings: Sequence[Sequence[str]] = (),
+    count: str | None = None,
     orders: Mapping[str, Sequence[Any]] | None = None,
 ) -> Tallies:
     """Count the predictions in a frame with the engine of its library; all slices in one pass.
 
     Its columns and most parameters are those of `rprime.tallied`. An `untyped` format writes
-    integers as texts, as CSV does; `slices` names further columns of slices, and `orders` are
-    ordered categories that the frame does not have. A `TallyError` says which column is missing,
+    integers as texts, as CSV does; `slices` names further columns of slices, `count` is the column
+    of numbers of items of a table in long form, and `orders` are ordered categories that the frame
+    does not have. A `TallyError` says which column is missing,
     or has values that cannot be counted.
     """
     lazy = _lazy(frame)
+    lazy, count, is_stated = _of_long_form(lazy, count)
     names = lazy.collect_schema().names()
     scores = [] if PREDICTED in names else [name for name in names if name.startswith(SCORE)]
     _check(names, scores, reject_below)
@@ -73,11 +79,13 @@ def tally(
     parts = [_part(name, source, cuts.get(name)) for name, source in sources.items()]
     counted = _with_columns(counted, *parts) if parts else counted
     keys += [f"{SLICE}{name}" for name in sources]
-    groups = _counted(counted, keys, weighted=WEIGHT in names)
+    groups = _counted(counted, keys, weighted=WEIGHT in names, count=count)
     columns = {name: groups[name].to_list() for name in keys}
     divided = {name: columns.pop(f"{SLICE}{name}") for name in sources}
-    columns = typed(columns, labels) if untyped else columns
-    items = np.array(groups[_COUNT].to_list(), np.float64)
+    if untyped:
+        _refuse_header(columns)
+        columns = typed(columns, labels)
+    items = _numbers_of_items(groups, count, is_stated=is_stated)
     missing = np.array(list(map(is_missing, columns[TRUE])))
     if missing.any():
         without = plural(items[missing].sum(), "item", "have")
@@ -96,6 +104,16 @@ def tally(
         columns, counts, weighted=weighted, labels=labels, slices=sliced, crossings=crossed
     )
     return Tallies(candidate, baseline[0] if baseline else None)
+
+
+def _refuse_header(columns: Mapping[str, list[Any]]) -> None:
+    """Refuse a header line among the items, as files that were joined have it."""
+    if PREDICTED in columns and (TRUE, PREDICTED) in zip(
+        columns[TRUE], columns[PREDICTED], strict=True
+    ):
+        raise TallyError(
+            f"a row repeats the header, {TRUE} and {PREDICTED}, as in joined files: leave it out"
+        )
 
 
 def _orders(
@@ -149,11 +167,6 @@ def _check(names: Sequence[str], scores: Sequence[str], reject_below: float | No
         raise TallyError("there is no such file, or it has no columns")
     for name in (TRUE,) if scores else (TRUE, PREDICTED):
         _check_column(name, names)
-    if {TRUE, PREDICTED} < set(names) and len(names) == _LONG_FORM and any(map(is_count, names)):
-        raise TallyError(
-            "the third column seems to count the items of pairs of classes, and an engine counts "
-            "rows: evaluate without an engine, or drop the column if each row is an item"
-        )
     if GROUP in names:
         raise TallyError(
             f"the column {GROUP} means that items depend on each other, but counts lose this: "
@@ -242,22 +255,47 @@ def _top(scores: Sequence[str], reject_below: float | None) -> "nw.Expr":
     return nw.when(valid).then(accepted).otherwise(nw.lit(_NO_SCORE)).alias(PREDICTED)
 
 
-def _counted(
-    lazy: "nw.LazyFrame[Any]", keys: Sequence[str], *, weighted: bool
-) -> "nw.DataFrame[Any]":
-    """Group by the labels and count; null forms a group, too."""
+def _of_long_form(
+    lazy: "nw.LazyFrame[Any]", count: str | None
+) -> tuple["nw.LazyFrame[Any]", str | None, bool]:
+    """Name the labels of a table in long form; return its column of counts, if it is one.
+
+    The last value says that the `count` was stated, not derived from the names of the columns.
+    """
     import narwhals as nw
 
-    weight = nw.col(WEIGHT)
+    names = lazy.collect_schema().names()
+    if count is not None:
+        _check_column(count, names)
+        beside = [name for name in names if name in {WEIGHT, GROUP} or name.startswith(_PREFIXES)]
+        if beside:
+            raise TallyError(f"beside a column of counts there is no {beside[0]}: leave it out")
+        if {TRUE, PREDICTED} <= set(names):
+            return lazy, count, True
+    columns = long_form(names, count)
+    if not columns:
+        return lazy, None, True
+    named = [nw.col(columns[name]).alias(name) for name in (TRUE, PREDICTED)]
+    return lazy.select(*named, nw.col(columns["count"])), columns["count"], count is not None
+
+
+def _counted(
+    lazy: "nw.LazyFrame[Any]", keys: Sequence[str], *, weighted: bool, count: str | None = None
+) -> "nw.DataFrame[Any]":
+    """Group by the labels and count, or add up a column of counts; null forms a group, too."""
+    import narwhals as nw
+
     read, counts = [*keys], [nw.len().alias(_COUNT)]
-    if weighted:
-        lazy = lazy.with_columns(weight.cast(nw.Float64))
-        read.append(WEIGHT)
+    number = WEIGHT if weighted else count
+    if number is not None:
+        column = nw.col(number)
+        lazy = lazy.with_columns(column.cast(nw.Float64))
+        read.append(number)
         counts += [
-            weight.count().alias(_PRESENT),
-            weight.sum().alias(_SUM),
-            weight.min().alias(_LEAST),
-            weight.max().alias(_LARGEST),
+            column.count().alias(_PRESENT),
+            column.sum().alias(_SUM),
+            column.min().alias(_LEAST),
+            column.max().alias(_LARGEST),
         ]
     groups = lazy.select(*read).group_by(*keys).agg(*counts).head(MOST_GROUPS + 1).collect()
     if not len(groups):
@@ -279,15 +317,32 @@ def _predicted(columns: dict[str, list[Any]], classes: Sequence[str], items: Arr
     return [None if place is None else classes[place] for place in places]
 
 
+def _numbers_of_items(groups: "nw.DataFrame[Any]", count: str | None, *, is_stated: bool) -> Array:
+    """Return the items of each group: its rows, or the sum of a column of counts."""
+    rows = np.array(groups[_COUNT].to_list(), np.float64)
+    if count is None:
+        return rows
+    total, _, _ = _sums(groups, count, "pair")
+    if not is_stated and ((rows > 1).any() or (total % 1 != 0).any()):
+        raise TallyError(_ITEMS_OR_PAIRS.format(count))
+    return total
+
+
 def _weights(groups: "nw.DataFrame[Any]") -> Array | None:
     """Return the weight of each group; None if every item weighs 1."""
+    total, least, largest = _sums(groups, WEIGHT, "item")
+    return None if (least == 1).all() and (largest == 1).all() else total
+
+
+def _sums(groups: "nw.DataFrame[Any]", name: str, unit: str) -> tuple[Array, Array, Array]:
+    """Return the sum, the smallest and the largest number of each group in a column of numbers."""
     count, present, total, least, largest = (
-        np.array(groups[name].to_list(), np.float64)
-        for name in (_COUNT, _PRESENT, _SUM, _LEAST, _LARGEST)
+        np.array(groups[column].to_list(), np.float64)
+        for column in (_COUNT, _PRESENT, _SUM, _LEAST, _LARGEST)
     )
     if (present < count).any():
-        without = plural((count - present).sum(), "item", "have")
-        raise TallyError(f"{without} no {WEIGHT}; each needs one, or none has")
+        without = plural((count - present).sum(), unit, "have")
+        raise TallyError(f"{without} no {name}; each needs one, or none has")
     if not isfinite(total.sum()) or (least < 0).any():
-        raise TallyError(f"{WEIGHT} must hold finite, non-negative numbers")
-    return None if (least == 1).all() and (largest == 1).all() else total
+        raise TallyError(f"{name} must hold finite, non-negative numbers")
+    return total, least, largest
