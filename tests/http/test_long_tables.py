@@ -155,7 +155,8 @@ frames = pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 
 @frames
 def test_a_frame_in_long_form_is_counted_by_its_column(frame: Callable[[pa.Table], Any]) -> None:
-    expected = rprime.evaluate(**CELLS).to_dict()
+    cells: Any = CELLS
+    expected = rprime.evaluate(**cells).to_dict()
     for names in (["Truth", "Prediction", "Freq"], ["y_true", "y_pred", "n"]):
         tallied = rprime.tallied(frame(LONG.rename_columns(names)))
         assert rprime.evaluate(**tallied).to_dict() == expected

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from importlib.util import find_spec
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -142,6 +143,52 @@ def refuse_others(values: object, names: list[Label], true: list[Label] | Array)
         )
 
 
+class _Axis(list[Any]):
+    """The names along one side of a table, and what they are called."""
+
+    name: object = None
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of counts with the names of its rows apart from its columns."""
+
+    rows: list[list[Any]]
+    columns: _Axis
+    index: _Axis
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows), len(self.columns)
+
+    def to_numpy(self) -> list[list[Any]]:
+        """Return the counts."""
+        return self.rows
+
+
+def with_names(values: object) -> object:
+    """Return a frame whose first column names its rows with these names as its index.
+
+    polars and Arrow have no index, and `reset_index` of pandas writes one so. Everything else
+    stays as it is.
+    """
+    frame = cast("Any", values)
+    axis = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
+    names = [] if axis is None else list(axis)
+    if not names or not _is_frame(values) or len(set(names)) < len(names):
+        return values
+    first = _listed(frame[names[0]], "confusion_matrix")
+    numbered = list(map(str, first)) == list(map(str, names[1:]))
+    has_names = numbered or (bool(first) and isinstance(first[0], str))
+    if not has_names and not hasattr(values, "column_names"):
+        return values
+    columns, index = _Axis(names[has_names:]), _Axis(names[1:] if numbered else first)
+    columns.name, index.name = getattr(axis, "name", None), names[0]
+    lists = [_listed(frame[name], "confusion_matrix") for name in columns]
+    rows = [list(row) for row in zip(*lists, strict=True)]
+    return _Table(rows, columns, index if has_names else columns)
+
+
 def frame_labels(values: object, name: str) -> list[Label] | None:
     """Return the class names of a data frame; None for everything else.
 
@@ -189,6 +236,18 @@ def column(values: object, name: str) -> list[Any]:
             f"`{name}` has more than one dimension; it needs one value for each item{hint}"
         )
     return items
+
+
+def as_lists(values: object) -> list[Any]:
+    """Return a column or a table of any library as lists; a `TypeError` says that it is none."""
+    if not is_column(values):
+        raise TypeError(f"{type_with_article(values)} is no column")
+    return _listed(_array_of(values), "")
+
+
+def is_column(values: object) -> bool:
+    """Whether a value is a column or a table of some library."""
+    return _is_frame(values) or any(hasattr(values, name) for name in (*_LISTS, *_ARROW))
 
 
 def type_with_article(value: object) -> str:

@@ -157,7 +157,7 @@ def tallied(
         crossings=slice_crossings,
         count=count,
     )
-    if labels is None:
+    if tallies.without_order:
         for doubt in doubts(tallies.candidate.labels, {}, ()):
             warnings.warn(doubt.detail, stacklevel=2)
     request = cast("RequestFields", tallies.candidate.evidence())

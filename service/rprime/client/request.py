@@ -181,6 +181,8 @@ def document(arguments: Mapping[str, Any], candidate: Json | None = None) -> Jso
         If a value does not fit its name.
     """
     _refuse_other_index(arguments.get("y_true"), arguments.get("y_pred"))
+    matrix = columns.with_names(arguments.get("confusion_matrix"))
+    arguments = {**arguments, "confusion_matrix": matrix}
     content: Json = {}
     for name, value in arguments.items():
         if value is not None and name != "baseline":
@@ -260,6 +262,8 @@ def _baseline(arguments: Mapping[str, Any], content: Json) -> Json:
 
 
 _BEYOND = 2**63
+_WRITABLE = {"builtins", "numpy", "datetime", "uuid"}
+"""Modules of the types that have a JSON form."""
 
 
 def body(**arguments: object) -> bytes:
@@ -269,8 +273,10 @@ def body(**arguments: object) -> bytes:
 
 def encode(content: object) -> bytes:
     """Write JSON; a `TypeError` says which value has no JSON form."""
+    options = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
     try:
-        return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+        # The reader refuses what has no such name, with the nearest one.
+        return orjson.dumps(content, default=columns.as_lists, option=options)
     except TypeError:
         for place, fault in _unwritable(content, ""):
             raise ValueError(f"`{place}` {fault}") from None
@@ -285,6 +291,8 @@ def _unwritable(content: object, place: str) -> Iterator[tuple[str, str]]:
     elif isinstance(content, list | tuple):
         for i, value in enumerate(content):
             yield from _unwritable(value, f"{place}[{i}]")
+    elif type(content).__module__ not in _WRITABLE and not columns.is_column(content):
+        yield place, f"is {columns.type_with_article(content)}, which JSON cannot hold"
     elif isinstance(content, int) and abs(content) >= _BEYOND:
         yield place, "lies beyond 64 bits; make such labels strings"
     elif isinstance(content, str) and any("\ud800" <= sign <= "\udfff" for sign in content):

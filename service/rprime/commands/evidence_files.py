@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ _TABLES = {"confusion_matrix.npy", "labels.npy", "unclassified.npy", "spurious.n
 _PACKED = {".gz", ".zst"}
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 """How they begin."""
+_PRINTED_ARRAY = re.compile(rb"\[\s*\[?\s*[-+.\d]")
 _LARGE = 16 * 1024 * 1024
 """Bytes of a file from which on its reading is shown."""
 
@@ -69,7 +71,10 @@ def read_evidence(file: str) -> ColumnFile | bytes:
         with _opened(file, content) as body:
             beginning = _beginning(body)
             if beginning.startswith(b"\x93NUMPY"):
-                refuse(f"{file} is a single array; numpy.savez gives each array its name")
+                refuse(
+                    f"{file} is a single array, which has no name: of a confusion matrix, "
+                    f"numpy.savez('m.npz', confusion_matrix=numpy.load('{file}'))"
+                )
             kind = _kind(Path(file), beginning)
             if kind is None:
                 return body.read()
@@ -86,7 +91,10 @@ def _kind(path: Path, beginning: bytes) -> Kind | None:
     suffix = (Path(path.stem) if path.suffix.lower() in _PACKED else path).suffix.lower()
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
-    if suffix == ".json" or beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
+    start = beginning.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if _PRINTED_ARRAY.match(start) and (suffix != ".json" or start[1:].lstrip()[:1] == b"["):
+        return "csv"
+    if suffix == ".json" or start[:1] in {b"{", b"["}:
         return None
     kinds = (kind for kind, form in FORMATS.items() if beginning.startswith(form.begins))
     return next(kinds, "csv")

@@ -43,7 +43,7 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
                 "stand: map them in the files, or evaluate without --engine"
             )
     tallies = _tallies(files, engine, members)
-    if members.get("labels") is None:
+    if tallies.without_order:
         for doubt in doubts(tallies.candidate.labels, members, members):
             say(doubt.detail)
     tables = [tallies.candidate.evidence()]

@@ -200,8 +200,8 @@ def nearest_name(name: str, names: Sequence[str]) -> str:
     """
     plain = name[:LONGEST_NAME].lower()
     near = get_close_matches(plain, names, n=1)
-    near = near or [other for other in names if plain and other.startswith(plain)]
-    if near:
+    near = near or [other for other in names if other.startswith(plain)]
+    if near and len(plain) > 1:
         return f"Did you mean `{near[0]}`?"
     if not names:
         return "Leave it out: nothing is known here."

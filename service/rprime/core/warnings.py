@@ -339,7 +339,7 @@ def looks_like_shares(f: WarningInputs) -> Array:
     return table.fractional & np.logical_or.reduce([_is_share(part) for part in sums])
 
 
-@check("overall", "docs/indices.md#indices-from-scores", about=PROBABILITIES, among=SCORE_CHECKS)
+@check("overall", "docs/indices.md#indices-from-scores", at="/y_score", among=SCORE_CHECKS)
 def not_probabilities(f: WarningInputs) -> Array:
     """The scores are not probabilities (non-negative rows that sum to 1), so log loss,
     Brier score and calibration are left out. Ranking measures such as AUC exist. If they are

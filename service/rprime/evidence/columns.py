@@ -49,7 +49,7 @@ _MOST_GROUPS = 2**32 - 2
 _MOST_SHOWN = 20
 _PAIR = ("y_true", "y_pred")
 _LONG_FORM = (*_PAIR, COUNT)
-_OF_PREDICTIONS = re.compile("pred|guess|output|answer|estimate|y_?hat|classified", re.IGNORECASE)
+_OF_PREDICTIONS = re.compile("pred|guess|output|answer|^estimate$|y_?hat|classified", re.IGNORECASE)
 _OF_TRUTH = re.compile(
     "true|truth|label|target|actual|gold|expected|^obs(?:erved)?$|reference|^y(?:_?test)?$|^class$",
     re.IGNORECASE,

@@ -33,7 +33,6 @@ _BYTES_A_CHARACTER = 24
 """What the cells of a matrix take while it is read, most of them with few digits."""
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 """How UTF-16 begins."""
-_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _DECIMAL_COMMA = re.compile(r"\s*-?\d*,\d+\s*")
 _NOT_UTF8 = (
     "Line {} of the CSV is not UTF-8: it may be Latin-1 or Windows-1252. "
@@ -135,8 +134,6 @@ def _head(stream: IO[bytes]) -> _Head:
     first = next(blocks, b"").removeprefix(_BOM)
     if first.startswith(_WIDE):
         raise unreadable("The CSV is UTF-16. Save it as UTF-8, as by `iconv -f utf-16 -t utf-8`.")
-    if packing := next((name for sign, name in _PACKED.items() if first.startswith(sign)), None):
-        raise unreadable(f"The body is {packing}: say so by `Content-Encoding: {packing}`.")
     if b"\0" in first[:_LONGEST_BEGINNING]:
         raise unreadable("The body is not text, so it is no CSV.")
     declared = _DECLARED.match(first)

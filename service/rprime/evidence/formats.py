@@ -11,12 +11,27 @@ from typing import IO, Any, Literal
 from rprime.evidence.columns import BaselineColumns, Columns, Hold, in_baseline
 from rprime.evidence.npz_body import read_npz
 from rprime.problems.problem import Problem, Violation, invalid
-from rprime.schemas.document import Document, parse, unreadable
+from rprime.schemas.document import Document, packed, parse, unreadable
 from rprime.settings import Limits
 
 Kind = Literal["csv", "jsonl", "arrow", "parquet", "npz"]
 _PIECE = 1 << 20
 _MAGIC_BYTES = 8
+_FOREIGN = {
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"%PDF": "a PDF",
+    b"\x89HDF": "an HDF5 file",
+    b"SQLite": "an SQLite database",
+    b"\xd0\xcf\x11\xe0": "a file of an old office program",
+    b"RDX": "a file of R",
+    b"\x80\x03": "a pickle, which is never read",
+    b"\x80\x04": "a pickle, which is never read",
+    b"\x80\x05": "a pickle, which is never read",
+    b"\x93NUMPY": "a single array; `numpy.savez` gives each array its name",
+}
+"""What no reader takes, by its first bytes."""
+_SAVE = "Save the predictions, or the confusion matrix, as CSV."
 _FILES = {b"ARROW1\0\0": "an Arrow IPC file (Feather V2)", b"FEA1\0\0\0\0": "a Feather V1 file"}
 """What is sent in place of an Arrow IPC stream, by its first bytes, which begin no other format."""
 
@@ -192,6 +207,11 @@ def _read(kind: Kind, body: IO[bytes], columns: Columns, limits: Limits) -> None
             f"{FORMATS['arrow'].media_type}, as by pyarrow.ipc.new_stream or polars' "
             "write_ipc_stream."
         )
+    if (fault := packed(beginning)) is not None:
+        raise unreadable(fault)
+    what = next((what for sign, what in _FOREIGN.items() if beginning.startswith(sign)), None)
+    if what is not None:
+        raise unreadable(f"The body is {what}. {_SAVE}")
     if body.seekable():
         body.seek(0)
         form.read(body, columns, most)

@@ -147,6 +147,8 @@ def mixed(values: Sequence[Any], pointer: str, *, null: bool, like: object) -> I
             kind = "null, which only `y_pred` may have" if value is None else kind_of(value)
             nested = isinstance(value, list | dict)
             detail = NESTED if nested else f"Every label is {expected_kind} here; this is {kind}."
+            if isinstance(value, float) and 0 <= value <= 1 and not value.is_integer():
+                detail += " Send scores as `y_score`, with a column for each class."
             if value is None and pointer.endswith("/y_true"):
                 detail += f" Leave the item out, or {SPURIOUS}"
             if isinstance(like, bool) or isinstance(value, bool):

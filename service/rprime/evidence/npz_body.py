@@ -32,6 +32,10 @@ _END_MARK = b"PK\5\6"
 _LARGE_MARK, _LARGE_SIZE = b"PK\6\7", 20
 """Size of the locator before the end of an archive of more than 4 GiB or 65 535 members."""
 _NOT_PLAIN = "The body is not an archive of plain arrays."
+_UNNAMED = (
+    "The arrays have no names: `numpy.savez(file, y_true=..., y_pred=...)` gives them. The command "
+    "also reads `numpy.savez(file, confusion_matrix=...)`."
+)
 _LONGEST_TAIL = _END.size + (1 << 16)
 MOST_DIRECTORY = 1 << 20
 _LONGEST = 512
@@ -72,6 +76,8 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
     if not any(member.filename.endswith(_SUFFIX) for member in entries):
         detail = "The archive has no arrays of numpy. Unpack a ZIP file; save a spreadsheet as CSV."
         raise unreadable(detail)
+    if entries[0].filename == "arr_0.npy":
+        raise unreadable(_UNNAMED)
     places = columns.begin([member.filename.removesuffix(_SUFFIX) for member in entries])
     members = {name: entries[place] for name, place in places.items()}
     # No more is read than the directory says, so zip bombs have no effect.

@@ -201,7 +201,7 @@ def read_printed(text: str) -> dict[str, Any] | None:
         return None if is_sheet else read_pasted(text)
     above, beside = ([_class_name(cell) for cell in line] for line in (rows[0][1:], _first(rows)))
     inside = [cell for row in rows[1:] for cell in row[1:]]
-    numbers = sum(map(_is_number, inside))
+    numbers = sum(map(_is_number, inside)) + sum(map(bool, map(_PERCENT.fullmatch, inside)))
     prefixes = {match[1] for cell in rows[0][1:] if (match := _PREFIXED.fullmatch(cell))}
     are_sides = len(prefixes) == 1 and set(above).isdisjoint(rows[0][1:])
     is_matrix = are_sides or len(set(above) & set(beside)) * 2 > len(set(beside))
@@ -353,8 +353,8 @@ def _without_types(rows: Cells) -> Cells:
 
 def _of_console(lines: list[str]) -> tuple[Cells, _Sides]:
     """Take the names of the axes out of a print of pandas or R; one has a line of its own."""
-    if (named := _with_spaces(lines)) is not None:
-        return named
+    if (spaced := _with_spaces(lines)) is not None:
+        return spaced
     rows, sides = [line.split() for line in lines], _Sides()
     if len(rows) > 1 and len(rows[1]) == 1 and not _is_number(rows[1][0]):
         sides = _Sides(rows[1][0], rows[0][0])

@@ -289,6 +289,27 @@ _CHOICE = (
 )
 
 
+_REPORTS = ({"macro avg", "weighted avg"}, {"weighted avg", "micro avg"})
+_NO_COUNTS = (
+    " This looks like the report of scikit-learn, which has no counts of confusions: send its "
+    "`confusion_matrix`."
+)
+_OF_FRAME = (
+    " This looks like a data frame: of a table of counts send "
+    '`{"labels": list(df), "confusion_matrix": df.to_numpy().tolist()}`, of items '
+    "`df.to_csv(index=False)` as CSV."
+)
+
+
+def _of_others(document: Document) -> str:
+    """Say what an object of another library is, where it is one; else nothing."""
+    names, values = set(document.names), document.rest.values()
+    if any(report <= names for report in _REPORTS):
+        return _NO_COUNTS
+    is_frame = {"columns", "data"} <= names or (names and all(isinstance(v, dict) for v in values))
+    return _OF_FRAME if is_frame and not names & MEMBERS else ""
+
+
 def _kind(document: Document) -> Kind:
     members = document.arrays
     kinds = [k for k, arrays in EVIDENCE_ARRAYS.items() if not members.keys().isdisjoint(arrays)]
@@ -297,7 +318,7 @@ def _kind(document: Document) -> Kind:
     kinds = [kind for kind in kinds if kind != other]
     if len(kinds) != 1:
         code = "several_kinds" if kinds else "no_evidence"
-        raise refuse(document.pointer, code, _CHOICE)
+        raise refuse(document.pointer, code, f"{_CHOICE}{'' if kinds else _of_others(document)}")
     kind = kinds[0]
     for name in EVIDENCE_ARRAYS[kind]:
         if name not in members:

@@ -21,6 +21,14 @@ _ROWS_OF_TOTALS = 3
 """Two classes and their totals."""
 _ITEMS_OF_TOTALS = 30
 """With so many, no counts are the sums of all others by chance."""
+_ARE_TOTALS = (
+    "The last row and the last column are the sums of the others: totals, not a class. Leave them "
+    "out, as `pandas.crosstab` does without `margins`."
+)
+_MAY_BE_TOTALS = (
+    "The last row and the last column are the sums of the others. If they are totals, leave them "
+    "out, as `pandas.crosstab` does without `margins`."
+)
 
 
 def declared_labels(document: Document, most: int) -> tuple[str, ...]:
@@ -48,7 +56,7 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
         detail = f"`labels` has length {len(labels)}; {k} is needed, one for each class."
         raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
     if k >= _ROWS_OF_TOTALS and np.add.reduce(counts[-1]) == 2 * counts[-1, -1]:
-        _refuse_totals(counts, pointer)
+        _doubt_totals(document, counts, pointer)
     _note_background(document, labels, counts)
     turned = document.rest.get("axis") == "rows_are_predicted"
     omissions = _OMISSIONS & arrays.keys()
@@ -93,14 +101,16 @@ def _has_totals(counts: Array) -> bool:
     return all(np.allclose(side[-1], np.add.reduce(side[:-1])) for side in (counts, counts.T))
 
 
-def _refuse_totals(counts: Array, pointer: str) -> None:
-    """Refuse a last row and column that are the sums of the others, as `crosstab` adds them."""
-    if counts[-1, -1] >= _ITEMS_OF_TOTALS and _has_totals(counts):
-        detail = (
-            "The last row and the last column are the sums of the others: totals, not a class. "
-            "Leave them out, as `pandas.crosstab` does without `margins`."
-        )
-        raise refuse(pointer, "totals", detail)
+def _doubt_totals(document: Document, counts: Array, pointer: str) -> None:
+    """Refuse a last row and column that are the sums of the others, as `crosstab` adds them.
+
+    Say it of few items, whose sums may be equal by chance.
+    """
+    if counts[-1, -1] == 0 or not _has_totals(counts):
+        return
+    if counts[-1, -1] >= _ITEMS_OF_TOTALS:
+        raise refuse(pointer, "totals", _ARE_TOTALS)
+    document.warnings.append(Warning("totals_suspected", pointer, _MAY_BE_TOTALS, LABELS))
 
 
 def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], ConfusionTable]:

@@ -30,6 +30,7 @@ _LINES = (
     "Objects line by line are JSON lines: send them as `application/x-ndjson`, or call the file "
     ".jsonl."
 )
+_ROWS = "Objects of items or counts are JSON lines: `jq -c '.[]' rows.json > rows.jsonl`."
 _TABLE = 'A table, for example, is {"confusion_matrix": [[5, 1], [2, 7]]}.'
 OPTIONAL_ARRAYS = frozenset(ARRAYS) - {"confusion_matrix", "cells", "y_true", "y_pred", "y_score"}
 
@@ -159,7 +160,9 @@ def loads(body: bytes | str) -> dict[str, Any]:
             detail += " JSON has no NaN and no Infinity; in `y_pred`, null is a missing prediction."
         raise unreadable(detail) from None
     if not isinstance(content, dict):
-        detail = f"The body must be an object; this is {kind_of(content)}. {_TABLE}"
+        are_items = isinstance(content, list) and bool(content) and isinstance(content[0], dict)
+        hint = _ROWS if are_items else _TABLE
+        detail = f"The body must be an object; this is {kind_of(content)}. {hint}"
         raise refuse("", "not_an_object", detail)
     return content
 
@@ -175,8 +178,20 @@ def unreadable(detail: str) -> Problem:
     return Problem("unreadable_body", detail)
 
 
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+"""How compressed bodies begin, which are no text and no format of columns."""
+
+
+def packed(body: bytes) -> str | None:
+    """Say of a compressed body without `Content-Encoding` that it needs it; else None."""
+    coding = next((name for sign, name in _PACKED.items() if body.startswith(sign)), None)
+    return coding and f"The body is {coding}: say so by `Content-Encoding: {coding}`."
+
+
 def _fault_of_text(body: bytes) -> str:
     """Say why bytes, which orjson does not decode, are not the text of JSON."""
+    if (fault := packed(body)) is not None:
+        return fault
     if body.startswith(_MARKS):
         return "The body begins with a byte order mark (BOM). Send JSON in UTF-8 without it."
     try:

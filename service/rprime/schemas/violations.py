@@ -30,18 +30,20 @@ _REFERENCE = "#/$defs/"
 _OTHER_NAMES = {
     "confusion_matrix": "cm matrix",
     "gates": "rules",
+    "groups": "group group_id",
     "index": "measure metric",
     "indices": "average metrics",
     "labels": "class_names target_names",
     "max_drop": "max_decrease max_regression tolerance",
     "max_value": "max max_threshold maximum",
     "min_value": "min min_threshold minimum",
-    "sample_weight": "weights",
+    "item_id": "id ids item_ids sample_id sample_ids",
+    "sample_weight": "weight weights sample_weights",
     "undecided": "inconclusive",
     "undefined": "zero_division",
-    "y_pred": "labels_pred predictions y_hat",
+    "y_pred": "labels_pred predictions y_hat yhat",
     "y_score": "predict_proba proba probabilities probas y_prob y_proba y_probas",
-    "y_true": "labels_true",
+    "y_true": "labels_true y y_test target targets",
 }
 """What names of the API are called in other libraries."""
 _MEANT = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}

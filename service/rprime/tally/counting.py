@@ -43,6 +43,8 @@ class Tallies(NamedTuple):
 
     candidate: Tally
     baseline: Tally | None
+    without_order: bool
+    """Whether the classes were neither declared nor ordered: their order is that of the names."""
 
 
 def tally(
@@ -103,7 +105,7 @@ def tally(
     candidate, *baseline = tables(
         columns, counts, weighted=weighted, labels=labels, slices=sliced, crossings=crossed
     )
-    return Tallies(candidate, baseline[0] if baseline else None)
+    return Tallies(candidate, baseline[0] if baseline else None, labels is None)
 
 
 def _refuse_header(columns: Mapping[str, list[Any]]) -> None:
