@@ -101,26 +101,24 @@ class TestFrames:
 
     @frames
     def test_weights_add_up_and_are_known_to_be_weights(self, frame: Frame) -> None:
-        weights = [2.0, 1.0, 0.5, 0.5]
-        true, predicted = ["a", "b", "b", "a"], ["a", "b", "b", None]
+        weights = [2.0, 1.0, 0.5, 0.5, 0.0]
+        true, predicted = ["a", "b", "b", "a", "a"], ["a", "b", "b", None, "b"]
         columns = {"y_true": true, "y_pred": predicted, "sample_weight": weights}
         request = library.tallied(frame(pa.table(columns)))
         expected = library.evaluate(true, predicted, sample_weight=weights, families=["core"])
         request["families"] = ["core"]
         table = library.evaluate(**request)
-        # A few need the number of items, which a table of weights does not have.
-        lacking = {key for key, value in table.overall.items() if value.reason == "weighted"}
-        lacking = {key for key in lacking if table.overall[key].value is None}
-        assert lacking == {"krippendorff_alpha", "chi2"}
+        assert request["class_items"].tolist() == [2, 2]
+        assert table.counts.items == expected.counts.items == 4
         for key, value in expected.overall.items():
-            assert key in lacking or table.overall[key].value == value.value, key
+            assert table.overall[key].value == value.value, key
         # A table has no weights of its items, on which intervals would rest.
         assert table.overall["accuracy"].reason == "weighted"
         assert expected.overall["accuracy"].interval is not None
 
     def test_weights_of_one_are_none(self) -> None:
         table = pa.table({"y_true": [1, 2], "y_pred": [1, 1], "sample_weight": [1, 1]})
-        assert not tally(table).candidate.weighted
+        assert tally(table).candidate.items is None
 
     @frames
     def test_the_highest_score_is_predicted_the_first_of_equal_ones(self, frame: Frame) -> None:

@@ -104,3 +104,52 @@ def test_missing_intervals_of_weights_have_a_reason_in_every_rendering() -> None
     assert "weighted_without_intervals" in {warning.code for warning in matrix.warnings}
     assert matrix.counts.items is None
     assert matrix.counts.weight == 19
+
+
+WEIGHTED: dict[str, Any] = {
+    "labels": ["a", "b"],
+    "confusion_matrix": [[960.0, 40], [2, 48]],
+    "weighted": True,
+}
+
+
+def test_a_table_of_weights_says_how_many_items_it_has() -> None:
+    baseline: Any = WEIGHTED | {"confusion_matrix": [[1000.0, 0], [0, 50]]}
+    rule = {"index": "recall", "classes": "all", "max_drop": 0.1, "min_items": 30}
+    judged = {
+        items: rprime.evaluate(
+            **WEIGHTED,
+            class_items=items,
+            baseline=baseline | {"class_items": items},
+            gates={"rules": [rule]},
+        )
+        for items in ((200, 5), (5, 200), (200, 200))
+    }
+    assert {items: report.counts.items for items, report in judged.items()} == {
+        items: sum(items) for items in judged
+    }
+    left_out = {
+        items: [w.detail for w in report.warnings if w.code == "classes_left_out"]
+        for items, report in judged.items()
+    }
+    assert ["`b`" in text for text in left_out[200, 5]] == [True]
+    assert ["`a`" in text for text in left_out[5, 200]] == [True]
+    assert left_out[200, 200] == []
+    few = {i: "few_items" in {w.code for w in r.warnings} for i, r in judged.items()}
+    assert few == {(200, 5): True, (5, 200): True, (200, 200): False}
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"class_items": [200]}, "wrong_length"),
+        ({"class_items": [200, 0]}, "not_items"),
+        ({"class_items": [200, 4.5]}, "not_items"),
+        ({"class_items": [200, -1]}, "out_of_range"),
+        ({"class_items": [200, 5], "weighted": False}, "not_weighted"),
+    ],
+)
+def test_numbers_of_items_that_cannot_be_are_refused(changed: Any, code: str) -> None:
+    with pytest.raises(rprime.ProblemError) as refused:
+        rprime.evaluate(**WEIGHTED | changed)
+    assert [error.code for error in refused.value.errors] == [code]

@@ -68,3 +68,18 @@ def test_weights_in_groups_have_no_intervals_and_every_rendering_says_so(
         assert "weighted_without_intervals" in text
     sent = client.post("/evaluate", json=body(groups=groups), headers={"Accept": "text/markdown"})
     assert "weighted_without_intervals" in sent.text
+
+
+def test_a_stored_table_of_weights_has_its_numbers_of_items(client: httpx.Client) -> None:
+    table = {"cells": [[0, 0, 150.5], [1, 1, 99.5], [1, 0, 50]], "labels": ["cat", "dog"]}
+    sent = {**table, "weighted": True, "project": "pets", "version": "4"}
+    first, other, bare = (
+        client.post("/evaluate", json=sent | more).json()
+        for more in ({"class_items": [60, 40]}, {"class_items": [6, 4]}, {})
+    )
+    assert first["counts"]["items"] == 100
+    assert bare["counts"]["items"] is None
+    assert len({report["input_digest"] for report in (first, other, bare)}) == 3
+    later = client.get(f"/v1/evaluations/{first['id']}").json()
+    assert later["counts"] == first["counts"]
+    assert "100 items" in client.get(f"/v1/evaluations/{first['id']}/report.md").text

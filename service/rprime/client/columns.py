@@ -263,7 +263,7 @@ _MATRICES = {
 }
 _ITEMS = {"y_true", "y_pred", "sample_weight", "inclusion_probability", "groups", "item_id"}
 _NO_LISTS = (str, bytes, Mapping, AbstractSet)
-_LABELS = {"labels", "indices", "families", "tags", "unclassified", "spurious"}
+_LABELS = {"labels", "indices", "families", "tags", "unclassified", "spurious", "class_items"}
 
 
 def _listed(values: object, name: str) -> list[Any]:

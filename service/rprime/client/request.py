@@ -75,6 +75,7 @@ class EvidenceFields(ItemsFields, total=False):
     unclassified: Any
     spurious: Any
     weighted: bool | None
+    class_items: Any
     slices: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 
 
@@ -361,7 +362,7 @@ _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     **dict.fromkeys(("y_true", "y_pred", "groups", "item_id"), columns.items),
     **dict.fromkeys(("labels", "tags"), columns.labels),
     **dict.fromkeys(("sample_weight", "inclusion_probability"), columns.number_column),
-    **dict.fromkeys(("unclassified", "spurious"), columns.weights),
+    **dict.fromkeys(("unclassified", "spurious", "class_items"), columns.weights),
     **dict.fromkeys(("confusion_matrix", "cells", "cost", "cell_weights"), columns.rows),
     **dict.fromkeys(("candidate", "options", "population"), _evidence),
     **dict.fromkeys(("gates", "slice", "test_set"), _plain),

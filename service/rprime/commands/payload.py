@@ -249,9 +249,12 @@ def _table(side: Side, members: object) -> Json:
         content["slices"] = slice_tables(side.slices)
     if table.weighted:
         content["weighted"] = True
-    for name, vector in (("unclassified", table.unclassified), ("spurious", table.spurious)):
-        if vector is not None:
-            content[name] = vector.tolist()
+    vectors = {
+        "unclassified": table.unclassified,
+        "spurious": table.spurious,
+        "class_items": table.items,
+    }
+    content |= {name: vector.tolist() for name, vector in vectors.items() if vector is not None}
     identity = {"id": side.test_set, "fingerprint": side.fingerprint}
     test_set = {**declared, **{name: value for name, value in identity.items() if value}}
     return content | ({"test_set": test_set} if test_set else {})

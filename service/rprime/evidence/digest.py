@@ -70,6 +70,8 @@ def evidence_digest(evidence: "Evidence") -> str:
     if items is not None:
         parts += [("true", items.true), ("predicted", items.predicted)]
         parts += [("weights", items.weights), ("groups", items.groups)]
+    else:
+        parts += [("class_items", table.items)]
     for name, values in parts:
         if values is not None:
             numbers = _packed(values)

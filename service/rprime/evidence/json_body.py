@@ -28,7 +28,7 @@ _QUOTE, _COMMA, _SPACE = ord('"'), ord(","), b" \t\n\r"
 _WHITE = np.isin(np.arange(256), np.frombuffer(_SPACE, np.uint8))
 _BYTE, _NINE, _LONGEST_INTEGER = 255, 9, 15
 _OTHER_NUMBERS = re.compile(
-    rb'"(?:sample_weight|inclusion_probability|labels|unclassified|spurious)"\s*:\s*\Z'
+    rb'"(?:sample_weight|inclusion_probability|labels|unclassified|spurious|class_items)"\s*:\s*\Z'
 )
 _LONGEST_MEMBER = 64
 """Bytes of the name of a member and what is between it and its array."""

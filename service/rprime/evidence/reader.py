@@ -265,7 +265,7 @@ OF_SLICES = ("slices", "slice_crossings", "slice_cuts")
 SHARED = ("y_true", *WEIGHTS, "groups", "labels", "item_id", "slices")
 """Members that other predictions for the same items share with the candidate."""
 
-OF_TABLES = ("labels", "axis", "unclassified", "spurious", "weighted", "slices")
+OF_TABLES = ("labels", "axis", "unclassified", "spurious", "weighted", "class_items", "slices")
 
 COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
     "confusion_matrix": OF_TABLES,

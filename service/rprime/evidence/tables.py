@@ -65,7 +65,22 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
         **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in omissions},
         weighted=document.rest.get("weighted") is True,
     )
-    return labels, table
+    return labels, _with_items(document, table)
+
+
+def _with_items(document: Document, table: ConfusionTable) -> ConfusionTable:
+    """Add the numbers of items behind the weights, if the request has them."""
+    items = numbers.optional_vector(document, "class_items", numbers.COUNT, table.k)
+    if items is None:
+        return table
+    pointer = f"{document.pointer}/class_items"
+    if not table.weighted:
+        detail = "Without `weighted: true` the counts are the numbers of items: leave it out."
+        raise refuse(pointer, "not_weighted", detail)
+    bad = np.argwhere((items != np.rint(items)) | ((items > 0) != (table.support > 0)))
+    detail = "It is a whole number of items: 0 where the class weighs nothing, else 1 or more."
+    numbers.raise_places(bad, pointer, "not_items", detail)
+    return replace(table, items=items.astype(np.float64))
 
 
 def _note_background(document: Document, labels: tuple[str, ...], counts: Array) -> None:
@@ -146,7 +161,7 @@ def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], Con
         **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in omissions},
         weighted=document.rest.get("weighted") is True,
     )
-    return labels, table
+    return labels, _with_items(document, table)
 
 
 def read_matrices(document: Document, k: int) -> dict[str, Array]:

@@ -15,7 +15,7 @@ import orjson
 from rprime.core.arrays import Array
 from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
 
-_OF_TABLES = ("confusion_matrix", "cells", "unclassified", "spurious")
+_OF_TABLES = ("confusion_matrix", "cells", "unclassified", "spurious", "class_items")
 _OF_ITEMS = ("y_true", "y_pred", "y_score", "sample_weight", "inclusion_probability", "groups")
 EVIDENCE = (*_OF_TABLES, *_OF_ITEMS, "item_id", "slices", "labels")
 MATRICES = ("cost", "cell_weights", "kappa_weights")

@@ -138,6 +138,10 @@ class _Table(_Evidence):
         default=False,
         description="Whether the counts are sums of weights: then there are no intervals.",
     )
+    class_items: list[Count] | None = optional(
+        "k numbers of items, which weights do not tell: those of each true class whose weight is "
+        "above 0. Only with `weighted`."
+    )
     slices: (
         Annotated[list[NamedSliceMatrix | NamedSliceCells], Field(min_length=1)]
         | Annotated[dict[ClassName, dict[ClassName, SliceMatrix | SliceCells]], Field(min_length=1)]

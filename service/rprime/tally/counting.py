@@ -28,6 +28,8 @@ SCORE = "score:"
 MOST_GROUPS = 5_000_000
 """Most distinct pairs of labels; columns with more do not hold classes."""
 _COUNT, _PRESENT, _SUM, _LEAST, _LARGEST = "items", "present", "sum", "least", "largest"
+_WEIGHING = "weighing"
+"""Items whose weight is above 0."""
 _NO_SCORE = -1
 """The position of the top score if a score is not a number."""
 _PREFIXES = (SLICE, SCORE)
@@ -99,11 +101,12 @@ def tally(
     if labels is None:
         labels = _ordered(columns, _orders(frame, lazy, keys) | dict(orders or {}))
     weights = _weights(groups) if WEIGHT in names else None
-    counts = items if weights is None else weights
+    if weights is not None:
+        items = np.array(groups[_WEIGHING].to_list(), np.float64)
     sliced = {n: _sliced(v, n, cuts.get(n), untyped=untyped) for n, v in divided.items()}
-    crossed, weighted = list(map(tuple, crossings)), weights is not None
+    crossed = list(map(tuple, crossings))
     candidate, *baseline = tables(
-        columns, counts, weighted=weighted, labels=labels, slices=sliced, crossings=crossed
+        columns, items, weights=weights, labels=labels, slices=sliced, crossings=crossed
     )
     return Tallies(candidate, baseline[0] if baseline else None, labels is None)
 
@@ -299,6 +302,10 @@ def _counted(
             column.min().alias(_LEAST),
             column.max().alias(_LARGEST),
         ]
+    if weighted:
+        lazy = lazy.with_columns((nw.col(WEIGHT) > 0).cast(nw.Int64).alias(_WEIGHING))
+        read.append(_WEIGHING)
+        counts.append(nw.col(_WEIGHING).sum())
     groups = lazy.select(*read).group_by(*keys).agg(*counts).head(MOST_GROUPS + 1).collect()
     if not len(groups):
         raise TallyError("there are no items, so there is nothing to evaluate")

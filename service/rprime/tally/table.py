@@ -32,8 +32,8 @@ class Tally:
     """Shape (c, 3): numbers of the true and the predicted class, and items."""
     unclassified: Array
     """Shape (k,): items of each class without a prediction."""
-    weighted: bool
-    """Whether the counts are sums of weights other than 1."""
+    items: Array | None
+    """Shape (k,): items of each true class, where counts are weights; None if these are items."""
     slices: Slices | None = None
 
     def evidence(self) -> dict[str, Any]:
@@ -42,7 +42,8 @@ class Tally:
             "labels": list(self.labels),
             "cells": self.cells,
             "unclassified": self.unclassified,
-            "weighted": self.weighted,
+            "weighted": self.items is not None,
+            **({} if self.items is None else {"class_items": self.items}),
             **({} if self.slices is None else {"slices": slice_tables(self.slices)}),
         }
 
@@ -64,9 +65,9 @@ def slice_tables(slices: Slices) -> list[dict[str, Any]]:
 
 def tables(
     columns: dict[str, list[Any]],
-    counts: Array,
+    items: Array,
     *,
-    weighted: bool,
+    weights: Array | None,
     labels: Sequence[str] | None,
     slices: Mapping[str, SliceColumn],
     crossings: Sequence[tuple[str, ...]],
@@ -74,9 +75,9 @@ def tables(
     """Convert the counts of an engine to the table of the first column with each of the others.
 
     Given are the labels of the groups as Python values, by column, that of the true classes first;
-    the items of each group, or their weight if they are `weighted`; the declared classes in their
-    order; the slices of the groups, and the names whose values are combined. A `TallyError` says
-    that a label is neither a text nor an integer, both kinds occur, or one is not declared.
+    the items of each group, and their weight if they do not count once; the declared classes in
+    their order; the slices of the groups, and the names whose values are combined. A `TallyError`
+    says that a label is neither a text nor an integer, both kinds occur, or one is not declared.
     """
     kinds: set[type] = set()
     (true, rows), *others = [_encoded(column, name, kinds) for name, column in columns.items()]
@@ -96,9 +97,9 @@ def tables(
             )
         k = len(classes)
         cells = _codes(true, classes)[rows] * (k + 1) + _codes(predicted, classes)[places]
-        tally = _table(cells, classes, counts, weighted=weighted)
+        tally = _table(cells, classes, items, weights)
         if slices:
-            tally = replace(tally, slices=Slices.of_items(slices, crossings, cells, k, counts))
+            tally = replace(tally, slices=Slices.of_items(slices, crossings, cells, k, items))
         tallies.append(tally)
     return tallies
 
@@ -109,18 +110,19 @@ def _codes(column: list[Label], labels: tuple[str, ...]) -> Array:
     return np.fromiter(map(codes.__getitem__, column), np.int64, len(column))
 
 
-def _table(cells: Array, labels: tuple[str, ...], counts: Array, *, weighted: bool) -> Tally:
+def _table(cells: Array, labels: tuple[str, ...], items: Array, weights: Array | None) -> Tally:
     """Return the table of groups by their cells."""
     k = len(labels)
     joint, group = np.unique(cells, return_inverse=True)
-    counts = np.bincount(group, counts, joint.size)
     rows, places = np.divmod(joint, k + 1)
-    counts = counts if weighted else np.rint(counts).astype(np.int64)
+    numbers = np.rint(np.bincount(group, items, joint.size)).astype(np.int64)
+    counts = numbers if weights is None else np.bincount(group, weights, joint.size)
     classified = places < k
     unclassified = np.zeros(k, counts.dtype)
     unclassified[rows[~classified]] = counts[~classified]
     cells = np.stack((rows[classified], places[classified], counts[classified]), axis=-1)
-    return Tally(labels, cells, unclassified, weighted)
+    class_items = np.bincount(rows, numbers, k).astype(np.int64)
+    return Tally(labels, cells, unclassified, None if weights is None else class_items)
 
 
 def typed(columns: dict[str, list[Any]], labels: Sequence[str] | None) -> dict[str, list[Any]]:
