@@ -356,15 +356,13 @@ def test_three_times_the_items_say_the_same_more_certainly() -> None:
             == []
         )
         assert facts.bands == more.bands
-        some: Any = np.diagonal(facts.counts, axis1=-2, axis2=-1).all(-1)
-        for (entries, width), (_, two) in zip(widths(facts), widths(more), strict=True):
+        for (entries, width, low), (_, two, _) in zip(widths(facts), widths(more), strict=True):
             wider = two > width * 1.02 + WIDTH
-            follow = [entry.key in FOLLOW_SMOOTHING for entry in entries]
-            each = two > width * 1.05 + WIDTH
-            wider[follow] = each[follow] & (some if two.ndim == 2 else some[:, None])
             # Without a lowest value there is no interval where the smoothed value is below -1.
             bottomless = [entry.range[0] == -np.inf for entry in entries]
             wider[bottomless] &= width[bottomless] > 0
+            follow = [entry.key in FOLLOW_SMOOTHING for entry in entries]
+            wider[follow] &= ~low[follow]
             assert named(facts, (("width", entries[i], t) for i, t, *_ in np.argwhere(wider))) == []
 
 
@@ -373,28 +371,29 @@ FOLLOW_SMOOTHING = frozenset(
         "aickin_alpha",
         *(f"{of}conditional_kappa_true" for of in ("", "macro_", "weighted_")),
         *(f"{of}conditional_kappa_predicted" for of in ("", "macro_", "weighted_")),
-        *("macro_yule_q", "weighted_yule_q", "bangdiwala_b", "f1_of_macro_averages"),
+        *("macro_yule_q", "weighted_yule_q", "bangdiwala_b", "f1_of_macro_averages", "weighted_r"),
     )
 )
-"""Indices whose intervals may be wider at three times the items where a class has no right item.
+"""Indices whose intervals may be wider at three times the items where they are marked low.
 
-There half an item more decides the value of the smoothed table. Conditional kappas, their averages
-and Aickin's alpha have no lowest value, Bangdiwala's B squares the right items, and F1 of the
-averages divides by a sum near 0, so their effective number of items is not proportional to the
-items. Averages of Yule's Q reduce the quantile by standard errors on the scale of Q, nearly 0 at
-both of its ends.
+There hardly an item is right, and half an item more decides the value of the smoothed table.
+Conditional kappas, their averages and Aickin's alpha have no lowest value, Bangdiwala's B squares
+the right items, and F1 of the averages divides by a sum near 0, so their effective number of items
+is not proportional to the items. Averages of Yule's Q and of R' reduce the quantile by standard
+errors that are nearly 0 at the ends of the scale.
 """
 
 
-def widths(facts: Facts) -> list[tuple[list[Index], Any]]:
-    """The indices that do not depend on the number of items, and the widths of their intervals."""
+def widths(facts: Facts) -> Iterator[tuple[list[Index], Any, Any]]:
+    """Yield the indices that no scale changes, their widths, and whether these are marked low."""
+    bounds = facts.estimates.intervals
+    marks = (bounds.per_class_low_reliability, bounds.overall_low_reliability)
+    limits = zip(facts.intervals["low"], facts.intervals["high"], strict=True)
     entries = (SELECTION.computed, SELECTION.overall)
-    result = []
-    for low, high, of in zip(facts.intervals["low"], facts.intervals["high"], entries, strict=True):
+    for (low, high), marked, of in zip(limits, marks, entries, strict=True):
         places = [i for i, e in enumerate(of) if e.scale_invariant and not e.scored]
         width = np.nan_to_num(high - low, posinf=np.inf)[places]
-        result.append(([of[i] for i in places], width))
-    return result
+        yield [of[i] for i in places], width, marked[places]
 
 
 def test_a_transposed_table_gives_an_index_the_value_of_its_mirror() -> None:
