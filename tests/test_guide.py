@@ -110,7 +110,7 @@ def test_every_page_of_the_documentation_and_every_index_has_its_page(
     assert {f"reference/indices/{index.key}" for index in INDICES} <= names
     page = (site / "reference" / "indices" / "informedness.html").read_text(encoding="utf-8")
     assert "<math" in page
-    assert page.count('class="moves"') == 2
+    assert page.count('class="figure curves"') == 2
     # TP = 45 of 50 A; 6 of the 50 others were predicted as A.
     assert '<span class="soft">of A</span> <b>0.7800</b>' in page
 

@@ -137,7 +137,7 @@ def plots(scope: str, keys: list[str]) -> str:
     for key in keys:
         entry = found[key]
         moved = (entry.example or {"plots": ()})["plots"]
-        drawn = "".join(plotted(entry.facts.name, plot) for plot in moved)
+        drawn = "".join(plotted(plot) for plot in moved)
         rows.append(f'<div class="example"><p><strong>{entry.facts.name}</strong></p>{drawn}</div>')
     return block("".join(rows))
 

@@ -527,8 +527,9 @@ def test_every_index_has_a_page(client: httpx.Client) -> None:
     for key in keys:
         page = client.get(f"/ui/indices/{key}")
         assert page.status_code == 200, key
-        drawn = re.findall(r'points="([^"]*)"', page.text)
-        assert all(re.fullmatch(r"[-\d., ]+", points) for points in drawn), key
+        drawn = re.findall(r'data-name="curve" d="([^"]*)"', page.text)
+        assert bool(drawn) == ('class="example"' in page.text), key
+        assert all(re.fullmatch(r"M[-\d. L]+", path) for path in drawn), key
 
 
 def test_a_thousand_classes_stay_usable(client: httpx.Client, server: str, visit: Visitor) -> None:

@@ -21,6 +21,7 @@ from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
 from rprime.report.heat_map import count_table
 from rprime.report.marks import Axis
+from rprime.report.score_charts import Chart, Line, Panel
 from rprime.report.text import decimal, explained
 from rprime.report.view import term
 from rprime.schemas.report import IndexEntry, index_entry
@@ -56,8 +57,6 @@ _AVERAGES = {
 LABELS = ("A", "B", "C")
 COUNTS = np.array([[45.0, 4, 1], [6, 22, 2], [0, 5, 15]])
 STEPS = np.linspace(0, 1, 41)
-LEFT, TOP, WIDTH, HEIGHT = 40, 10, 250, 110
-"""Of the plot within its picture of 300 x 150."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,8 @@ class CatalogEntry:
     def example(self) -> dict[str, Any] | None:
         """It on a small table, and on tables into which that changes step by step.
 
-        The table as `heat`, the `values` by class, and `plots`. None for an index that needs more
-        than a table.
+        The table as `heat`, the `values` by class, and `plots`: each a chart, what it is against,
+        and it in words. None for an index that needs more than a table.
         """
         index = self.index
         if index.scored or index.needs is not None:
@@ -185,18 +184,18 @@ def _values(index: Index, tables: Array) -> Array:
     return np.asarray(np.where(np.isfinite(values), values, np.nan))
 
 
-def _plot(index: Index, moved: str, tables: Array) -> dict[str, Any]:
+def _plot(index: Index, moved: str, tables: Array) -> tuple[Chart, str, str]:
+    """Return lines, one a class, against what is moved, and in words where they start and end."""
     values = _values(index, tables).reshape(STEPS.size, -1)[:, :2]
     axis = Axis.around(values.ravel().tolist(), index.range)
     names = LABELS if index.scope == "class" else (index.name,)
-    lines = []
-    for name, column in zip(names, values.T.tolist(), strict=False):
-        points = [(x, y) for x, y in zip(STEPS.tolist(), column, strict=True) if np.isfinite(y)]
-        if points:
-            path = " ".join(
-                f"{LEFT + WIDTH * x:.1f},{TOP + HEIGHT * (1 - axis.at(y) / 100):.1f}"
-                for x, y in points
-            )
-            sentence = f"{name} from {decimal(points[0][1])} to {decimal(points[-1][1])}"
-            lines.append((name, path, sentence))
-    return {"moved": moved, "ends": axis.ends, "lines": lines}
+    lines, words = [], []
+    for style, (name, column) in enumerate(zip(names, values.T, strict=False)):
+        defined = np.isfinite(column)
+        if defined.any():
+            y = column[defined]
+            lines.append(Line(f"Class {name}", "", style, STEPS[defined], y))
+            words.append(f"{name} from {decimal(float(y[0]))} to {decimal(float(y[-1]))}")
+    panel = Panel("", "", "", tuple(lines), top=axis.high, bottom=axis.low)
+    said = f"{index.name} against: {moved}. {'; '.join(words)}"
+    return Chart("", "", (panel,), (), ()), moved, said

@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Lines on the same axes; the horizontal one has ends, the vertical one starts at 0."""
+    """Lines on the same axes, each of which has ends."""
 
     title: str
     """Empty of a single panel."""
@@ -55,13 +55,14 @@ class Panel:
     lines: tuple[Line, ...]
     ends: tuple[float, float] = (0.0, 1.0)
     top: float = 1.0
+    bottom: float = 0.0
     diagonal: str = ""
     """What the line from corner to corner means, if anything."""
 
     @property
     def square(self) -> bool:
         """Whether both axes have the same unit and length."""
-        return self.ends == (0.0, 1.0) and self.top == 1.0
+        return self.ends == (0.0, 1.0) and (self.bottom, self.top) == (0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

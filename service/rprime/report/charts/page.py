@@ -14,6 +14,8 @@ from rprime.report.score_charts import Chart, Panel
 Key = tuple[Sequence[Shape], str]
 HEAT_WIDTH = 540.0
 PANEL_WIDTH = 420.0
+_SMALL = (340.0, 130.0)
+"""Width of a small chart, and height of its axes."""
 _SPARK = (168.0, 28.0)
 """Width and height of the line beside the name of a model."""
 
@@ -100,6 +102,11 @@ def panel(shown: Panel, title: str) -> Markup:
     return figure(plot_panel(shown, PANEL_WIDTH), words, "curves")
 
 
+def moves(chart: Chart, words: str) -> Markup:
+    """Draw a small chart of one panel, in words what it shows."""
+    return figure(plot_panel(chart.panels[0], *_SMALL), words, "curves")
+
+
 def score_keys(chart: Chart) -> Markup:
     """Say what the lines of a chart of scores mean; nothing of a single line."""
     entries = keys_of(chart)
@@ -136,6 +143,7 @@ FUNCTIONS = {
     "change_heat": change_heat,
     "ramp_keys": ramp_keys,
     "panel": panel,
+    "moves": moves,
     "score_keys": score_keys,
     "sparkline": sparkline,
 }

@@ -54,12 +54,12 @@ def paint_of(line: Line) -> Paint:
     )
 
 
-def plot_panel(panel: Panel, width: float) -> Drawing:
-    """Draw lines on axes."""
-    up, top = Axis(0.0, panel.top), 28.0 if panel.title else 10.0
+def plot_panel(panel: Panel, width: float, height: float = 0.0) -> Drawing:
+    """Draw lines on axes; without a height, equal units of both axes have equal lengths."""
+    up, top = Axis(panel.bottom, panel.top), 28.0 if panel.title else 10.0
     left = room_of(Scale.of(up, 1, 0)) + LINE
     room = min(width - left - 12, LARGEST)
-    height = room if panel.square else min(HEIGHT, 0.8 * room)
+    height = height or (room if panel.square else min(HEIGHT, 0.8 * room))
     x = Scale(*panel.ends, left, left + room)
     y = Scale.of(up, top + height, top)
     bottom = top + height
