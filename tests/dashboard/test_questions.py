@@ -193,3 +193,19 @@ def test_how_is_a_report_shared(reader: Reader) -> None:
     reader.click(page.get_by_role("button", name="Copy link"))
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
+
+
+def test_is_the_newest_version_better_than_the_champion(reader: Reader) -> None:
+    page = reader.page
+    reader.click(page.locator(".chips a[href$=digits]").first)
+    newest = page.locator(".evaluations tbody tr").filter(has_text="failed").first
+    reader.click(newest.get_by_role("link", name="with v14"))
+    assert page.locator(".sides .which").all_inner_texts() == ["svc v15", "svc v14"]
+    reader.sees(page.locator(".answer").first)
+
+
+def test_a_phone_shows_an_evaluation_of_a_project_at_once(
+    history: httpx.Client, visit: Visitor
+) -> None:
+    page = visit(f"{history.base_url}/ui/projects/digits", width=WIDTHS[1]).page
+    expect(page.locator(".evaluations tbody td.value").first).to_be_in_viewport(ratio=1)

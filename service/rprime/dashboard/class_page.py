@@ -116,7 +116,7 @@ def _rows(
         if changes.shown[number, place]:
             tone = "worse" if changes.lost[number, place] else "better"
         gain = gains[number] if np.isfinite(gains[number]) else None
-        before = steps[number - 1]["id"] if number else ""
+        before = steps[number - 1] if number else None
         row = {"entry": entry, "cell": cell, "change": signed(gain), "tone": tone}
         rows.append(row | {"before": before})
     return rows[::-1]

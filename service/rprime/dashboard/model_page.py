@@ -384,8 +384,8 @@ def _rows(
     axis = common_axis(measures)
     rows = []
     for number, (entry, measure) in enumerate(zip(steps, measures, strict=True)):
-        before = steps[number - 1]["id"] if number else ""
-        row = {"entry": entry, "cell": cell_of(measure, axis), "before": before}
+        before = steps[number - 1] if number else None
+        row: dict[str, Any] = {"entry": entry, "cell": cell_of(measure, axis), "before": before}
         row["worse"] = [shown(changes.labels[i]) for i in np.flatnonzero(changes.lost[number])]
         rows.append(row)
     return {"axis": axis.ends, "steps": rows[::-1]}

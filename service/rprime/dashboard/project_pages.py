@@ -1,8 +1,9 @@
 """The pages of the projects: which there are, and the evaluations of one."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -16,6 +17,7 @@ from rprime.dashboard.listings import (
     HEADLINES,
     NEWEST_FIRST,
     listing,
+    listing_entry,
     listing_table,
     pointers,
     pointing,
@@ -97,9 +99,11 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
     rows, following = listing(store, project, filters, order, limit=PAGE_SIZE, cursor=query.cursor)
     models, aliases = store.models(project), store.aliases(project)
     summaries = [summary for summary, _ in rows]
+    compared = _compared_with(summaries, {alias.evaluation for alias in aliases})
     return {
         "table": listing_table(rows),
-        "preset": _preset(summaries, {alias.evaluation for alias in aliases}),
+        "preset": _preset(summaries, compared),
+        "compared": {key: listing_entry(baseline) for key, baseline in compared.items()},
         "models": models,
         "branches": store.branches(project),
         "evaluations": sum(model.evaluations for model in models),
@@ -115,18 +119,36 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
     }
 
 
-def _preset(summaries: Sequence[EvaluationSummary], pointed: Collection[str]) -> tuple[str, str]:
+def _compared_with(
+    summaries: Sequence[EvaluationSummary], pointed: Collection[str]
+) -> dict[str, EvaluationSummary]:
+    """Return what each evaluation of a list is compared with first, by its id.
+
+    Of its model: the newest that an alias points at, else the one before it.
+    """
+    newest_first = sorted(summaries, key=attrgetter("id"), reverse=True)
+    compared = {}
+    for summary in newest_first:
+        others = [s for s in newest_first if s.model == summary.model and s.id != summary.id]
+        champions = [s for s in others if s.id in pointed]
+        before = [s for s in others if s.id < summary.id]
+        if champions or before:
+            compared[summary.id] = (champions or before)[0]
+    return compared
+
+
+def _preset(
+    summaries: Sequence[EvaluationSummary], compared: Mapping[str, EvaluationSummary]
+) -> tuple[str, str]:
     """Return the candidate and the baseline that are chosen in a list, until a reader does.
 
-    The newest of the model that has most of the list, and what it is compared with first: the
-    newest of the model that an alias points at, else the one before.
+    The newest of the model that has most of the list, and what it is compared with first.
     """
     if not summaries:
         return "", ""
     most = Counter(summary.model for summary in summaries).most_common(1)[0][0]
-    newest, *others = sorted((s.id for s in summaries if s.model == most), reverse=True)
-    champions = [identifier for identifier in others if identifier in pointed]
-    return newest, next(iter(champions or others), newest)
+    newest = max(s.id for s in summaries if s.model == most)
+    return newest, compared[newest].id if newest in compared else newest
 
 
 def _given(query: ListingQuery) -> dict[str, str]:
