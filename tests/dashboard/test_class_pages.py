@@ -72,7 +72,38 @@ def test_the_page_of_a_class_says_since_when_and_into_what(
         assert client.get("/ui/projects/p/classes", params={"model": "m"}).status_code == 422
 
 
-def told(client: httpx.Client, label: str) -> str:
-    answer = client.get("/ui/projects/p/classes", params={"model": "m", "class": label})
+def changed_items(page: str) -> list[tuple[str, ...]]:
+    """Return what items were, what they are, how many, and their places."""
+    table = re.search(r"Which items changed.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    assert table is not None, page
+    row = r"<tr><td><bdi>(\w+)</bdi></td><td><bdi>(\w+)</bdi></td>.*?>(\d+)<.*?>([\d, ]+)<"
+    return re.findall(row, table[1])
+
+
+def test_the_page_of_a_class_names_the_items_that_changed(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    true = ["cat", "dog", "cat", "eel", "cat", "cat"]
+    before = ["cat", "dog", "cat", "eel", "dog", "eel"]
+    after = ["eel", "eel", "eel", "eel", "cat", "dog"]
+    ids = ["f", "e", "d", "c", "b", "a"]
+    changed = [("cat", "eel", "2", "1, 3"), ("eel", "dog", "1", "6"), ("dog", "cat", "1", "5")]
+    with keeping(serve_app, tmp_path) as client:
+        for model, named in (("m", {}), ("n", {"item_id": ids})):
+            for version, predicted in (("v1", before), ("v2", after)):
+                body: Json = {"y_true": true, "y_pred": predicted, **named}
+                keep(client, body | {"project": "p", "model": model, "version": version})
+        assert changed_items(told(client, "cat")) == changed
+        page = told(client, "cat", "n")
+        assert "sorted by <code>item_id</code>" in page
+        # The last item of six is the first of those that are sorted.
+        assert {row[3] for row in changed_items(page)} == {"4, 6", "1", "2"}
+        only_counts = {"labels": ["cat", "dog"], "confusion_matrix": [[3, 1], [1, 3]]}
+        keep(client, only_counts | {"project": "p", "model": "m", "version": "v3"})
+        assert "the items of both were not stored, or differ" in told(client, "cat")
+
+
+def told(client: httpx.Client, label: str, model: str = "m") -> str:
+    answer = client.get("/ui/projects/p/classes", params={"model": model, "class": label})
     assert answer.status_code == 200, answer.text
     return answer.text

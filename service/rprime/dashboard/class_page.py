@@ -9,8 +9,10 @@ from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
 from rprime.auth.access import requires
+from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
 from rprime.core.index import Index
+from rprime.core.items import Items
 from rprime.core.quantities import plural
 from rprime.dashboard.class_query import given_of, slice_text
 from rprime.dashboard.listings import cell_of, legend_of, listing_entry, measure_of, pointing
@@ -34,6 +36,8 @@ from rprime.store import Filters, Store, StoredEvaluation
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 MOST_CONFUSIONS = 12
+MOST_PLACES = 12
+"""Of the items that changed in one way."""
 MOST_SLICES = 8
 
 
@@ -83,7 +87,7 @@ def _content(store: Store, way: Way, query: ClassPageQuery, most: int) -> dict[s
     names = [step_name(entry) for entry in steps]
     since = ", ".join([names[changes.reference], *aliases.get(ids[changes.reference], ())])
     axis = common_axis(measures)
-    newest = store.get(ids[-1])
+    newest, reference = store.get(ids[-1]), store.get(ids[changes.reference])
     return {
         "model": query.model,
         "label": shown(label),
@@ -98,7 +102,8 @@ def _content(store: Store, way: Way, query: ClassPageQuery, most: int) -> dict[s
         "pointing": aliases,
         "newest": steps[-1],
         "reference": steps[changes.reference],
-        "confusions": _confusions(label, newest, store.get(ids[changes.reference])),
+        "confusions": _confusions(label, newest, reference),
+        "changed": _changed_items(store, label, newest, reference),
         "slices": _slices(store, newest, label, trend.index, most),
         "slice_text": slice_text,
     }
@@ -151,12 +156,7 @@ def _confusions(label: str, after: StoredEvaluation, before: StoredEvaluation) -
         moved = {key: now.get(key, 0.0) - was.get(key, 0.0) for key in (*now, *was)}
         order = sorted(moved, key=lambda key: (-moved[key], -now.get(key, 0.0)))
         tables[name] = [
-            (
-                "unclassified" if key is None else shown(key),
-                count(was.get(key, 0.0)),
-                count(now.get(key, 0.0)),
-                moved[key],
-            )
+            (_predicted(key), count(was.get(key, 0.0)), count(now.get(key, 0.0)), moved[key])
             for key in order[:MOST_CONFUSIONS]
         ]
     return tables
@@ -177,6 +177,50 @@ def _cells_of(side: StoredEvaluation, label: str) -> tuple[Counts, Counts]:
     if table.unclassified is not None and table.unclassified[place]:
         into[None] = float(table.unclassified[place])
     return into, {side.labels[i]: float(n) for i, n in zip(rows[of], items[of], strict=True)}
+
+
+def _changed_items(
+    store: Store, label: str, after: StoredEvaluation, before: StoredEvaluation
+) -> dict[str, Any] | None:
+    """Return the items of the class whose prediction changed, by what it was and what it is.
+
+    They are named by their places from 1 on, since a store keeps no ids. None where the items of
+    one side are not stored, or are not those of the other.
+    """
+    ours, theirs = store.items(after.id), store.items(before.id)
+    pairs = None if ours is None or theirs is None else _common_places(after, ours, before, theirs)
+    if ours is None or theirs is None or pairs is None or after.id == before.id:
+        return None
+    names, names_before = ((*side.labels, None) for side in (after, before))
+    places: dict[tuple[str | None, str | None], list[int]] = {}
+    of_class = ours.true[pairs[0]] == after.labels.index(label)
+    for here, there in zip(*(side[of_class].tolist() for side in pairs), strict=True):
+        was, now = names_before[theirs.predicted[there]], names[ours.predicted[here]]
+        if was != now and names_before[theirs.true[there]] == label:
+            places.setdefault((was, now), []).append(here + 1)
+    lost_first = sorted(
+        places, key=lambda way: (way[0] != label, way[1] == label, -len(places[way]))
+    )
+    rows = [(*map(_predicted, way), sorted(places[way])) for way in lost_first[:MOST_CONFUSIONS]]
+    return {"rows": rows, "sorted": ours.ids is not None, "most": MOST_PLACES}
+
+
+def _common_places(
+    after: StoredEvaluation, ours: Items, before: StoredEvaluation, theirs: Items
+) -> tuple[Array, Array] | None:
+    """Return the places of the same items on both sides: by ids, else of one test set in order."""
+    if ours.ids is not None and theirs.ids is not None:
+        _, here, there = np.intersect1d(
+            ours.ids, theirs.ids, assume_unique=True, return_indices=True
+        )
+        return here, there
+    if ours.ids is not None or theirs.ids is not None or after.fingerprint != before.fingerprint:
+        return None
+    return (np.arange(len(ours.true)),) * 2
+
+
+def _predicted(label: str | None) -> str:
+    return "unclassified" if label is None else shown(label)
 
 
 def _slices(
