@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import orjson
 import typer
 import typer.cli
 from pydantic import BaseModel
@@ -15,6 +14,7 @@ from pydantic_core import PydanticUndefined
 from rprime.app import create_app
 from rprime.cli import app
 from rprime.dashboard.catalog_view import CatalogEntry, catalog
+from rprime.dashboard.contract_view import type_of
 from rprime.dashboard.templates_environment import macros
 from rprime.problems.kinds import KINDS
 from rprime.routes.operations import FixedLimits
@@ -220,19 +220,8 @@ def schemas(document: Json) -> str:
 
 def typed(schema: Json) -> str:
     """Say the type of a JSON schema in a few words, named schemas as links."""
-    if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return f"[{name}](schemas.md#{name.lower()})"
-    if "enum" in schema or "const" in schema:
-        values = schema.get("enum", [schema.get("const")])
-        return ", ".join(f"`{orjson.dumps(value).decode()}`" for value in values)
-    for union in ("anyOf", "oneOf"):
-        if all("type" in one or "$ref" in one or "enum" in one for one in schema.get(union, [{}])):
-            return " or ".join(dict.fromkeys(typed(one) for one in schema[union]))
-    kind = schema.get("type", "any")
-    if kind == "array" and isinstance(schema.get("items"), dict):
-        return f"array of {typed(schema['items'])}"
-    return " or ".join(kind) if isinstance(kind, list) else str(kind)
+    forms = {"schema": "[{0}](schemas.md#{1})", "code": "`{0}`", "text": "{0}"}
+    return "".join(forms[kind].format(text, text.lower()) for kind, text in type_of(schema))
 
 
 def _text(described: Json) -> str:

@@ -113,7 +113,6 @@ class Visit:
         for number, (width, scheme, colors) in enumerate(states):
             self.page.set_viewport_size({"width": width, "height": HEIGHT})
             self.page.emulate_media(color_scheme=scheme, forced_colors=colors)
-            # Swagger's colours take a moment to change.
             self.page.evaluate(_SETTLED)
             # After the first state only what is seen has changed.
             violations += self._axe(part, {"runOnly": SEEN} if number else {})

@@ -37,6 +37,7 @@ PUBLIC = {
     "/readyz",
     "/version",
     "/docs",
+    "/docs/schemas",
     "/docs/problems",
     "/docs/{name}.md",
     "/openapi.json",

@@ -71,7 +71,7 @@ def test_only_files_of_the_package_are_answered_without_a_declared_cost() -> Non
     [
         *("/openapi.json", "/docs", "/docs/problems", "/docs/operations.md", "/v1/indices"),
         *("/ui/evaluate", "/ui/indices", "/version", "/livez", "/readyz", "/metrics"),
-        *("/static/swagger-ui-bundle.js", "/static/swagger-ui.css"),
+        *("/docs/schemas", "/static/favicon.svg"),
     ],
 )
 def test_what_anybody_may_read_again_and_again_is_cheap(

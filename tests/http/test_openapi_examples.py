@@ -1,8 +1,10 @@
-"""Every operation of the OpenAPI document succeeds as it is shown: "Try it out" and Execute."""
+"""Every operation of the OpenAPI document succeeds as it is shown."""
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
+from html import unescape
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ DOCUMENT: dict[str, Any] = json.loads(
 HISTORY: str = DOCUMENT["paths"]["/v1/import"]["post"]["requestBody"]["content"][
     "application/x-ndjson"
 ]["example"]
+LINES = {"Content-Type": "application/x-ndjson"}
 
 
 def bodies(operation: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -41,13 +44,16 @@ def cases() -> Iterator[Any]:
                 yield pytest.param(method, path, media, body, id=name)
 
 
+CASES = list(cases())
+
+
 @pytest.fixture(scope="module")
 def stored(serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     with keeping(serve_app, tmp_path_factory.mktemp("examples")) as client:
         yield client
 
 
-@pytest.mark.parametrize(("method", "path", "media", "body"), list(cases()))
+@pytest.mark.parametrize(("method", "path", "media", "body"), CASES)
 def test_an_operation_succeeds_untouched(
     stored: httpx.Client, method: str, path: str, media: str, body: str
 ) -> None:
@@ -70,12 +76,11 @@ def asked_untouched(
 ) -> httpx.Response:
     """Ask as the document shows it, of the history that its example of an import has."""
     stored.delete("/v1/projects/digits")
-    lines = {"Content-Type": "application/x-ndjson"}
-    imported = stored.post("/v1/import", content=HISTORY, headers=lines)
+    imported = stored.post("/v1/import", content=HISTORY, headers=LINES)
     assert imported.is_success, imported.text
     headers, query = {"Content-Type": media} if media else {}, {}
     for parameter in DOCUMENT["paths"][path][method].get("parameters", ()):
-        # What Swagger UI fills in; a parameter of JSON has an empty object at least.
+        # What the page of the API fills in; a parameter of JSON has an empty object at least.
         assert "content" not in parameter, parameter["name"]
         value = parameter.get("example", parameter.get("schema", {}).get("default"))
         value = parameters.get(parameter["name"], value)
@@ -108,3 +113,30 @@ def test_every_kind_of_evidence_and_format_has_an_example(stored: httpx.Client) 
         headers = {"Content-Type": media}
         answer = stored.post("/evaluate", content=file.getvalue(), headers=headers)
         assert answer.json()["labels"] == ["cat", "dog"], media
+
+
+def test_a_command_of_the_page_sends_what_the_document_shows(stored: httpx.Client) -> None:
+    page = unescape(stored.get("/docs").text)
+    commands = re.findall(r"<pre tabindex=\"0\"><code>(curl .*?)</code></pre>", page, re.DOTALL)
+    assert len(commands) == len(CASES)
+    for command in commands:
+        imported = stored.post("/v1/import", content=HISTORY, headers=LINES)
+        assert imported.is_success, imported.text
+        answer = sent(stored, shlex.split(command.replace("\\\n", "")))
+        assert answer.is_success, (command, answer.text)
+        stored.delete("/v1/projects/digits")
+
+
+def sent(client: httpx.Client, words: list[str]) -> httpx.Response:
+    """Send what a command of curl sends."""
+    options = {"-X": [""], "-H": [], "--data-binary": [""]}
+    rest = iter(words[1:])
+    addresses = []
+    for word in rest:
+        if word in options:
+            options[word].append(next(rest))
+        else:
+            addresses.append(word)
+    body, headers = options["--data-binary"][-1], dict(h.split(": ", 1) for h in options["-H"])
+    method = options["-X"][-1] or ("POST" if body else "GET")
+    return client.request(method, *addresses, headers=headers, content=body)

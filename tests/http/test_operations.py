@@ -48,7 +48,7 @@ def test_an_unsafe_request_id_is_replaced(client: httpx.Client, given: str) -> N
 def test_every_answer_has_the_security_headers(client: httpx.Client) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     operations = [(method, path) for path, item in paths.items() for method in item]
-    pages = ["/docs", "/docs/problems", "/static/swagger-ui.js", "/openapi.json", "/nowhere"]
+    pages = ["/docs", "/docs/problems", "/static/favicon.svg", "/openapi.json", "/nowhere"]
     for method, path in [*operations, *(("get", page) for page in pages), ("patch", "/evaluate")]:
         headers = client.request(method.upper(), path.replace("{suffix}", "md")).headers
         assert headers["x-content-type-options"] == "nosniff", path

@@ -3,7 +3,7 @@
 import gzip
 import os
 import re
-from functools import cache
+from functools import cache, lru_cache
 from http import HTTPStatus
 from itertools import pairwise
 from pathlib import Path
@@ -11,19 +11,23 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from markdown_it import MarkdownIt
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.datastructures import Headers
 from starlette.responses import FileResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from rprime.dashboard.page import POLICY, show
+from rprime.dashboard.contract_view import ORIGIN, matching, operations_of, schemas_of
+from rprime.dashboard.page import POLICY, root_of, show
+from rprime.dashboard.templates_environment import macros
 from rprime.problems.kinds import KINDS, PAGE
 from rprime.problems.problem import Problem, rooted
 from rprime.routes.negotiation import COMPRESSIBLE, CompressedRoute, accepted_codings
 from rprime.routes.services import get_services
 from rprime.server.cost import costs
 
+MOST_SEARCHED = 255
+"""Characters of a search."""
 PACKAGE = Path(__file__).parent.parent
 STATIC = PACKAGE / "static"
 # A wheel has its own copy; in a checkout the files are in the top folder, where GitHub shows them.
@@ -33,18 +37,50 @@ DOCUMENTS = next(
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
-# Swagger UI writes styles into the page.
-_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 _GUIDE_POLICY = POLICY.replace("form-action 'self'", "form-action 'none'; worker-src 'self'")
 
 
 @router.get("/docs")
-@costs("cheap")
-async def contract(request: Request) -> Response:
-    """Show the operations, with forms to try them."""
-    response = show(request, "contract.html", "API")
-    response.headers["Content-Security-Policy"] = _POLICY
-    return response
+@costs("render")
+def contract(request: Request) -> Response:
+    """Show the operations, each with commands to try it; of a search, those that fit."""
+    document, keys = request.app.contract(), get_services(request).keyring is not None
+    origin = escape(str(request.base_url).rstrip("/"))
+    entries = {
+        name: entry.replace(ORIGIN, origin)
+        for name, entry in _entries(document, root_of(request), keys=keys).items()
+    }
+    wanted = request.query_params.get("q", "")[:MOST_SEARCHED]
+    tags = operations_of(document, keys=keys)
+    content: dict[str, Any] = {"tags": tags, "entries": entries, "wanted": wanted}
+    return show(request, "contract.html", "API", fitting=matching(tags, wanted), **content)
+
+
+@lru_cache(maxsize=4)
+def _entries(contract: bytes, root: str, *, keys: bool) -> dict[tuple[str, bool], Markup]:
+    """Return each operation as the page shows it, and as it hides it, by its name."""
+    operation = macros("contract_parts.html").operation
+    tags = operations_of(contract, keys=keys)
+    return {
+        (o["id"], hidden): operation(o, root, rendered, hidden)
+        for tag in tags
+        for o in tag["operations"]
+        for hidden in (False, True)
+    }
+
+
+@router.get("/docs/schemas")
+@costs("render")
+def schemas(request: Request) -> Response:
+    """Show what bodies and answers are made of."""
+    cards = _cards(request.app.contract(), root_of(request))
+    return show(request, "contract.html", "Schemas", schemas=cards)
+
+
+@lru_cache(maxsize=2)
+def _cards(contract: bytes, root: str) -> Markup:
+    schema = macros("contract_parts.html").schema
+    return Markup("").join(schema(one, root) for one in schemas_of(contract))
 
 
 @router.get("/openapi.json")

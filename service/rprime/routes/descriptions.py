@@ -320,6 +320,6 @@ REQUEST_PARAMETER: dict[str, Any] = {
     'them are written as such. With `"codes": true` the labels '
     "of the items are positions in `labels`, and -1 is unclassified. For example "
     '`{"indices": ["r_prime"], "confidence": 0.9}`.',
-    # No example: Swagger UI would send it with a JSON body, too.
+    # No example: the page of the API would send it with a JSON body, too.
     "schema": {"type": "string", "contentMediaType": "application/json"},
 }

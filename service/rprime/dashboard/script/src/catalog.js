@@ -1,4 +1,4 @@
-// The catalog: narrowed while the reader types.
+// The catalog and the operations of the API: narrowed while the reader types.
 import { count } from "./numbers.js";
 
 /** Words that people type and that no entry needs to have. */
@@ -8,6 +8,7 @@ export function startCatalog() {
   const form = document.querySelector("[data-catalog]");
   if (!form) return;
   form.hidden = false;
+  form.querySelector("button")?.setAttribute("hidden", "");
   const entries = [...document.querySelectorAll("[data-entry]")];
   const found = form.querySelector("[data-found]");
   const show = (words, scope) => {
@@ -22,16 +23,16 @@ export function startCatalog() {
   };
   const narrow = () => {
     const words = form.elements.q.value.toLowerCase().split(/[\s-]+/).filter(Boolean);
-    const scope = form.elements.scope.value;
+    const scope = form.elements.scope?.value ?? "";
     const needed = words.filter((word) => !FILLERS.has(word));
     const shown = show(words, scope) || (needed.length && show(needed, scope));
     found.textContent = shown ? `${count(shown)} of ${count(entries.length)}` : "Nothing fits: try fewer words.";
     const query = new URLSearchParams(Object.entries({ q: form.elements.q.value, scope }).filter(([, v]) => v));
-    history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
+    history.replaceState(null, "", (query.size ? `?${query}` : location.pathname) + location.hash);
   };
   const given = new URLSearchParams(location.search);
   form.elements.q.value = given.get("q") ?? "";
-  form.elements.scope.value = given.get("scope") ?? "";
+  if (form.elements.scope) form.elements.scope.value = given.get("scope") ?? "";
   form.addEventListener("input", narrow);
   form.addEventListener("submit", (event) => event.preventDefault());
   narrow();

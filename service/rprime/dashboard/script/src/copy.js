@@ -11,6 +11,12 @@ export function copies(button, textOf) {
   });
 }
 
+/** A command of the API reference. */
+export function startCopyCommands() {
+  for (const button of document.querySelectorAll("[data-copy-command]"))
+    copies(button, () => button.previousElementSibling.textContent);
+}
+
 /** The address of the page, for somebody else. */
 export function startCopyLink() {
   for (const button of document.querySelectorAll("[data-copy-link]")) copies(button, () => location.href);

@@ -1,6 +1,6 @@
 // What the pages do with a script: colours, definitions, filters, hover, the evaluator.
 import { startCatalog } from "./catalog.js";
-import { startCopyLink } from "./copy.js";
+import { startCopyCommands, startCopyLink } from "./copy.js";
 import { startDefinitions } from "./definitions.js";
 import { startEvaluator } from "./evaluator.js";
 import { startFilters } from "./filters.js";
@@ -14,6 +14,7 @@ startDefinitions();
 startCatalog();
 startFilters();
 startCopyLink();
+startCopyCommands();
 startFirst();
 startTips();
 startChoice();
