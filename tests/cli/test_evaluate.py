@@ -355,6 +355,30 @@ class TestBaselinesAndGates:
         report = reported(rprime("evaluate", candidate, "--baseline", other, "--json"))
         assert report["comparison"]["comparability"] == "same_items"
 
+    @pytest.mark.parametrize("kind", ["majority", "prior"])
+    def test_a_baseline_is_a_constant_classifier(
+        self, rprime: Run, write: Write, server: str, kind: Any
+    ) -> None:
+        """Of columns and of JSON, here and by a service, as items and as a table."""
+        candidate = write("candidate.csv", csv_of(y_true=TRUE, y_pred=BAD))
+        request = write("request.json", json.dumps({"y_true": TRUE, "y_pred": BAD}))
+        expected = library.evaluate(TRUE, BAD, baseline={"constant": kind})
+        for file in (candidate, request):
+            asked = ("evaluate", file, "--baseline", f"constant={kind}")
+            page = Path(file).with_suffix(".md")
+            done = rprime(*asked, "--json", "--markdown", str(page))
+            assert done.stdout.encode() == expected.content + b"\n"
+            assert f"`{kind} classifier`" in page.read_text(encoding="utf-8")
+            for more in ((), ("--table-only",)):
+                report = reported(rprime(*asked, "--json", "--server", server, *more))
+                changes = json.loads(expected.content)["comparison"]["overall"]
+                assert report["comparison"]["overall"] == changes
+        side = ("compare", candidate, f"constant={kind}", "--json")
+        compared = library.compare({"y_true": TRUE, "y_pred": BAD}, {"constant": kind})
+        assert rprime(*side).stdout.encode() == compared.content + b"\n"
+        wrong = rprime("evaluate", candidate, "--baseline", "constant=mode")
+        assert (wrong.returncode, "'majority', 'uniform' or 'prior'" in wrong.stderr) == (2, True)
+
     def test_two_baselines_are_refused(self, rprime: Run, labels: str) -> None:
         done = rprime("evaluate", labels, "--baseline", labels)
         assert done.returncode == 2

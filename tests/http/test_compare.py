@@ -327,3 +327,98 @@ def test_rules_about_scores_are_not_simulated(client: httpx.Client, action: str)
     assert [answer.status_code for answer in answers] == [200, 422]
     assert answers[0].json()["advice"][0].endswith("read scores: macro_roc_auc.max_drop.")
     assert answers[1].json()["errors"][0]["pointer"] == "/gates/rules/0/index"
+
+
+CONSTANT = {
+    "majority": "It always predicts `cat`, the commonest class of the items.",
+    "uniform": "It predicts each of the 2 classes with equal probability.",
+    "prior": "It predicts each class with its share of the items.",
+}
+ITEMS = {"y_true": TRUE, "y_pred": GOOD}
+
+
+@pytest.mark.parametrize("kind", CONSTANT)
+def test_a_constant_classifier_is_a_baseline(client: httpx.Client, kind: str) -> None:
+    gates = {"rules": [{"index": "accuracy", "min_gain": 0.3}]}
+    report = evaluated(client, **ITEMS, baseline={"constant": kind}, gates=gates)
+    comparison = report["comparison"]
+    baseline = {"requested": {"constant": kind}, "resolved": None, "why": CONSTANT[kind]}
+    assert comparison["baseline"] == baseline
+    assert (comparison["comparability"], comparison["pairing"]) == ("same_items", "paired")
+    assert comparison["overall"]["accuracy"]["baseline"] == 0.5
+    assert (comparison["flips"] is None) == (kind != "majority")
+    assert verdicts(report) == {"pass"}
+    body = {"candidate": ITEMS, "baseline": {"constant": kind}, "gates": gates}
+    compared = judged(client.post("/v1/compare", json=body))
+    assert compared["gate"] == report["gate"]
+    assert compared["comparison"]["baseline"] == baseline
+    accept, asked = {"Accept": "text/markdown"}, {**ITEMS, "baseline": {"constant": kind}}
+    page = client.post("/evaluate", json=asked, headers=accept)
+    assert f"`{kind} classifier`" in page.text
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "code"),
+    [
+        ({**ITEMS, "baseline": {"constant": "median"}}, "/baseline/constant", "literal_error"),
+        ({**ITEMS, "constant": "majority"}, "", "unknown_field"),
+        ({**ITEMS, "baseline": {"constant": "majority", "y_pred": GOOD}}, "/baseline", None),
+        (
+            {**ITEMS, "baseline": {"constant": "majority", "test_set": {"id": "a"}}},
+            "/baseline",
+            "constant_alone",
+        ),
+        (
+            {"confusion_matrix": [[1]], "spurious": [1], "baseline": {"constant": "prior"}},
+            "/baseline/constant",
+            "not_with_spurious",
+        ),
+        (
+            {
+                "cells": [[0, 0, 1]],
+                "labels": [*map(str, range(1001))],
+                "baseline": {"constant": "uniform"},
+            },
+            "/baseline/constant",
+            "too_many_classes",
+        ),
+        (
+            {
+                **ITEMS,
+                "item_id": [*range(120)],
+                "changed_items": True,
+                "baseline": {"constant": "prior"},
+            },
+            "/changed_items",
+            "no_predictions",
+        ),
+    ],
+)
+def test_what_no_constant_classifier_can_be_is_refused(
+    client: httpx.Client, body: Json, pointer: str, code: str | None
+) -> None:
+    answer = client.post("/evaluate", json=body)
+    assert answer.status_code == 422, answer.text
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == pointer
+    assert error["code"] == (code or "several_kinds")
+
+
+def test_a_candidate_is_no_constant_classifier(client: httpx.Client) -> None:
+    body = {"candidate": {"constant": "majority"}, "baseline": ITEMS}
+    answer = client.post("/v1/compare", json=body)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == ("/candidate", "unknown_field")
+
+
+def test_many_classes_have_a_majority(client: httpx.Client) -> None:
+    cells, labels = [[0, 0, 5], [0, 1, 1], [1, 1, 3]], [*map(str, range(5000))]
+    report = evaluated(client, cells=cells, labels=labels, baseline={"constant": "majority"})
+    assert report["comparison"]["overall"]["accuracy"]["baseline"] == 6 / 9
+
+
+def test_changes_from_the_majority_are_named(client: httpx.Client) -> None:
+    body = {**ITEMS, "item_id": [*range(120)], "changed_items": True}
+    report = evaluated(client, **body, baseline={"constant": "majority"})
+    assert report["changed_items"]["total"] == GOOD.count("dog")

@@ -57,6 +57,7 @@ from rprime.schemas.request import (
     CellsEvidence,
     ClassesWanted,
     CompareRequest,
+    ConstantBaseline,
     EvaluateOptions,
     LabelsEvidence,
     MatrixEvidence,
@@ -426,7 +427,7 @@ def arguments(name: str) -> dict[str, Any]:
 
 
 EVIDENCE = (MatrixEvidence, CellsEvidence, LabelsEvidence, ScoresEvidence)
-SIDES = (*EVIDENCE, PredictionsEvidence, PredictedScoresEvidence, StoredSide)
+SIDES = (*EVIDENCE, PredictionsEvidence, PredictedScoresEvidence, StoredSide, ConstantBaseline)
 
 
 @pytest.mark.parametrize(

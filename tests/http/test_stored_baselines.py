@@ -452,3 +452,58 @@ def test_an_undecided_job_does_not_pass_when_it_is_run_again(
     runs = [run(wrong, "b" * 7, key) for wrong, key in ((20, "two"), (19, "three"))]
     assert [report["gate"]["verdict"] for report in runs] == ["inconclusive"] * 2
     assert [baseline_of(report)["resolved"] for report in runs] == [first["id"]] * 2
+
+
+KINDS = ["majority", "uniform", "prior"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_constant_baseline_is_kept_with_its_report(client: httpx.Client, kind: str) -> None:
+    gates = {"rules": [{"index": "accuracy", "min_gain": 0.3}]}
+    report = keep(client, labels(baseline={"constant": kind}, gates=gates))
+    assert baseline_of(report)["requested"] == {"constant": kind}
+    assert report["gate"]["verdict"] == "pass"
+    path = f"/v1/evaluations/{report['id']}"
+    later = client.get(path).json()
+    assert later["comparison"] == report["comparison"]
+    assert later["gate"] == report["gate"]
+    page = client.get(path, headers={"Accept": "text/html"}).text
+    assert f"{kind} classifier" in page
+
+
+def test_another_constant_baseline_is_another_evaluation(client: httpx.Client) -> None:
+    sides = [None, *({"constant": kind} for kind in KINDS)]
+    ids = {keep(client, labels(baseline=side))["id"] for side in sides}
+    assert len(ids) == len(sides)
+    repeated = keep(client, labels(baseline=sides[-1]), status=200)
+    assert repeated["id"] in ids
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stored_candidate_is_compared_with_a_constant_classifier(
+    client: httpx.Client, kind: str
+) -> None:
+    """Of items and of a table alike, later as when it was stored."""
+    side = {"constant": kind}
+    for content in (labels(baseline=side), matrix(baseline=side)):
+        report = keep(client, content)
+        body = {"candidate": {"evaluation": report["id"]}, "baseline": side}
+        answer = client.post("/v1/compare", json=body | {"options": {"indices": ["accuracy"]}})
+        change = answer.json()["comparison"]["overall"]["accuracy"]
+        expected = report["comparison"]["overall"]["accuracy"]
+        assert {name: change[name] for name in expected} == expected
+
+
+def test_the_stored_prevalence_chooses_the_constant_class(client: httpx.Client) -> None:
+    """Of a population that is mostly eel, the majority is eel, in the report and later."""
+    shares = {"cat": 0.1, "dog": 0.1, "eel": 0.8}
+    first = keep(client, labels(population={"prevalence": shares}))
+    population = {"prevalence": {"evaluation": first["id"]}}
+    side = {"constant": "majority"}
+    report = keep(client, labels(seed=2, baseline=side, population=population))
+    assert report["comparison"]["overall"]["accuracy"]["baseline"] == pytest.approx(0.8)
+    assert "`eel`" in baseline_of(report)["why"]
+    body = {"candidate": {"evaluation": report["id"]}, "baseline": side}
+    answer = client.post("/v1/compare", json=body).json()
+    assert answer["comparison"]["overall"]["accuracy"]["baseline"] == pytest.approx(0.8)
+    assert "`eel`" in answer["comparison"]["baseline"]["why"]

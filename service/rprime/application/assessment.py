@@ -10,14 +10,16 @@ import orjson
 
 from rprime.application.changed_items import NOT_MATCHED, NOTHING, ChangedItemsPage
 from rprime.application.population import check_baseline
-from rprime.core.comparison.alignment import Side, estimate_together
+from rprime.core.comparison.alignment import Side, constant_side, estimate_together
 from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.comparison.constant import ConstantKind
 from rprime.core.estimates import Estimates
 from rprime.core.gates.candidate import MOST_JUDGED, rule_with_too_many_slices
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.results import GateResult
 from rprime.core.gates.rules import Gate
 from rprime.core.options import Options
+from rprime.core.population import Population
 from rprime.core.published import Json
 from rprime.core.selection import requested_keys
 from rprime.core.slices.comparison import slice_changes
@@ -33,7 +35,8 @@ from rprime.report.comparison import (
     render_gate,
     since_document,
 )
-from rprime.report.subject import shares_text
+from rprime.report.subject import constant_name, shares_text
+from rprime.schemas.fields import DENSE_CLASSES
 from rprime.schemas.provenance import ResolvedSide, TestSet
 
 MOST_COMPARED = 10_000
@@ -61,7 +64,7 @@ class BaselineSide:
     has_population
         Whether a stored evaluation is about a prevalence.
     name
-        What a stored evaluation is called; None for evidence in the request.
+        What a stored evaluation or a constant classifier is called; None for evidence.
     """
 
     side: Side
@@ -74,7 +77,9 @@ class BaselineSide:
 
     @property
     def identity(self) -> str | None:
-        """The same for the same baseline: its id, or the digest of its evidence."""
+        """The same for the same baseline: its id or kind, or the digest of its evidence."""
+        if self.side.constant is not None:
+            return f"constant={self.side.constant.kind}"
         return self.resolved if self.evidence is None else self.evidence.input_digest
 
     @property
@@ -128,6 +133,13 @@ class Assessment:
     changed_items: ChangedItemsPage | None = None
 
     def __post_init__(self) -> None:
+        constant = None if self.baseline_side is None else self.baseline_side.side.constant
+        if constant is not None and constant.is_drawn and self.changed_items is not None:
+            detail = (
+                f"The predictions of the baseline `{constant.kind}` are expected, so that no item "
+                "has one: leave `changed_items` out, or compare with `majority`."
+            )
+            raise refuse("/changed_items", "no_predictions", detail)
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]
         many = (
             None
@@ -151,6 +163,14 @@ class Assessment:
                 "Evaluate each side alone, or merge classes."
             )
             raise refuse("/baseline", "too_many_classes", detail)
+
+    def about(self, population: Population | None) -> "Assessment":
+        """Return the assessment at a population, which a constant baseline then is of, too."""
+        options, other = replace(self.options, population=population), self.baseline_side
+        if other is not None and other.side.constant is not None:
+            kind = other.side.constant.kind
+            other = constant_baseline(kind, self.candidate, population)
+        return replace(self, options=options, baseline_side=other)
 
     @property
     def population_text(self) -> str | None:
@@ -322,6 +342,41 @@ _NOT_COUNTED = (
     "The gate divides alpha over the looks at one test set, but nobody counts them: that takes a "
     "`project` and a fingerprint of the test set."
 )
+
+
+def constant_baseline(
+    kind: ConstantKind, candidate: Side, population: Population | None
+) -> BaselineSide:
+    """Return a constant classifier of the candidate's items as its baseline; 422 if it has none."""
+    place = "/baseline/constant"
+    if candidate.table.spurious is not None:
+        detail = (
+            "A constant classifier predicts items, and `spurious` counts predictions of none: "
+            "leave `spurious` out, or compare with predictions."
+        )
+        raise refuse(place, "not_with_spurious", detail)
+    if kind != "majority" and len(candidate.labels) > DENSE_CLASSES:
+        detail = (
+            f"There are {len(candidate.labels):,} classes; `{kind}` predicts at most "
+            f"{DENSE_CLASSES:,}. Compare with `majority`, or merge classes."
+        )
+        raise refuse(place, "too_many_classes", detail)
+    side = constant_side(kind, candidate, population)
+    assert side.constant is not None  # noqa: S101 (it was made so)
+    whole = "items" if population is None else "population"
+    why = {
+        "majority": f"It always predicts `{side.labels[side.constant.likeliest]}`, the commonest "
+        f"class of the {whole}.",
+        "uniform": f"It predicts each of the {len(side.labels)} classes with equal probability.",
+        "prior": f"It predicts each class with its share of the {whole}.",
+    }
+    return BaselineSide(
+        side=side,
+        requested={"constant": kind},
+        resolved=None,
+        why=why[kind],
+        name=constant_name(kind),
+    )
 
 
 def side_of(evidence: Evidence, test_set: TestSet | None) -> Side:

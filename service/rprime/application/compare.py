@@ -156,7 +156,7 @@ def assess(
         options, of_slices = comparison_options(candidate.stored.options, limits.top_confusions)
     assessment = Assessment(
         candidate=candidate.side,
-        baseline_side=request.baseline_from_evidence(other_side, rest.baseline),
+        baseline_side=request.baseline_side_of(other_side, rest.baseline, candidate.side, options),
         options=options,
         gate=None if rest.gates is None else request.gate_of(rest.gates, options),
         notes=request.notes_of(candidate.evidence, other_side),
@@ -198,9 +198,8 @@ def _at_prevalence(
     assessment: Assessment, stored: "StoredEvaluation", *, or_items: bool
 ) -> Assessment:
     """Compare at the prevalence that a stored candidate is about, if it is about one."""
-    options = replace(assessment.options, population=stored_prevalence_of(stored.options))
     try:
-        return replace(assessment, options=options)
+        return assessment.about(stored_prevalence_of(stored.options))
     except Problem:
         if not or_items:
             raise
@@ -217,8 +216,8 @@ def _at_equal_shares(assessment: Assessment) -> Assessment:
             detail = "A rule about slices is judged without `prevalence`, or with their `slice`."
             raise refuse(f"/gates/rules/{i}/slices", "not_with_population", detail)
     notes += () if whole.slices is None else (SLICES_APART,)
-    options = replace(options, population=Population.uniform(side.table))
-    return replace(assessment, candidate=side, options=options, notes=notes)
+    assessment = replace(assessment, candidate=side, notes=notes)
+    return assessment.about(Population.uniform(side.table))
 
 
 def _at_slice(assessment: Assessment, slice_: Slice) -> Assessment:

@@ -21,13 +21,14 @@ from rprime.report.subject import ReportSubject, baseline_name, read_comparison,
 from rprime.schemas.document import Body, Document, parse
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import WAYS, Provenance, Reference, origin_of
-from rprime.schemas.request import RequestOptions, SideRest
+from rprime.schemas.request import BaselineRest, RequestOptions
 from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
 if TYPE_CHECKING:
     from rprime.application.assessment import Assessment, BaselineSide
     from rprime.application.stored_sides import StoreRequest
+    from rprime.core.comparison.alignment import Side
     from rprime.report.formats import Format
     from rprime.store import BaselineQuery
 
@@ -197,10 +198,10 @@ def read_members(
 
 
 def is_reference(inner: Document) -> bool:
-    """Whether a side names a stored evaluation; 422 if it also has evidence."""
-    named = any(way in inner.names for way in WAYS)
+    """Whether a side is named, without evidence; 422 if it also has some."""
+    named = any(way in inner.names for way in (*WAYS, "constant"))
     if named and inner.arrays:
-        detail = "A side is evidence or names a stored evaluation, not both."
+        detail = "A side is evidence, a stored evaluation or a constant classifier: send one."
         raise refuse(inner.pointer, "several_kinds", detail)
     return named
 
@@ -254,9 +255,10 @@ def _assessment(
         return None
     from rprime.application.assessment import Assessment, side_of  # noqa: PLC0415 (few compare)
 
+    candidate = side_of(read, request.test_set)
     return Assessment(
-        candidate=side_of(read, request.test_set),
-        baseline_side=baseline_from_evidence(baseline, request.baseline),
+        candidate=candidate,
+        baseline_side=baseline_side_of(baseline, request.baseline, candidate, options),
         options=options,
         gate=None if request.gates is None else gate_of(request.gates, options),
         notes=notes_of(read, baseline),
@@ -270,15 +272,23 @@ def notes_of(*sides: Evidence | None) -> tuple[Warning, ...]:
     return tuple(dict.fromkeys(note for side in sides if side for note in side.warnings))
 
 
-def baseline_from_evidence(read: Evidence | None, rest: SideRest | None) -> "BaselineSide | None":
-    """Return a baseline whose evidence is in the request; None without one."""
+def baseline_side_of(
+    read: Evidence | None, rest: BaselineRest | None, candidate: "Side", options: Options
+) -> "BaselineSide | None":
+    """Return a baseline that needs no store: evidence or a constant classifier; None without."""
+    from rprime.application import assessment  # noqa: PLC0415 (few compare)
+
+    if rest is not None and rest.constant is not None:
+        return assessment.constant_baseline(rest.constant, candidate, options.population)
     if read is None or rest is None:
         return None
-    from rprime.application.assessment import BaselineSide, side_of  # noqa: PLC0415 (few compare)
-
-    side, why = side_of(read, rest.test_set), "It came with the request."
-    requested = {"evidence": read.kind}
-    return BaselineSide(side=side, requested=requested, resolved=None, why=why, evidence=read)
+    return assessment.BaselineSide(
+        side=assessment.side_of(read, rest.test_set),
+        requested={"evidence": read.kind},
+        resolved=None,
+        why="It came with the request.",
+        evidence=read,
+    )
 
 
 def gate_of(gates: Gates, options: Options) -> Gate:

@@ -98,7 +98,8 @@ class SideFields(ModelFields, total=False):
 
     A baseline may be only `y_pred` or `y_score`: other predictions for the candidate's items. The
     columns of its `y_score` are named, or in the order of the `labels` of the candidate. Names
-    belong to `project`, which for a baseline is that of the candidate where it is left out.
+    belong to `project`, which for a baseline is that of the candidate where it is left out. Or a
+    baseline is `constant`, a classifier that does not look at the items.
     """
 
     alias: str
@@ -108,6 +109,7 @@ class SideFields(ModelFields, total=False):
     evaluation: str
     model: str
     project: str
+    constant: Literal["majority", "uniform", "prior"]
 
 
 class OriginFields(TypedDict, total=False):

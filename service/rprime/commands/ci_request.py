@@ -104,7 +104,8 @@ def assemble(
     file, *more
         The evidence; several files where an engine opens them.
     baseline
-        A file with evidence, or with only other predictions; or a stored one, as `alias=main`.
+        A file with evidence, or with only other predictions; a stored one, as `alias=main`; or a
+        constant classifier, as `constant=majority`.
     gates, request
         Files with rules, and with further members of the request.
     origin
@@ -133,7 +134,10 @@ def assemble(
         _add(members, "project", kept.pop("project"), "--project")
     if reference:
         _add(kept, "baseline", reference, str(baseline))
-    other = None if reference else baseline
+    constant = constant_of(baseline)
+    if constant:
+        _add(members, "baseline", constant, str(baseline))
+    other = None if reference or constant else baseline
     options = {
         "slice_cuts": "--slice",
         "slice_crossings": "--crossing",
@@ -161,6 +165,12 @@ def reference_of(baseline: str | None) -> Json | None:
     by, name, _, beside = match.groups()
     named = dict(pair.split("=", 1) for pair in beside.split(",")[1:])
     return {by or "latest": name or True, **named}
+
+
+def constant_of(baseline: str | None) -> Json | None:
+    """Read the name of a constant classifier, as `constant=majority`; None for any other side."""
+    name, sign, kind = (baseline or "").partition("=")
+    return {name: kind} if sign and name == "constant" else None
 
 
 def _request(file: str, baseline: str | None, members: Json) -> JsonRequest | ColumnFileRequest:

@@ -51,8 +51,9 @@ def evaluate(
         Option(
             metavar="FILE",
             help="What to compare with: a file as above, or one with other predictions (y_pred) "
-            "for the same items; or a stored evaluation, as alias=NAME, version=, branch=, latest "
-            "or evaluation=; version=7,model=NAME is one of another model.",
+            "for the same items; constant=majority, uniform or prior, which does not look at them; "
+            "or a stored evaluation, as alias=NAME, version=, branch=, latest or evaluation=; "
+            "version=7,model=NAME is one of another model.",
         ),
     ] = None,
     gates: options.GatesOption = None,
@@ -165,7 +166,8 @@ def compare(
         str,
         Argument(
             help="What it is compared with: such a file, or one with other predictions (y_pred) "
-            "for the same items; or a stored evaluation, named in the same way."
+            "for the same items; or constant=majority, uniform or prior; or a stored evaluation, "
+            "named in the same way."
         ),
     ],
     *,
@@ -196,7 +198,7 @@ def compare(
     Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
     """
     with ExitStack() as connections:
-        from rprime.commands.ci_request import assemble, chosen_members, reference_of
+        from rprime.commands.ci_request import assemble, chosen_members, constant_of, reference_of
         from rprime.commands.evaluation import run
         from rprime.commands.history import slice_member
         from rprime.commands.mappings import read_gates, read_mapping
@@ -206,7 +208,7 @@ def compare(
         if new is None and service is not None:
             # A stored candidate has a project, in which its baseline is looked up.
             baseline = _in_project(baseline, project)
-        old = reference_of(baseline)
+        old = reference_of(baseline) or constant_of(baseline)
         if new is None:
             chosen = chosen_members(columns, slice_, crossing, population, count=count)
             chosen |= changed_member(output)

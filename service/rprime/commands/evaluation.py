@@ -244,7 +244,8 @@ def subject_of(
     update = {name: value for name, value in ci_request.origin.items() if name in ORIGIN}
     origin, source = subject.origin.model_copy(update=update), ci_request.origin.get("source")
     source = subject.source if source is None else source
-    return replace(subject, baseline=ci_request.baseline, origin=origin, source=source)
+    baseline = subject.baseline or ci_request.baseline
+    return replace(subject, baseline=baseline, origin=origin, source=source)
 
 
 def answered(

@@ -118,7 +118,8 @@ def baseline_of(evaluation_request: EvaluationRequest) -> Side | None:
 
 def _baseline_side(evaluation_request: EvaluationRequest) -> BaselineSide | None:
     assessment = evaluation_request.assessment
-    return None if assessment is None else assessment.baseline_side
+    baseline = None if assessment is None else assessment.baseline_side
+    return None if baseline is None or baseline.evidence is None else baseline
 
 
 def _positions(predicted: NDArray[Any], k: int) -> NDArray[Any]:
@@ -229,8 +230,10 @@ def spelled_side(side: Side) -> Json:
 
 
 def _rest(members: Mapping[str, Any]) -> Json:
-    """Return the members that are neither evidence nor an inline baseline."""
-    left_out = MEMBERS.difference(OF_SCORES) | {"baseline", "columns"}
+    """Return the members that are neither evidence nor a baseline with evidence."""
+    left_out = MEMBERS.difference(OF_SCORES) | {"columns"}
+    if "constant" not in members.get("baseline", {}):
+        left_out |= {"baseline"}
     return {name: value for name, value in members.items() if name not in left_out}
 
 

@@ -125,7 +125,7 @@ def _with_prevalence(
     options = replace(evaluation_request.options, population=population)
     assessment = evaluation_request.assessment
     if assessment is not None:
-        assessment = replace(assessment, options=options)
+        assessment = replace(assessment.about(population), options=options)
     content = with_options(store_request.asked, options)
     store_request = replace(store_request, asked=content)
     changed = replace(evaluation_request, options=options, assessment=assessment)

@@ -147,17 +147,26 @@ def evaluation_name(model: str | None, version: str | None, created_at: datetime
     return f"{model} {version or moment}" if model else version or moment
 
 
+def constant_name(kind: str) -> str:
+    """Name a constant classifier."""
+    return f"{kind} classifier"
+
+
 def baseline_name(
     comparison: Comparison | None, name: str | None = None, aliases: Sequence[str] = ()
 ) -> str | None:
-    """Return the name of a stored baseline as "svc 8, champion"; None for evidence in the request.
+    """Return the name of a baseline as "svc 8, champion"; None for evidence in the request.
 
     `name` is that of the evaluation; None: it is not known, so that the request names it. Aliases
     are those that point at it today; the one that the request named comes before them.
     """
-    if comparison is None or comparison.baseline.resolved is None:
+    if comparison is None:
         return None
     requested = comparison.baseline.requested
+    if "constant" in requested:
+        return constant_name(requested["constant"])
+    if comparison.baseline.resolved is None:
+        return None
     if name is None:
         way, text = next(iter(requested.items()))
         return way if text is True else str(text)

@@ -166,6 +166,8 @@ class StoredSide(Reference):
 class ResolvedSide(Answer):
     """The requested and the resolved evaluation, with the reason."""
 
-    requested: dict[str, Any] = Field(description="The reference, or the kind of evidence.")
-    resolved: str | None = Field(description="Id of the stored evaluation; null for evidence.")
+    requested: dict[str, Any] = Field(
+        description="The reference, the constant classifier, or the kind of evidence."
+    )
+    resolved: str | None = Field(description="Id of the stored evaluation; null for any other.")
     why: str = Field(description="Why it is this one.")

@@ -3,9 +3,11 @@
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, Discriminator, Field, Tag
+from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
 
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
+from rprime.core.comparison.constant import ConstantKind
 from rprime.core.index import Families, Family
 from rprime.core.labels import Axis
 from rprime.core.options import SliceAdjust
@@ -250,6 +252,17 @@ class PredictedScoresEvidence(LabelOptions):
     reject_below: RejectBelow = None
 
 
+class ConstantBaseline(Request):
+    """A classifier that predicts the candidate's items without looking at them."""
+
+    constant: ConstantKind = Field(
+        description="What it predicts for every item. `majority`: the class with the most items, "
+        "of equal ones the first. `uniform`: each of the k classes with probability 1/k. `prior`: "
+        "each class with its share of the items, or of the `population`. The last two have the "
+        "expected table, and at most 1000 classes."
+    )
+
+
 def _as_one_of(schema: dict[str, Any]) -> None:
     schema["oneOf"] = schema.pop("anyOf")
 
@@ -257,7 +270,7 @@ def _as_one_of(schema: dict[str, Any]) -> None:
 # openapi-generator merges the members of an `anyOf` into one type that demands them all.
 _EXCLUSIVE = Field(json_schema_extra=_as_one_of)
 _Whole = MatrixEvidence | CellsEvidence | LabelsEvidence | ScoresEvidence
-_Other = PredictionsEvidence | PredictedScoresEvidence
+_Other = PredictionsEvidence | PredictedScoresEvidence | ConstantBaseline
 AnyBaseline = Annotated[_Whole | _Other | StoredSide, _EXCLUSIVE]
 AnySide = Annotated[_Whole | StoredSide, _EXCLUSIVE]
 
@@ -396,6 +409,21 @@ class SideRest(EvidenceRest, Reference):
     """One side of a comparison without its arrays: options, or a reference."""
 
 
+class BaselineRest(SideRest):
+    """A baseline without its arrays: options, a reference, or a constant classifier."""
+
+    constant: ConstantKind | None = None
+
+    @model_validator(mode="after")
+    def _is_alone(self) -> "BaselineRest":
+        if self.constant is not None and self.model_fields_set != {"constant"}:
+            text = (
+                "A constant classifier predicts the items of the candidate: send `constant` alone"
+            )
+            raise PydanticCustomError("constant_alone", text)
+        return self
+
+
 class MatrixOptions(EvaluateOptions):
     """The options of a comparison without their matrices."""
 
@@ -420,7 +448,7 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, LabelOptions, Pro
 
     axis: Axis | None = None
     weighted: bool = False
-    baseline: SideRest | None = None
+    baseline: BaselineRest | None = None
     gates: Gates | None = None
     population: PopulationAsked | None = None
     slice_crossings: Crossings | None = None
@@ -431,7 +459,7 @@ class ComparisonRest(Request):
     """A request to compare without its arrays."""
 
     candidate: SideRest
-    baseline: SideRest
+    baseline: BaselineRest
     options: MatrixOptions = MatrixOptions()
     gates: Gates | None = None
     slice: SliceNamed = ()

@@ -9,6 +9,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.comparison.attribution import TablePath
 from rprime.core.comparison.compared_side import AVERAGES, ComparedSide, LimitSource
+from rprime.core.comparison.constant import ConstantClassifier
 from rprime.core.comparison.difference import (
     CODE,
     COUNTED,
@@ -50,6 +51,8 @@ class AlignedValues:
         The paired predictions if both sides have the same items; else None.
     one_test_set
         Whether both tables count the same items, paired or not.
+    constant
+        The constant classifier that the baseline is; None for predictions.
     """
 
     candidate: ComparedSide
@@ -59,6 +62,12 @@ class AlignedValues:
     pairs: PairedPredictions | None
     comparable: bool = True
     one_test_set: bool = True
+    constant: ConstantClassifier | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the baseline has expected counts, so that none of its items can be named."""
+        return self.constant is not None and self.constant.is_drawn
 
     @property
     def selection(self) -> Selection:
@@ -116,7 +125,9 @@ class AlignedValues:
             return CODE["different_test_sets"]
         if any(t.weighted for t in tables):
             return 0 if self.weights_known else CODE["weighted"]
-        return CODE["non_integer_counts"] if any(t.fractional.any() for t in tables) else 0
+        # The table of a constant classifier follows from the true classes.
+        counted = tables if self.constant is None else tables[:1]
+        return CODE["non_integer_counts"] if any(t.fractional.any() for t in counted) else 0
 
     @cached_property
     def weights_known(self) -> bool:
@@ -147,6 +158,13 @@ class AlignedValues:
     @cached_property
     def gradients(self) -> tuple[SideGradients, SideGradients]:
         """Gradients of the baseline and the candidate."""
+        old, new = self._gradients
+        if self.constant is not None and self.constant.is_drawn:
+            old = old.over_predictions(self.constant.shares)
+        return old, new
+
+    @property
+    def _gradients(self) -> tuple[SideGradients, SideGradients]:
         candidate, baseline = self.candidate.values, self.baseline.values
         if self.stack is None:
             return SideGradients(baseline), SideGradients(candidate)
@@ -174,7 +192,8 @@ class AlignedValues:
         difference.reasons[excluded] = CODE["excluded_classes_differ"]
         difference.value[differ | excluded] = np.nan
         rows: Rows = {}
-        if ours.values.sample is None:  # at a population, these are sums of strata
+        # At a population, these are sums of strata; drawn predictions have no changes to count.
+        if ours.values.sample is None and not self.is_drawn:
             omitted = any(side.values.table.has_omissions for side in (ours, theirs))
             rows = overall_rows(self.selection, everyone_answered=not omitted)
         return self._with_evidence(difference, rows, per_class=False)
@@ -190,7 +209,7 @@ class AlignedValues:
             tuple(zip(values, reasons, strict=True)), self.selection.per_class
         )
         difference.items[...] = self.candidate.values.sampled.class_items[..., self.places]
-        rows = class_rows(self.selection)
+        rows = {} if self.is_drawn else class_rows(self.selection)
         if self.candidate.values.sample is not None:
             rows = {row: places for row, places in rows.items() if row in OF_STRATUM}
         return self._with_evidence(difference, rows, per_class=True)
@@ -428,6 +447,7 @@ class AlignedValues:
             candidate=ComparedSide(Estimates(new, ours)),
             baseline=ComparedSide(Estimates(old, theirs)),
             pairs=PairedItems.of(theirs, ours, new.table.k),
+            constant=None,
         )
 
     def _compared(self, rows: Array, *, per_class: bool) -> Array:

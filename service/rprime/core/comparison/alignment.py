@@ -10,9 +10,11 @@ import numpy as np
 from rprime.core import special
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
+from rprime.core.comparison.constant import ConstantClassifier, ConstantKind
 from rprime.core.estimates import Estimates
 from rprime.core.items import MOST_DENSE, Items, table_of
 from rprime.core.options import Options
+from rprime.core.population import Population
 from rprime.core.scores.kept import KeptScores
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import select
@@ -39,6 +41,9 @@ class Side:
         Declared identifier of the test set.
     kept_scores
         The overall indices of scores of a stored evaluation, whose scores are gone.
+    constant
+        The constant classifier that it is of; None for predictions. Where its predictions are
+        drawn, the table has expected counts, and `items` the likeliest class.
     """
 
     labels: tuple[str, ...]
@@ -49,6 +54,7 @@ class Side:
     scores: Scores | None = None
     slices: Slices | None = None
     kept_scores: KeptScores | None = None
+    constant: ConstantClassifier | None = None
 
     def estimates(
         self, options: Options, *, scored: bool = False, omits: bool = False
@@ -101,6 +107,30 @@ class Side:
             return None
         omitted = table.unclassified is None, table.spurious is None
         return (self.labels, table.weighted, *omitted)
+
+
+def constant_side(
+    kind: ConstantKind, candidate: Side, population: Population | None = None
+) -> Side:
+    """Return what a constant classifier of the population predicts for the items of a candidate."""
+    table = candidate.table
+    constant = ConstantClassifier.of(kind, table if population is None else population.table(table))
+    items, scores, slices = candidate.items, candidate.scores, candidate.slices
+    if items is not None:
+        items = replace(items, predicted=np.full_like(items.predicted, constant.likeliest))
+    if scores is not None:
+        scores = replace(scores, values=np.broadcast_to(constant.shares, scores.values.shape))
+    if slices is not None:
+        slices = replace(slices, tables=constant.table(slices.tables))
+    return replace(
+        candidate,
+        table=constant.table(table),
+        items=items,
+        scores=scores,
+        slices=slices,
+        kept_scores=None,
+        constant=constant,
+    )
 
 
 def estimate_together(sides: Sequence[Side], options: Options) -> None:
@@ -186,6 +216,8 @@ def comparability(candidate: Side, baseline: Side) -> Comparability:
     ours, theirs = candidate.items, baseline.items
     if not shares_class(candidate, baseline):
         return "different"
+    if baseline.constant is not None:
+        return "same_items"
     if (
         ours
         and theirs
@@ -293,10 +325,11 @@ def with_items(side: Side, places: Array, true: Array) -> Side:
     if side.scores is not None:
         scores = Scores(true, side.scores.values[places], groups, weights)
     slices, k = side.slices, len(side.labels)
+    table = table_of(items, k)
     return replace(
         side,
         items=items,
-        table=table_of(items, k),
+        table=table if side.constant is None else side.constant.table(table),
         fingerprint=None,
         scores=scores,
         kept_scores=None,

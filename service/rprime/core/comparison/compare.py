@@ -143,13 +143,14 @@ class Comparison:
     @property
     def _paired_items(self) -> PairedItems | None:
         pairs = self.aligned.pairs
-        return pairs if isinstance(pairs, PairedItems) else None
+        return pairs if isinstance(pairs, PairedItems) and not self.aligned.is_drawn else None
 
     @property
     def changed_items(self) -> ItemChanges | None:
         """The items whose prediction changed; None unless items with ids are compared in pairs."""
         ours, theirs = (side.items for side in self.sides)
-        if self.comparability not in PAIRED or ours is None or theirs is None:
+        paired = self.comparability in PAIRED and not self.aligned.is_drawn
+        if not paired or ours is None or theirs is None:
             return None
         ids, missing = ours.ids, self.missing
         if missing is not None and missing.comparable:
@@ -300,6 +301,7 @@ def _align_values(
         pairs=pairs,
         comparable=relation != "different",
         one_test_set=relation in (*PAIRED, "same_test_set"),
+        constant=theirs.constant,
     )
 
 
@@ -354,9 +356,14 @@ def _pairs(ours: Side, theirs: Side, population: Population | None) -> PairedPre
     """Count the pairs of predictions; None if a table counts predictions without items."""
     new, old = ours.items, theirs.items
     spurious = ours.table.spurious is not None or theirs.table.spurious is not None
-    if new is None or old is None or spurious:
+    if spurious:
         return None
-    pairs = PairedItems.of(old, new, ours.table.k)
+    if new is not None and old is not None:
+        pairs = PairedItems.of(old, new, ours.table.k)
+    elif theirs.constant is not None:
+        pairs = PairedItems(theirs.constant.joint(ours.table))
+    else:
+        return None
     if population is None:
         return pairs
     weights, tables = population.weights(ours.table), (theirs.table, ours.table)
@@ -425,7 +432,7 @@ def _warnings(
             yield _warning("supports_differ", supports)
     if aligned.common.size and not aligned.same_classes:
         yield _warning("classes_differ")
-    if relation in PAIRED and _predict_the_same(*sides):
+    if relation in PAIRED and sides[1].constant is None and _predict_the_same(*sides):
         yield _warning("same_predictions", at="/comparison/flips")
 
 

@@ -58,6 +58,19 @@ class SideGradients:
             )
         return gradients
 
+    def over_predictions(self, shares: Array) -> "SideGradients":
+        """Return those of predictions that are drawn with these shares (k,): none can flip."""
+        gradients = SideGradients(self.values)
+        overall = self.overall.over_predictions(shares)
+        of_classes = self.of_classes.over_predictions(shares)
+        vars(gradients).update(
+            of_classes=of_classes,
+            overall=overall,
+            class_guard=np.zeros(of_classes.margins.shape[1:]),
+            overall_guard=np.zeros(overall.factors.shape[1:-1]),
+        )
+        return gradients
+
     @cached_property
     def of_classes(self) -> ClassGradient:
         """Gradient of the computed per-class indices."""

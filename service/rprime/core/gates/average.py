@@ -118,8 +118,11 @@ def _overall_effects(rule: Rule, baseline: SideGradients, items: FloatArray) -> 
 
 
 def _or_shares(effects: FloatArray, items: FloatArray) -> FloatArray:
-    """Take an item for one of so many where its effect is unknown, as for areas."""
-    return np.where(np.isfinite(effects), effects, 1 / np.maximum(items, 1.0))
+    """Take an item for one of so many where its effect is unknown, as for areas, or none.
+
+    It is none where the predictions of the baseline are drawn.
+    """
+    return np.where(effects > 0, effects, 1 / np.maximum(items, 1.0))
 
 
 def guard_of(values: AlignedValues, key: str | None) -> FloatArray:

@@ -301,7 +301,11 @@ class CellTarget:
         table = ConfusionTable.dense(
             np.array([[hits, total - hits], [0, 0]]), weighted=side.table.weighted
         )
-        return Side(labels=CELL_CLASSES, table=table, items=_binary(side.items, row, column))
+        items, constant = _binary(side.items, row, column), side.constant
+        if constant is not None:
+            share = constant.shares[column]
+            constant = replace(constant, shares=np.array([share, 1 - share]))
+        return Side(labels=CELL_CLASSES, table=table, items=items, constant=constant)
 
     def correlated(self, label: str | None) -> Correlated | None:  # noqa: ARG002 (a single number)
         """Return None: the comparison does not know its influences."""

@@ -37,6 +37,15 @@ class ClassGradient:
         kinds[0] += kinds[2]
         return kinds
 
+    def over_predictions(self, shares: Array) -> "ClassGradient":
+        """Return the influence of an item whose prediction is drawn with these shares (k,)."""
+        tp, fn, fp, tn = self.kinds
+        inside, outside = (
+            shares * hit + (1 - shares) * other for hit, other in ((tp, fn), (fp, tn))
+        )
+        none = np.zeros_like(inside)
+        return ClassGradient(np.stack((none, inside - outside, none, outside)))
+
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
@@ -88,3 +97,15 @@ class Gradient:
         for place, gradient in self.by_cell:
             result[place] = gradient(rows, columns)
         return result
+
+    def over_predictions(self, shares: Array) -> "Gradient":
+        """Return the influence of an item whose prediction is drawn with these shares (k,).
+
+        NaN in a stack where an index has no factors.
+        """
+        diagonal, row, column = self.factors
+        mean, k = row + diagonal * shares + (column @ shares)[..., None], len(shares)
+        for place, gradient in self.by_cell if mean.ndim == 2 else ():
+            mean[place] = [gradient(np.full(k, i), np.arange(k)) @ shares for i in range(k)]
+        none = np.zeros_like(mean)
+        return Gradient(np.stack((none, mean, none)))

@@ -12,6 +12,7 @@ from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side, estimate_together, with_items
 from rprime.core.comparison.compare import PAIRED, Comparison, compare
 from rprime.core.comparison.compared_side import ComparedSide
+from rprime.core.comparison.constant import ConstantClassifier
 from rprime.core.comparison.difference import CODE
 from rprime.core.comparison.joint_counts import JointCounts, distinct
 from rprime.core.comparison.paired_variance import (
@@ -25,6 +26,7 @@ from rprime.core.estimates import Estimates
 from rprime.core.index import Index
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.options import Options
+from rprime.core.population import joint_cells
 from rprime.core.selection import select
 from rprime.core.slices.evaluation import (
     ADJUST,
@@ -86,9 +88,8 @@ def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges |
     options = whole.aligned.candidate.values.options
     options = replace(options, indices=indices, families=())
     selection, pairs, slices = select(options), None, candidate.slices
-    if whole.comparability in PAIRED and slices.columns:
-        pairs = SlicedPairs.of(slices, candidate, baseline)
-        other = pairs.baseline
+    if baseline.constant is not None or (whole.comparability in PAIRED and slices.columns):
+        pairs, other = _paired(whole, slices)
     else:
         slices, other = _shared(slices, baseline.slices)
     if not slices.names:
@@ -125,6 +126,7 @@ def _measured(
         theirs,
         pairs=pairs,  # type: ignore[arg-type] # overall differences need no class_variance
         one_test_set=one_test_set,
+        constant=whole.sides[1].constant,
     ):
         limits = part.limits((1 - options.confidence) / 2)
         if pairs is None:
@@ -141,6 +143,16 @@ def _measured(
         numbers[place, differ] = np.nan
     numbers[REASON, differ] = CODE["classes_differ"]
     return numbers
+
+
+def _paired(whole: Comparison, slices: Slices) -> tuple["SlicedPairs", ConfusionTable]:
+    """Return the paired predictions in slices of the candidate, and the tables of the baseline."""
+    candidate, baseline = whole.sides
+    if baseline.constant is None:
+        pairs = SlicedPairs.of(slices, candidate, baseline)
+        return pairs, pairs.baseline
+    pairs = SlicedPairs.of_constant(slices.tables, baseline.constant)
+    return pairs, baseline.constant.table(slices.tables)
 
 
 def _shared(ours: Slices, theirs: Slices | None) -> tuple[Slices, ConfusionTable]:
@@ -186,6 +198,17 @@ class SlicedPairs:
         )
         items = np.concatenate(counts).astype(np.float64)
         joint = JointCounts(owner * k + plain.true[place], old_class, new_class, items, size * k)
+        return cls(joint, (size, k))
+
+    @classmethod
+    def of_constant(cls, tables: ConfusionTable, constant: ConstantClassifier) -> "SlicedPairs":
+        """Pair the likeliest class with the predictions in the tables of the slices."""
+        cells, k = joint_cells(tables), tables.k
+        owner, true, new = np.nonzero(cells)
+        size = len(cells)
+        new_class = np.where(new == k, size * k, owner * k + new)
+        old = owner * k + constant.likeliest
+        joint = JointCounts(owner * k + true, old, new_class, cells[owner, true, new], size * k)
         return cls(joint, (size, k))
 
     @property
@@ -256,14 +279,12 @@ def align_slices(
         return None
     positions = [slices.positions[frozenset(part)] for part in parts]
     names = tuple(slices.names[i] for i in positions)
-    pairs = SlicedPairs.of(
-        replace(slices, names=names, tables=slices.tables[positions]), *whole.sides
-    )
+    pairs, other = _paired(whole, replace(slices, names=names, tables=slices.tables[positions]))
     options = replace(options, undefined="null")
     selection = select(options)
     ours, theirs = (
         ComparedSide(Estimates.of(tables, options, selection))
-        for tables in (slices.tables[positions], pairs.baseline)
+        for tables in (slices.tables[positions], other)
     )
     values = AlignedValues(
         ours,
@@ -271,6 +292,7 @@ def align_slices(
         labels=whole.aligned.labels,
         places=np.zeros(0, np.intp),
         pairs=pairs,  # type: ignore[arg-type] # overall differences need no class_variance
+        constant=whole.sides[1].constant,
     )
     return None if any(side.overall.by_cell for side in values.gradients) else values
 

@@ -13,6 +13,7 @@ from rprime.core.catalog import OVERALL_INDICES, SCORE_KEYS
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import rows_of
 from rprime.core.comparison.compared_side import ComparedSide
+from rprime.core.comparison.constant import ConstantClassifier
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.paired_variance import PairedPredictions
 from rprime.core.estimates import Estimates
@@ -126,16 +127,20 @@ def differences_to_rest(
     *,
     pairs: PairedPredictions | None = None,
     one_test_set: bool = False,
+    constant: ConstantClassifier | None = None,
 ) -> Iterator[tuple[Any, Difference]]:
     """Yield the differences of the overall values of two stacks of s tables, and their positions.
 
     Averages are compared over the classes with items on both sides. `pairs` are the predictions of
     each slice, if both stacks are about the same items; `one_test_set` says whether two tables at
-    one position count the same items, paired or not.
+    one position count the same items, paired or not; `constant` is the classifier that the others
+    are of, if it is one.
     """
     here, there = (side.values.table.support > 0 for side in (estimates, other))
     places, none = np.flatnonzero((here != there).any(-1)).tolist(), np.zeros(0, np.intp)
-    aligned = partial(AlignedValues, labels=(), places=none, one_test_set=one_test_set)
+    aligned = partial(
+        AlignedValues, labels=(), places=none, one_test_set=one_test_set, constant=constant
+    )
     if len(places) < len(here):
         yield (
             slice(None),
