@@ -148,6 +148,7 @@ QUANTITIES: dict[str, Callable[[Rates, Rates], float]] = {
     "drop": lambda now, before: (sum(before) - sum(now)) / 2,
     "gain": lambda now, before: (sum(now) - sum(before)) / 2,
     "gap": lambda now, _: max(now) - min(now),
+    "change": lambda now, before: abs(sum(now) - sum(before)) / 2,
 }
 """What a kind of rule bounds, by its name behind `min_` or `max_`; from rates of two slices."""
 RATES: tuple[Rates, ...] = ((0.5, 0.5), (0.5, 0.7), (0.7, 0.7), (0.7, 0.9), (0.9, 0.9))
@@ -209,6 +210,7 @@ def check_sentence(message: str, kind: str, value: float, limit: float, change: 
         rf", more than the {limit} allowed": value > limit,
         rf"a drop of more than the {limit} allowed is ruled out": change > -limit,
         rf"a rise of more than the {limit} allowed is ruled out": change < limit,
+        rf"a change of more than the {limit} allowed is ruled out": abs(change) < limit,
         rf"a gain of more than {limit} is shown": change > limit,
         rf"a drop of more than {limit} is shown": change < -limit,
         rf"but a gain of more than {limit} is required": change < limit,
@@ -223,7 +225,7 @@ def check_sentence(message: str, kind: str, value: float, limit: float, change: 
 def test_the_question_and_the_milder_limit_follow_from_the_name(kind: str) -> None:
     (bound, quantity), row = kind.split("_"), RULE_KINDS[kind]
     side, need = ("above", "required") if bound == "min" else ("below", "allowed")
-    verb = {"drop": "dropped", "gain": "rose"}.get(quantity)
+    verb = {"drop": "dropped", "gain": "rose", "change": "changed"}.get(quantity)
     asks = f"{verb} by more than" if verb else f"is {side}"
     assert row.words.question == f"{asks} the {{limit}} {need}"
     assert row.words_at_zero is None or row.words_at_zero.question == verb
@@ -251,12 +253,17 @@ def test_a_waiver_covers_what_is_not_worse_than_its_ceiling(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", RULE_KINDS)
 def test_a_row_names_the_direction_that_it_forbids(kind: str) -> None:
-    """A rule forbids low numbers if it bounds them from below, or a drop of them from above."""
+    """A rule forbids low numbers if it bounds them from below, or a drop of them from above.
+
+    One about the size of a change forbids both.
+    """
     bound, quantity = kind.split("_")
-    row = RULE_KINDS[kind]
+    row, size = RULE_KINDS[kind], quantity == "change"
     low = (bound == "min") != (quantity == "drop")
-    assert row.guards_below is low
+    assert row.guards_below is (low or size)
+    assert row.guards_above is (not low or size)
+    direction = "change" if size else "drop" if low else "rise"
     for words in (row.words, row.words_at_zero):
-        assert words is None or words.direction == ("drop" if low else "rise")
-    assert row.compares is (quantity in {"drop", "gain"})
+        assert words is None or words.direction == direction
+    assert row.compares is (quantity in {"drop", "gain", "change"})
     assert row.between_slices is (quantity == "gap")

@@ -258,6 +258,15 @@ def test_a_floor_counts_from_where_the_model_stands() -> None:
     assert near > 0.02
 
 
+@pytest.mark.parametrize("limit", [0.0, 0.02])
+def test_a_drop_of_errors_is_a_gain_of_right_answers(limit: float) -> None:
+    gain, fall = (
+        linted(drop(limit, index=index, classes=None, kind=kind), even(0.9)).rules[0]
+        for index, kind in (("accuracy", "min_gain"), ("error_rate", "min_drop"))
+    )
+    assert fall.detectable_drop == pytest.approx(gain.detectable_drop)
+
+
 def test_floors_below_the_model_are_hardly_ever_missed() -> None:
     gate = gate_of(
         floor(0.88),

@@ -138,6 +138,14 @@ def test_a_cell_counts_all_missing_items_of_its_row() -> None:
     assert none.tolist() == [0, 0, 2]
 
 
+def test_a_cell_of_right_answers_counts_none_of_them() -> None:
+    missing = lacking()
+    for right, hits in ((False, 2), (True, 4)):
+        cells = missing.worst_case("recall", cell=("2", "2"), right=right).table.cells
+        assert isinstance(cells, DenseCells)
+        assert cells.counts[2, 2] == hits
+
+
 def test_other_indices_spread_them_like_the_other_errors_of_the_row() -> None:
     """Row 0 has errors 6:3:1, row 1 none, row 2 only items without a prediction."""
     true = np.repeat([0, 1, 2, 3], [60, 60, 60, 60])
@@ -327,6 +335,19 @@ class TestScores:
             lost = worst.items.true[185:] == label
             assert (column[185:][lost] < column[:185].min()).all()
             assert (column[185:][~lost] > column[:185].max()).all()
+
+    @pytest.mark.parametrize("key", ["roc_auc", "brier_score"])
+    def test_as_right_it_ranks_first_in_its_class(self, key: str) -> None:
+        candidate, baseline, _ = self.sides(1.0)
+        best = matched(candidate, baseline).worst_case(key, right=True)
+        assert best.scores is not None
+        assert best.items is not None
+        true = best.items.true[185:]
+        assert (best.items.predicted[185:] == true).all()
+        assert candidate.scores is not None
+        values, rows = best.scores.values, np.arange(185, 200)
+        assert (values[rows, true] >= candidate.scores.values.max()).all()
+        assert best.scores.are_probabilities or key == "roc_auc"
 
     def test_a_calibration_error_has_a_wrong_prediction_of_full_confidence(self) -> None:
         candidate, baseline, _ = self.sides(1.0)

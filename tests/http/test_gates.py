@@ -48,6 +48,34 @@ def test_a_cell_is_a_target(client: httpx.Client) -> None:
     assert gate["verdict"] == "fail"
 
 
+@pytest.mark.parametrize(
+    ("rule", "place", "said"),
+    [
+        ({"max_change": 0}, "/max_change", "it must be above 0"),
+        ({"max_change": 1}, "/max_change", "must be below 1"),
+        ({"max_change": 0.1, "max_drop": 0.1}, "", "exactly one of"),
+        ({"max_change": 0.1, "policy": "average"}, "/policy", "the policy of max_change is each"),
+        ({"equivalence": 0.1}, "", "Did you mean `max_change`?"),
+    ],
+)
+def test_an_equivalence_that_means_nothing_is_refused(
+    client: httpx.Client, rule: Json, place: str, said: str
+) -> None:
+    members = {"baseline": {"y_pred": TRUE}, "gates": {"rules": [{"index": "accuracy"} | rule]}}
+    answer = client.post("/evaluate", json=GOOD | members)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == f"/gates/rules/0{place}"
+    assert said in error["detail"]
+
+
+def test_a_page_marks_a_change_on_its_side(client: httpx.Client) -> None:
+    rules = [{"index": "accuracy", "max_change": 0.05}]
+    members = {"baseline": {"y_pred": ["b"] * 20 + TRUE[20:]}, "gates": {"rules": rules}}
+    answer = client.post("/evaluate", json=GOOD | members, headers={"Accept": "text/html"})
+    assert "change +0.1000, limit ±0.0500" in answer.text
+
+
 @pytest.mark.parametrize("model", [Gates, Gate])
 def test_every_member_of_a_gate_is_described(model: Any) -> None:
     schema = model.model_json_schema()

@@ -232,8 +232,10 @@ def _point(result: Result) -> float | None:
 
 
 def threshold(result: Result) -> float:
-    """Return the limit on the axis: that of a drop lies below zero."""
-    return RULE_KINDS[result.kind].sign * result.limit
+    """Return the limit on the axis: below zero that of a drop, and of a change that is one."""
+    kind = RULE_KINDS[result.kind]
+    rises = kind.two_sided and (result.delta or 0.0) > 0
+    return result.limit if rises else kind.sign * result.limit
 
 
 def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
@@ -270,4 +272,7 @@ def _captions(result: Result) -> tuple[str, str]:
     if not compares(result):
         return f"value {decimal(result.observed)}", f"limit {decimal(result.limit)}"
     moved = f"{decimal(result.baseline)} → {decimal(result.observed)}"
-    return moved, f"change {signed(result.delta)}, limit {signed(threshold(result))}"
+    limit = signed(threshold(result))
+    if RULE_KINDS[result.kind].two_sided:
+        limit = f"±{decimal(result.limit)}"
+    return moved, f"change {signed(result.delta)}, limit {limit}"

@@ -34,6 +34,7 @@ _OTHER_NAMES = {
     "index": "measure metric",
     "indices": "average metrics",
     "labels": "class_names target_names",
+    "max_change": "equivalence equivalence_margin",
     "max_drop": "max_decrease max_regression tolerance",
     "max_value": "max max_threshold maximum",
     "min_value": "min min_threshold minimum",

@@ -289,7 +289,9 @@ class MatchedItems:
         candidate, baseline = (_of_two(side, places, label) for side in self._sides)
         return replace(self, candidate=candidate, baseline=baseline, unaccepted=None)
 
-    def worst_case(self, key: str, label: str | None = None, *, cell: Cell | None = None) -> Side:
+    def worst_case(
+        self, key: str, label: str | None = None, *, cell: Cell | None = None, right: bool = False
+    ) -> Side:
         """Return the candidate on all items of the baseline, with the missing ones as wrong.
 
         Its items are those of `baseline`, one by one, so that both are paired.
@@ -300,20 +302,22 @@ class MatchedItems:
             The index, and the class that it is about; None for an overall index or an average.
         cell
             The cell that is counted, in place of an index.
+        right
+            The other extreme, which bounds a rise: the missing ones as right.
 
         Notes
         -----
-        Missing items are predicted as the cell if they are of its row, else as `label`, else like
-        the other errors of their row, evenly if it has none. Their scores have the worst observed
-        loss, at least that of a uniform guess; in areas they rank last in their class. Weights,
-        groups and true classes are those of the baseline.
+        Missing items are predicted as the cell if they are of its row and it is one of errors, else
+        as `label`, else like the other errors of their row, evenly if it has none. Their scores
+        have the worst observed loss, at least that of a uniform guess; in areas they rank last in
+        their class. Weights, groups and true classes are those of the baseline.
         """
         items, old = _items(self.candidate), _items(self.baseline)
         lost = self.codes != PRESENT
         places = np.where(lost, 0, self.matched)
         predicted = items.predicted[places].astype(np.min_scalar_type(self.candidate.table.k))
-        predicted[lost] = self._predictions(label, cell)
-        scores = self._scores(key, places, lost, predicted)
+        predicted[lost] = old.true[lost] if right else self._predictions(label, cell)
+        scores = self._scores(key, places, lost, predicted, right=right)
         merged = Items(
             old.true,
             predicted,
@@ -389,7 +393,7 @@ class MatchedItems:
         predicted = self._spread.copy()
         if cell is not None:
             row, column = (k if name is None else self.baseline.labels.index(name) for name in cell)
-            predicted[true == row] = column
+            predicted[(true == row) & (row != column)] = column
         elif label is not None:
             column = self.baseline.labels.index(label)
             predicted[true != column] = column
@@ -415,7 +419,9 @@ class MatchedItems:
             spread[of_row] = np.repeat(np.arange(k), counts)
         return spread
 
-    def _scores(self, key: str, places: Array, lost: Array, predicted: Array) -> Array | None:
+    def _scores(
+        self, key: str, places: Array, lost: Array, predicted: Array, *, right: bool
+    ) -> Array | None:
         """Return the scores of all items of the baseline, shape (n, k)."""
         scores = self.candidate.scores
         entry = find("overall", key) or find("class", key)
@@ -424,16 +430,17 @@ class MatchedItems:
         kind = np.promote_types(scores.values.dtype, np.float32)
         values, true = scores.values[places].astype(kind, copy=False), _true(self.baseline)[lost]
         rows = np.arange(true.size)
-        if entry.of_items is not None and entry.interval is not None:
+        if entry.of_items is not None and entry.interval is not None and not right:
             values[lost] = _worst_row(scores, entry, true.astype(np.intp))
             return values
         # A tie with the lowest or highest score would not be the last or the first place.
         low, high = float(scores.values.min()) - 1, float(scores.values.max()) + 1
-        if "not_probabilities" in entry.undefined:
+        mean_loss = entry.of_items is not None and scores.are_probabilities
+        if mean_loss or "not_probabilities" in entry.undefined:
             low, high = 0.0, 1.0
         wrong = np.full((true.size, scores.k), low)
         wrong[rows, np.minimum(predicted[lost], scores.k - 1)] = high
-        wrong[rows, true] = low
+        wrong[rows, true] = high if right else low
         values[lost] = wrong
         return values
 

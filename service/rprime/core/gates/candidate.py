@@ -63,11 +63,17 @@ CLOSE = 1e-9
 
 
 def worst_class_differences(
-    missing: MatchedItems, key: str, classes: Sequence[str], options: Options
+    missing: MatchedItems,
+    key: str,
+    classes: Sequence[str],
+    options: Options,
+    *,
+    right: bool = False,
 ) -> Difference:
     """Return the difference of an index for some classes, each in its worst case, shape (n,).
 
-    Classes without items in the baseline are unknown: all of their numbers are NaN.
+    With `right` missing items are right. Classes without items in the baseline are unknown: all of
+    their numbers are NaN.
     """
     alone = options.population is None and of_one_class(key)
     options = replace(options, indices=(key,), families=(), left_out=())
@@ -77,7 +83,10 @@ def worst_class_differences(
     for label in classes:
         missing_items = missing.of_class(label) if alone else missing
         comparison = compare(
-            missing_items.worst_case(key, label), missing_items.baseline, options, attributed=()
+            missing_items.worst_case(key, label, right=right),
+            missing_items.baseline,
+            options,
+            attributed=(),
         )
         there = label in comparison.classes
         parts.append(comparison.of_classes(key, (label,)) if there else Difference.unknown(1))
@@ -655,29 +664,32 @@ RulePiece = tuple[Positions, Statistic]
 def _worst_differences(
     evidence: RuleEvidence, candidate: GateCandidate, missing: MatchedItems, judged: Judged
 ) -> Iterator[RulePiece]:
-    """Yield the differences from the baseline with missing items counted as wrong."""
+    """Yield the differences from the baseline with missing items counted as wrong, and as right."""
     rule, options = evidence.rule, _options_against(candidate, evidence.against)
     rows = np.array([row for _, row in judged], dtype=np.intp)
-    if rule.classes is not None:
-        labels = [label for label, _ in judged if label is not None]
-        yield rows, worst_class_differences(missing, rule.index, labels, options)
-        return
+    labels = [label for label, _ in judged if label is not None]
     names = missing.baseline.labels
     few = tuple(names.index(name) for name in evidence.rows.left_out)
-    yield rows, _worst_overall(rule, missing, rule.index, replace(options, left_out=few))[0]
+    for right in (False, True) if rule.traits.two_sided else (False,):
+        if rule.classes is not None:
+            yield rows, worst_class_differences(missing, rule.index, labels, options, right=right)
+        else:
+            overall = replace(options, left_out=few)
+            yield rows, _worst_overall(rule, missing, rule.index, overall, right=right)[0]
 
 
 def _worst_overall(
-    rule: Rule, missing: MatchedItems, key: str, options: Options
+    rule: Rule, missing: MatchedItems, key: str, options: Options, *, right: bool = False
 ) -> tuple[Difference, FloatArray]:
     """Return the difference of an overall index, or of a cell, in the worst case; its guard."""
     if rule.confusion is not None:
-        side = missing.worst_case("recall", cell=rule.confusion)
+        side = missing.worst_case("recall", cell=rule.confusion, right=right)
         options = replace(options, indices=("recall",), families=())
         whole = compare(side, missing.baseline, options, attributed=())
         return rule.target.difference(whole)[:1], np.zeros(1)
     options = replace(options, indices=(key,), families=())
-    whole = compare(missing.worst_case(key), missing.baseline, options, attributed=())
+    side = missing.worst_case(key, right=right)
+    whole = compare(side, missing.baseline, options, attributed=())
     return whole.of_overall(key)[None], guard_of(whole.aligned, key)
 
 

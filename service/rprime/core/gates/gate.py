@@ -207,7 +207,7 @@ def _too_small(draft: RuleEvidence, average: Average, start: int) -> Warning:
 def _underpowered(draft: RuleEvidence, needed: FloatArray, start: int) -> Warning | None:
     """Warn if the test set is too small, so that an unchanged model often fails to pass."""
     rule, labels = draft.rule, draft.rows.labels
-    if not rule.traits.suspects or rule.test == "none":
+    if not rule.traits.tolerates or rule.test == "none":
         return None
     weak = np.flatnonzero(needed > rule.limit)
     if not weak.size:

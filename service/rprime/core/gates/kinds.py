@@ -33,14 +33,14 @@ class Words:
     question
         What the items are too few to tell.
     direction
-        The direction that the rule forbids: a drop or a rise.
+        What the rule forbids: a drop, a rise, or a change in either direction.
     """
 
     kept: str
     broken: str
     kept_point: str
     question: str
-    direction: Literal["drop", "rise"]
+    direction: Literal["drop", "rise", "change"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,10 +55,11 @@ class RuleKind:
         The public description of that member.
     compares
         Whether it bounds the difference candidate - baseline, not the value.
-    guards_below
-        Whether it forbids low numbers: a low value, a drop or a missing gain.
+    guards_below, guards_above
+        Whether it forbids low numbers: a low value, a drop or a missing gain; and high ones. A rule
+        that does both bounds the size of a difference.
     sign
-        The rule is broken beyond sign × limit.
+        The rule is broken beyond sign × limit; that of a size is the sign of its lower end.
     of_value
         Whether the limit is a value of the index; else it is the size of a difference.
     zero_allowed
@@ -88,6 +89,7 @@ class RuleKind:
     description: str
     compares: bool
     guards_below: bool
+    guards_above: bool
     sign: Literal[1, -1]
     of_value: bool
     zero_allowed: bool
@@ -102,6 +104,22 @@ class RuleKind:
     words: Words
     words_at_zero: Words | None
 
+    @property
+    def two_sided(self) -> bool:
+        """Whether it bounds the size of a difference, in both directions."""
+        return self.guards_below and self.guards_above
+
+    @property
+    def tolerates(self) -> bool:
+        """Whether it allows changes up to a size, so that an unchanged model passes."""
+        return self.compares and self.unchanged_passes
+
+    def breach(self, number: float) -> float:
+        """Return how far a value or difference lies in a direction that is forbidden."""
+        if self.two_sided:
+            return abs(number)
+        return -number if self.guards_below else number
+
 
 _KINDS = (
     RuleKind(
@@ -109,6 +127,7 @@ _KINDS = (
         description="The value must not be below this; it needs no baseline.",
         compares=False,
         guards_below=True,
+        guards_above=False,
         sign=1,
         of_value=True,
         zero_allowed=True,
@@ -134,6 +153,7 @@ _KINDS = (
         description="The value must not be above this; it needs no baseline.",
         compares=False,
         guards_below=False,
+        guards_above=True,
         sign=1,
         of_value=True,
         zero_allowed=True,
@@ -159,6 +179,7 @@ _KINDS = (
         description="The largest accepted drop of the value against the baseline, above 0.",
         compares=True,
         guards_below=True,
+        guards_above=False,
         sign=-1,
         of_value=False,
         zero_allowed=False,
@@ -186,6 +207,7 @@ _KINDS = (
         "values that are best when small.",
         compares=True,
         guards_below=False,
+        guards_above=True,
         sign=1,
         of_value=False,
         zero_allowed=False,
@@ -213,6 +235,7 @@ _KINDS = (
         "more.",
         compares=True,
         guards_below=True,
+        guards_above=False,
         sign=1,
         of_value=False,
         zero_allowed=True,
@@ -245,6 +268,7 @@ _KINDS = (
         "have dropped by more than this, 0 or more.",
         compares=True,
         guards_below=False,
+        guards_above=True,
         sign=-1,
         of_value=False,
         zero_allowed=True,
@@ -272,11 +296,39 @@ _KINDS = (
         ),
     ),
     RuleKind(
+        name="max_change",
+        description="Equivalence: the value must be shown to lie within this distance of the "
+        "baseline, in both directions, above 0.",
+        compares=True,
+        guards_below=True,
+        guards_above=True,
+        sign=-1,
+        of_value=False,
+        zero_allowed=False,
+        at_zero="",
+        between_slices=False,
+        suspects=False,
+        resampled=False,
+        finds_double=True,
+        unchanged_passes=True,
+        milder="a larger limit",
+        turned_into={},
+        words=Words(
+            kept=": a change of more than the {limit} allowed is ruled out",
+            broken=", more than the {limit} allowed",
+            kept_point=", within the {limit} allowed",
+            question="changed by more than the {limit} allowed",
+            direction="change",
+        ),
+        words_at_zero=None,
+    ),
+    RuleKind(
         name="max_gap",
         description="The largest accepted difference of the value between the slices of the "
         "column `slices`, above 0; it needs no baseline.",
         compares=False,
         guards_below=False,
+        guards_above=True,
         sign=1,
         of_value=False,
         zero_allowed=False,

@@ -146,10 +146,10 @@ def _rate_advice(
 
 def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
     # Twice the limit of a change; a bound or a gain says nothing about useful distances.
-    most = 2 * rule.limit if rule.traits.suspects else float("inf")
+    most = 2 * rule.limit if rule.traits.tolerates else float("inf")
     blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > most]
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
-    worse = "drop" if rule.traits.guards_below else "rise"
+    worse = rule.traits.words.direction
     for result in blind[:MOST_NAMED]:
         subject = result.name or "the test set"
         subject = subject[0].upper() + subject[1:]
@@ -315,7 +315,7 @@ def lint(
 
 def _pass_chances(run: LintRun, replicates: int, seed: int) -> Iterator[PassChance]:
     """Yield how often the gate passes models that lose what rules about changes bound."""
-    rules = [r for r in run.gate.rules if r.traits.suspects and r.confusion is None]
+    rules = [r for r in run.gate.rules if r.traits.tolerates and r.confusion is None]
     there = np.flatnonzero(run.support > 0)
     if not rules or not there.size:
         return

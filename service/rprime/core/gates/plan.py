@@ -155,7 +155,7 @@ def _planned(run: LintRun, drop: float | None, replicates: int, seed: int) -> Pl
 def _check_drop(gate: Gate, drop: float | None) -> None:
     """Raise a `LintError` if a drop to find is one that a rule allows."""
     for rule in gate.rules:
-        if drop is not None and rule.traits.suspects and drop <= rule.limit:
+        if drop is not None and rule.traits.tolerates and drop <= rule.limit:
             text = f"The drop must exceed the limit of every rule: {rule.name} allows it."
             raise LintError(text, ("drop",))
 

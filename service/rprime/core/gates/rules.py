@@ -149,8 +149,8 @@ class Waiver:
 
     def covers(self, rule: Rule, point: float) -> bool:
         """Whether a value or difference is within the ceiling; an undefined one never is."""
-        ceiling = rule.traits.sign * self.ceiling
-        return point >= ceiling if rule.traits.guards_below else point <= ceiling
+        breach = rule.traits.breach
+        return breach(point) <= breach(rule.traits.sign * self.ceiling)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -237,7 +237,7 @@ def _why_open(result: Result, rule: Rule, together: int) -> str:
         return ", but its items are in fewer than 8 effective groups: nothing passes"
     if result.reason == "missing_items":
         kept = f"it is not shown that it keeps the limit {number(rule.limit)}"
-        if rule.traits.suspects:
+        if rule.traits.tolerates:
             kept = f"a {_move(rule)} of more than the {number(rule.limit)} allowed is not ruled out"
         return f", but with the {_lost(result)} counted as wrong {kept}"
     if result.suspect:

@@ -295,7 +295,7 @@ class LintRun:
         return high
 
     def _change(self, rule: Rule, losers: Sequence[int], loss: float) -> float:
-        """Return how much worse the index of a rule is where classes lose some of their items."""
+        """Return how far the index of a rule changes where classes lose some of their items."""
         lost = np.zeros(len(self.labels))
         lost[losers] = loss * self.support[losers]
         after = self.counts + lost[:, None] * (self.errors - np.eye(len(self.labels)))
@@ -306,8 +306,7 @@ class LintRun:
         else:
             of_losers = values.lookup("class", rule.index)[:, losers]
             before, now = np.nanmean(of_losers, axis=-1)
-        worse = before - now if rule.traits.guards_below else now - before
-        return float(np.nan_to_num(worse))
+        return float(np.nan_to_num(rule.traits.breach(now - before)))
 
     @cached_property
     def _joint_laws(self) -> list[Block]:

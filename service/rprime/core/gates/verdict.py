@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rprime.core import special
 from rprime.core.arrays import FloatArray, or_nothing
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.difference import Difference
@@ -38,7 +39,7 @@ class Plan:
     ----------
     owners
         Position of the rule of each result in the gate.
-    limit, threshold, compares, guards_below, suspects
+    limit, threshold, compares, guards_below, two_sided, tolerates
         Those of the rule.
     range
         Lowest and highest possible value, shape (2, m).
@@ -75,7 +76,8 @@ class Plan:
             (
                 r.traits.compares,
                 r.traits.guards_below,
-                r.traits.suspects,
+                r.traits.two_sided,
+                r.traits.tolerates,
                 r.test == "auto",
                 r.traits.between_slices,
                 r.severity == "warn",
@@ -86,13 +88,13 @@ class Plan:
         ]
         self.limit, self.threshold, *ends = np.reshape(numbers, (-1, 4))[self.owners].T
         self.range: FloatArray = np.array(ends)
-        of_results: Flags = np.reshape(np.array(flags, dtype=bool), (-1, 8))[self.owners].T
-        self.compares, self.guards_below, self.suspects, self.tested = of_results[:4]
-        self.bounds_gap, self.advisory, self.among_many, averaged = of_results[4:]
+        of_results: Flags = np.reshape(np.array(flags, dtype=bool), (-1, 9))[self.owners].T
+        self.compares, self.guards_below, self.two_sided, self.tolerates = of_results[:4]
+        self.tested, self.bounds_gap, self.advisory, self.among_many, averaged = of_results[4:]
         self.averages: Flags = np.array([mean is not None for mean in self.means], dtype=bool)
         alone: Flags = np.array([draft.alone for draft, _ in results], dtype=bool)
         self.decisive: Flags = ~averaged | self.averages | alone
-        self.shares_suspicion: Flags = self.suspects & averaged & ~self.averages & ~alone
+        self.shares_suspicion: Flags = averaged & ~self.averages & ~alone
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,8 @@ class WorstCase:
 
     `p_fail` and `p_keep` are the smallest levels at which each then violates, and keeps, its rule,
     and `p_worse` the one at which a difference is then worse than no change, by the exact test;
-    `point` is the value or difference. NaN elsewhere.
+    `point` is the value or difference. NaN elsewhere. A bound on both sides has the graver of two
+    cases: it also counts missing items as right.
     """
 
     counted: Flags
@@ -187,21 +190,25 @@ class RuleTests:
         if not any(evidence.worst for evidence in self.evidence):
             return None
         shape, start = self.fixed.shape, 0
-        counted, numbers = np.zeros(shape[-1], dtype=bool), np.full((5, *shape), np.nan)
+        counted, numbers = np.zeros(shape[-1], dtype=bool), np.full((4, *shape), np.nan)
         for draft in self.evidence:
             places = {row: start + i for i, row in enumerate(draft.rows.positions.tolist())}
             start += draft.rows.positions.size
             for rows, statistic in draft.worst:
                 results = np.array([places[row] for row in rows.tolist()], dtype=np.intp)
+                case, before = self._worst_case(statistic, results), numbers[..., results]
+                graver = np.where(counted[results], _graver(before, case), case)
+                numbers[..., results] = graver
                 counted[results] = True
-                numbers[:2, ..., results] = statistic.p(self.plan.threshold[results])
-                numbers[2, ..., results] = statistic.value
-                if isinstance(statistic, Difference):
-                    numbers[3:, ..., results] = statistic.exact_p_of_no_change
-        below, above, point, fallen, risen = numbers
-        guards_below = self.plan.guards_below
-        fail, keep = np.where(guards_below, below, above), np.where(guards_below, above, below)
-        return WorstCase(counted, fail, keep, np.where(guards_below, fallen, risen), point)
+        return WorstCase(counted, *numbers)
+
+    def _worst_case(self, statistic: Statistic, places: Positions) -> FloatArray:
+        """Return the numbers of a `WorstCase` for some results, shape (4, ..., n)."""
+        worse = np.full(statistic.value.shape, np.nan)
+        if isinstance(statistic, Difference):
+            fallen, risen = statistic.exact_p_of_no_change
+            worse = np.where(self.plan.guards_below[places], fallen, risen)
+        return np.stack([*self._p_of(statistic, places), worse, statistic.value])
 
     @cached_property
     def values(self) -> LimitPair:
@@ -246,12 +253,31 @@ class RuleTests:
         Among slices or classes small tails decide, so the value of a slice or class, or the largest
         difference between slices, violates its limit only if the exact tail says so, too.
         """
-        fail, keep = self._turned(
-            lambda statistic, places: statistic.p(self.plan.threshold[places])
-        )
+        fail, keep = np.where(self.plan.tested, self._of_statistics(self._p_of), np.nan)
         among_many = self.plan.among_many & (fail < self.plan.gate.alpha)
         if among_many.any():
             fail = np.where(among_many, np.fmax(fail, self._turned(self._tails)[0]), fail)
+        return fail, keep
+
+    def _p_of(self, statistic: Statistic, places: Positions) -> LimitPair:
+        """Return the smallest levels at which each statistic violates, and keeps, its rule.
+
+        Notes
+        -----
+        Equivalence is shown by two one-sided tests, each at the whole level (TOST, Schuirmann
+        1987). The p-value of a violation counts a difference as far on the other side, too: it is
+        that of the test of an interval hypothesis, which is unbiased for a normal difference
+        (Lehmann, Romano 2005, section 3.7).
+        """
+        threshold, below_first = self.plan.threshold[places], self.plan.guards_below[places]
+        below, above = statistic.p(threshold)
+        fail, keep = np.where(below_first, below, above), np.where(below_first, above, below)
+        two_sided = self.plan.two_sided[places]
+        if two_sided.any():
+            inside, beyond = statistic.p(-threshold)
+            both = np.minimum(np.minimum(below + inside, above + beyond), 1.0)
+            fail = np.where(two_sided, both, fail)
+            keep = np.where(two_sided, np.maximum(above, inside), keep)
         return fail, keep
 
     def _tails(self, statistic: Statistic, places: Positions) -> LimitPair:
@@ -299,7 +325,8 @@ class RuleTests:
 
     def passable(self, level: float) -> FloatArray:
         """Return the smallest limit of a change that an unchanged model passes with power .8."""
-        return distance_found(level, np.sqrt(self.unchanged)) + self._half_item
+        missed = np.where(self.plan.two_sided, (1 - POWER) / 2, 1 - POWER)
+        return distance_found(level, np.sqrt(self.unchanged), missed) + self._half_item
 
     def detectable(self, level: float, together: int) -> FloatArray:
         """Return the true drop that the rule fails with power .8; a rise for an upper bound.
@@ -319,9 +346,12 @@ class RuleTests:
         )[0]
         levels = np.where(plan.tested, level / max(together, 1) / pairs, 0.5)
         error = np.where(plan.compares, np.sqrt(self.unchanged), self.error)
+        two_sided = plan.two_sided & plan.tested
+        if two_sided.any():
+            levels = np.where(two_sided, _level_of_each_side(levels, limit, error), levels)
         needed = distance_found(levels, error)
         distance = np.where(below, observed - limit, limit - observed)
-        drop = np.maximum(np.where(below, needed - plan.threshold, needed + limit), 0)
+        drop = np.maximum(needed + np.where(below, -plan.threshold, plan.threshold), 0)
         with np.errstate(divide="ignore", invalid="ignore"):
             fails_from = _reached(
                 limit, self.unchanged, one_sided_quantile(levels) ** 2, self.items
@@ -329,8 +359,10 @@ class RuleTests:
             fails_from += self._half_item
             strength = one_sided_quantile(1 - POWER) ** 2
             more = np.fmax(drop, _reached(fails_from, self.unchanged, strength, self.items))
-        drop = np.where(plan.suspects, more, drop)
-        room = np.where(below, baseline - plan.range[0], plan.range[1] - baseline)
+        drop = np.where(plan.tolerates, more, drop)
+        fall, rise = baseline - plan.range[0], plan.range[1] - baseline
+        room = np.where(below, fall, rise)
+        room = np.where(plan.two_sided, np.maximum(fall, rise), room)
         change = np.where(drop <= room, drop, np.nan)
         if plan.compares.all():
             return change
@@ -359,6 +391,22 @@ class RuleTests:
         return np.sqrt(np.where(np.isfinite(ratio), ratio, 1.0))
 
 
+def _graver(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Return the numbers of the graver of two cases; what is missing in one shows nothing."""
+    farther = np.where(np.abs(second[3]) > np.abs(first[3]), second[3], first[3])
+    fail, worse = (np.fmin(first[i], second[i]) for i in (0, 2))
+    return np.stack([fail, np.maximum(first[1], second[1]), worse, farther])
+
+
+def _level_of_each_side(level: FloatArray, limit: FloatArray, error: FloatArray) -> FloatArray:
+    """Return the level at which a change beyond one end of a bound on both sides fails it.
+
+    It lies between half of the level, where the limit is small against the error, and all of it.
+    """
+    farther = one_sided_quantile(level / 2) + 2 * limit / error
+    return np.asarray(level - special.ndtr(-farther))
+
+
 def _reached(
     start: FloatArray, variance: FloatArray, square: FloatArray, items: FloatArray
 ) -> FloatArray:
@@ -375,6 +423,7 @@ ROUNDING = 1e-12
 
 def _keeps(plan: Plan, point: FloatArray) -> Flags:
     margin = np.where(plan.guards_below, 1, -1) * (point - plan.threshold)
+    margin = np.where(plan.two_sided, plan.limit - np.abs(point), margin)
     return np.asarray(margin >= -ROUNDING * np.maximum(1.0, np.abs(plan.threshold)))
 
 
@@ -543,7 +592,8 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
     Notes
     -----
     The correlations are those of the differences, whose influences the comparison knows. A rule
-    that forbids low numbers fails for small differences, so its statistic has the other sign.
+    that forbids low numbers fails for small differences, so its statistic has the other sign. One
+    that forbids both has two statistics, and is adjusted as if it were alone.
     """
     plan = tests.plan
     signs = np.where(plan.guards_below, -1.0, 1.0)
@@ -553,7 +603,7 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
         number = rule.target.correlated(plan.labels[i])
         # The comparison is one of all items, and of averages over all classes.
         whole = rule.slices is None and not (rule.min_items and rule.classes is None)
-        whole = whole and not plan.averages[i]
+        whole = whole and not plan.averages[i] and not plan.two_sided[i]
         if whole and number is not None:
             numbers[i] = number
     blocks = []

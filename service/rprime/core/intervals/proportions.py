@@ -341,9 +341,11 @@ POWER = 0.8
 """Share of test sets on which a test finds what it should."""
 
 
-def distance_found(level: float | FloatArray, error: FloatArray) -> FloatArray:
-    """Return the distance from a threshold that a test at a level finds with power .8.
+def distance_found(
+    level: float | FloatArray, error: FloatArray, missed: float | FloatArray = 1 - POWER
+) -> FloatArray:
+    """Return the distance from a threshold that a test at a level finds, but for some `missed`.
 
     `level` is one-sided; the standard error `error` is to first order the same at all distances.
     """
-    return np.asarray((one_sided_quantile(level) + one_sided_quantile(1 - POWER)) * error)
+    return np.asarray((one_sided_quantile(level) + one_sided_quantile(missed)) * error)
