@@ -769,6 +769,13 @@ class TestLint:
         assert plan["items"] == 120
         assert plan["for_finding"] > 0
         assert "needed" in rprime(*arguments).stdout
+        assert plan["for_width"] is None
+        near = rprime(*arguments, "--width", "0.05", "--server", server).stdout
+        assert "for width" in near
+        assert "limits of every result, each with 95 % confidence, are at most 0.05 apart" in near
+        refused = rprime(*arguments, "--width", "0", "--server", server)
+        assert refused.returncode == 2
+        assert "/width" in refused.stderr
 
     def test_what_cannot_be_linted_ends_with_2(self, rprime: Run, file: str, gates: str) -> None:
         done = rprime("lint", file, "--gates", gates)

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
+import rprime
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates.lint import lint
@@ -11,8 +13,8 @@ from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.simulation import LintError
 from rprime.core.population import Population
 from rprime.core.table import ConfusionTable
-from tests.core.comparison_sides import names
-from tests.core.gate_cases import drop, floor, gate_of, tabled
+from tests.core.comparison_sides import names, sides_of
+from tests.core.gate_cases import drop, floor, gate_of, judged, tabled
 from tests.core.test_gate_lint import even
 
 
@@ -137,6 +139,71 @@ def test_as_many_items_are_needed_in_many_small_classes_as_in_few_large_ones(
     item_plan = planned(gate_of(drop(0.04, index="accuracy", classes=None)), even(0.9, items, k=k))
     assert item_plan.for_passing is not None
     assert 300 < item_plan.for_passing < 500
+
+
+def wide(rules: tuple[Rule, ...], counts: Array, width: float | None = 0.02) -> PlanReport:
+    return plan_items(gate_of(*rules), tabled(counts), width=width, replicates=100)
+
+
+def wilson(share: float, items: int) -> float:
+    """Width of SciPy's interval of a share, at the confidence of two limits of 95 %."""
+    test = stats.binomtest(round(share * items), items)
+    interval = test.proportion_ci(confidence_level=0.9, method="wilson")
+    return float(interval.high - interval.low)
+
+
+def test_the_items_for_a_width_are_those_of_another_program() -> None:
+    counts = np.array([[90.0, 10], [60, 240]])
+    rules = floor(0.5), floor(0.5, index="recall", classes="all")
+    item_plan = wide(rules, counts)
+    for part, share in zip(item_plan.classes, (0.9, 0.8), strict=True):
+        assert part.for_width is not None
+        assert wilson(share, part.for_width) == pytest.approx(0.02, rel=2e-3)
+    rare = item_plan.classes[0].for_width
+    assert rare is not None
+    assert item_plan.for_width == pytest.approx(4 * rare, rel=1e-3)  # of 400 items 100
+    alone = wide(rules[:1], counts)
+    assert alone.for_width is not None
+    assert wilson(0.825, alone.for_width) == pytest.approx(0.02, rel=2e-3)
+    assert f"From about {alone.for_width:,} items like these on" in alone.advice[-1]
+
+
+def test_a_gate_on_the_items_for_a_width_has_limits_so_near() -> None:
+    rule = drop(0.02, index="accuracy", classes=None)
+    items = wide((rule,), even(0.9, 200, k=2)).for_width
+    assert items is not None
+    changed = round(0.03 * items)
+    joint = np.zeros((2, 2, 2), dtype=np.int64)
+    joint[0, 0, 0], joint[0, 0, 1], joint[0, 1, 0] = items - 2 * changed, changed, changed
+    (result,) = judged(rule, *sides_of(joint)).results
+    assert result.upper_limit is not None
+    assert result.lower_limit is not None
+    assert result.upper_limit - result.lower_limit == pytest.approx(0.02, rel=0.01)
+
+
+def test_slices_need_items_of_their_own_for_a_width() -> None:
+    report = rprime.plan(
+        {"rules": [{"index": "accuracy", "min_value": 0.5, "slices": "region"}]},
+        y_true=[i % 2 for i in range(400)],
+        y_pred=[i % 2 ^ (i % 10 == 0) for i in range(400)],
+        slices={"region": ["EU"] * 100 + ["US"] * 300},
+        width=0.04,
+    )
+    eu, us = (part.for_width or 0 for part in report.model.slices)
+    assert eu == pytest.approx(us, rel=0.01)
+    assert wilson(0.9, eu) == pytest.approx(0.04, rel=5e-3)
+    assert report.for_width == pytest.approx(4 * eu, rel=0.01)
+
+
+def test_what_has_no_width_says_so() -> None:
+    counts, plain = even(0.9, 100, k=3), drop(0.05, test="none")
+    bare = wide((floor(0.5),), counts, None)
+    assert bare.for_width is bare.classes[0].for_width is None
+    assert not any("apart" in text for text in bare.advice)
+    assert "take `test: none` out of recall.max_drop" in wide((plain,), counts).advice[-1]
+    narrow = wide((floor(0.5),), counts, 1e-5)
+    assert narrow.for_width is None
+    assert narrow.advice[-1].endswith("apart: take a larger `width`.")
 
 
 def test_a_gate_without_rules_never_passes() -> None:

@@ -44,7 +44,7 @@ def _simulated(
     rest, read = read_members(kind, document, lambda: evidence.read(document, limits))
     gate = gate_of(rest.gates, Options())
     _refuse_dear(rest, gate, read, most_seconds)
-    named = {"pairing", "discordance", "drop", "replicates", "seed"}
+    named = {"pairing", "discordance", "drop", "width", "replicates", "seed"}
     options = rest.model_dump(include=named) | {"population": _population(rest, read)}
     try:
         simulation = simulate(gate, side_of(read, None), **options)

@@ -235,6 +235,7 @@ class Methods:
         pairing: Literal["paired", "unpaired"] | None = None,
         discordance: float | None = None,
         drop: float | None = None,
+        width: float | None = None,
         seed: int | None = None,
         population: Mapping[str, Any] | None = None,
         **model: Unpack[ModelFields],
@@ -247,8 +248,10 @@ class Methods:
             As in `lint`.
         drop
             The drop to find; default: twice the limit of each rule.
+        width
+            The largest distance of the limits of each result.
         """
-        simulation = {"discordance": discordance, "drop": drop, "seed": seed}
+        simulation = {"discordance": discordance, "drop": drop, "width": width, "seed": seed}
         about = {"gates": gates, "pairing": pairing, "population": population}
         content = document({**about, **simulation, **model})
         return calls.post("/v1/gates/plan", content, GatePlanReport.of)

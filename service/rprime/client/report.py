@@ -305,6 +305,7 @@ class GatePlanReport(Answer[PlanReport]):
     items: int
     for_passing: int | None
     for_finding: int | None
+    for_width: int | None
     advice: list[str]
 
 

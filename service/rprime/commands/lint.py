@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rprime.client.report import GateLintReport, GatePlanReport
 
 _MOST_ROWS = 20
-_OPTION = re.compile("`(discordance|drop)`")
+_OPTION = re.compile("`(discordance|drop|width)`")
 """Members of a request that are options here."""
 
 File = Annotated[str, Argument(help="How the model behaves: a file as `rprime evaluate` takes it.")]
@@ -91,6 +91,9 @@ def plan(
     drop: Annotated[
         float | None, Option(help="The drop to find; default: twice the limit of a change or gap.")
     ] = None,
+    width: Annotated[
+        float | None, Option(help="Items until the limits of every result are so near.")
+    ] = None,
     seed: Seed = None,
     service: ServiceOptions | None,
     reading: Reading,
@@ -99,7 +102,7 @@ def plan(
     """Say how many items a gate needs to pass an unchanged model and to find a drop."""
     simulation = {"pairing": pairing, "discordance": discordance, "seed": seed}
     with _simulating(file, gates, service, reading, simulation) as (client, request):
-        report = client.plan(**request, drop=drop)
+        report = client.plan(**request, drop=drop, width=width)
     show(report.content if as_json else _plan_overview(report))
 
 
@@ -206,11 +209,17 @@ def _lint_overview(report: "GateLintReport") -> "RenderableType":
 
 
 def _plan_overview(report: "GatePlanReport") -> "RenderableType":
-    parts = [(_name(c.class_, None), c.items, c.needed) for c in report.model.classes]
-    parts += [(_name(None, s.slice), s.items, s.needed) for s in report.model.slices]
-    rows = [(name, f"{n:,}", "" if needed is None else f"{needed:,}") for name, n, needed in parts]
-    columns = ("class, slice" if report.model.slices else "class", "items", "needed")
-    return overview([], columns, rows, report.advice)
+    model = report.model
+    counts = [(_name(c.class_, None), c.items, c.needed, c.for_width) for c in model.classes]
+    counts += [(_name(None, s.slice), s.items, s.needed, s.for_width) for s in model.slices]
+    heads = ["class, slice" if model.slices else "class", "items", "needed", "for width"]
+    most = 4 if any(near is not None for *_, near in counts) else 3
+    rows = [(name, *map(_count, numbers))[:most] for name, *numbers in counts]
+    return overview([], heads[:most], rows, report.advice)
+
+
+def _count(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
 
 
 def _name(label: str | None, part: dict[str, str] | None) -> str:

@@ -41,6 +41,10 @@ class _Plan(_Simulation):
         "The drop to find, above the limit of each rule about a drop or rise; default: twice the "
         "limit of a change or gap, and none for other rules."
     )
+    width: Annotated[float, Field(gt=0)] | None = optional(
+        "Plans the items, too, until the lower and the upper limit of every result are at most so "
+        "far apart: of the value, or of the change that the rule bounds."
+    )
 
 
 class LintRest(EvidenceRest, _Lint):

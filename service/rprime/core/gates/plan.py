@@ -1,7 +1,7 @@
 """Plan a test set: how many items until a gate passes an unchanged model and finds a drop."""
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -15,6 +15,7 @@ from rprime.core.gates.evidence import Rows
 from rprime.core.gates.kinds import VerdictCode
 from rprime.core.gates.lint import MOST_NAMED, assumed, share_text
 from rprime.core.gates.rules import Gate, Rule, check_gate
+from rprime.core.gates.sentences import number
 from rprime.core.gates.simulation import LintError, LintRun, without_scores
 from rprime.core.gates.verdict import GateVerdictCode
 from rprime.core.intervals.proportions import POWER
@@ -45,6 +46,9 @@ class ClassItems:
     needed: int | None
     """To find the drop in 80 % of runs; null if 1000 times as many do not suffice, or no rule is
     about the class."""
+    for_width: int | None
+    """Until the limits of its results are as near to each other as the `width` asked for; null as
+    above, or without a width."""
 
     @property
     def name(self) -> str:
@@ -65,6 +69,8 @@ class SliceItems:
     needed: int | None
     """Until an unchanged model passes its rules in 90 % of runs, and each finds the drop in 80 %;
     null if 1000 times as many do not suffice."""
+    for_width: int | None
+    """As for a class."""
 
     @property
     def name(self) -> str:
@@ -88,6 +94,9 @@ class PlanReport:
     do not suffice. The fewest that are tried are a sixteenth of `items`."""
     for_finding: int | None
     """Until every rule finds its drop in 80 % of runs; null as above, or if no rule has one."""
+    for_width: int | None
+    """Until the lower and the upper limit of every result are as near to each other as the `width`
+    asked for; null as above, or without a width. It is interpolated between two steps."""
     discordance: float | None
     """Share of the items that only one of the two models got right; null if unpaired."""
     classes: tuple[ClassItems, ...]
@@ -105,6 +114,7 @@ def plan_items(
     pairing: Pairing = "paired",
     discordance: float = 0.06,
     drop: float | None = None,
+    width: float | None = None,
     replicates: int = 400,
     seed: int = 0,
     population: Population | None = None,
@@ -112,7 +122,8 @@ def plan_items(
     """Plan the number of items, by simulation of larger and smaller test sets of the same kind.
 
     The `drop` to find is where None is given twice the limit of a change or a gap; bounds on values
-    and gains have none then. Everything else, and what is raised, is as for `lint`.
+    and gains have none then. `width` is the largest distance between the limits of a result, each
+    at the level of a pass; None plans none. Everything else, and what is raised, is as for `lint`.
 
     Notes
     -----
@@ -127,28 +138,33 @@ def plan_items(
     run = LintRun.of(
         gate, side, replicates, pairing=pairing, discordance=discordance, population=population
     )
-    report = _planned(run, drop, run.fewer(replicates), seed)
+    report = _planned(run, drop, width, replicates=run.fewer(replicates), seed=seed)
     return replace(report, advice=(*unsimulated, *report.advice))
 
 
-def _planned(run: LintRun, drop: float | None, replicates: int, seed: int) -> PlanReport:
+def _planned(
+    run: LintRun, drop: float | None, width: float | None, *, replicates: int, seed: int
+) -> PlanReport:
     """Plan the items."""
-    results = [result for result, _ in _goals(run.of_size(FACTORS[-1]), drop)]
-    factors = _finding(run, drop)
-    passing, finding = _passing(run, replicates, seed), _largest(factors)
+    found, narrow = _finding(run, drop), _narrow(run, width)
+    passing, finding, near = _passing(run, replicates, seed), found.largest, narrow.largest
     total, classes = float(run.support.sum()), []
     for label, items in zip(run.labels, run.support.tolist(), strict=True):
-        needed = items * _largest(factors[[name == label for _, name, _ in results]])
-        classes.append(ClassItems(class_=label, items=round(items), needed=_items(needed)))
-    slices = tuple(_slices(run, results, factors, passing))
+        needed, for_width = (_items(items * sizes.of_class(label)) for sizes in (found, narrow))
+        part = ClassItems(class_=label, items=round(items), needed=needed, for_width=for_width)
+        classes.append(part)
+    slices = tuple(_slices(run, found, narrow, passing))
+    advice = _advice(run, total, drop, (passing, finding), (*classes, *slices))
+    of_width = () if width is None else _width_advice(run, total, width, near)
     return PlanReport(
         items=round(total),
         for_passing=_items(total * passing),
         for_finding=_items(total * finding),
+        for_width=_items(total * near),
         discordance=run.discordant,
         classes=tuple(classes),
         slices=slices,
-        advice=tuple(_advice(run, total, drop, (passing, finding), (*classes, *slices))),
+        advice=(*advice, *of_width),
     )
 
 
@@ -206,39 +222,94 @@ def _passing(run: LintRun, replicates: int, seed: int) -> float:
     return float(FACTORS[place]) if place < len(FACTORS) else np.nan
 
 
-def _finding(run: LintRun, drop: float | None) -> FloatArray:
-    """Find the size at which each of `_goals` of the largest one is found with power .8, or NaN.
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """The size of the test set that each of some results needs, relative to the table, or NaN."""
 
-    A smaller test set may lack some results.
-    """
+    results: Sequence[_Result]
+    factors: FloatArray
+
+    @property
+    def largest(self) -> float:
+        """What all results need."""
+        return _largest(self.factors)
+
+    def of_class(self, label: str) -> float:
+        """Return what the results of a class need."""
+        return _largest(self.factors[[name == label for _, name, _ in self.results]])
+
+    def of_slice(self, part: Slice, gaps: set[str]) -> FloatArray:
+        """Return what each result of a slice needs, and each gap between it and others."""
+        inside = [name == part or key in gaps for key, _, name in self.results]
+        return self.factors[np.flatnonzero(inside)]
+
+
+def _finding(run: LintRun, drop: float | None) -> _Sizes:
+    """Find the size at which each of `_goals` of the largest one is found with power .8, or NaN."""
     pairs = _goals(run.of_size(FACTORS[-1]), drop)
-    if not pairs:
-        return np.zeros(0)
-    results, goals = zip(*pairs, strict=True)
-    drops = np.full((len(FACTORS), len(goals)), np.inf)
-    for row, factor in zip(drops, FACTORS, strict=True):
-        sized = run.of_size(factor)
-        if sized.plan.rules:
-            detectable = dict(zip(_results(sized), sized.detectable().tolist(), strict=True))
-            row[...] = [detectable.get(result, np.inf) for result in results]
-    reached = drops <= np.array(goals)
+    results, goals = [result for result, _ in pairs], [goal for _, goal in pairs]
+    reached = _at_sizes(run, results, LintRun.detectable) <= np.array(goals)
     first = np.argmax(reached, axis=0)
-    return np.where(reached.any(0), FACTORS[first], np.nan)
+    return _Sizes(results, np.where(reached.any(0), FACTORS[first], np.nan))
 
 
-def _slices(
-    run: LintRun, results: list[_Result], factors: FloatArray, passing: float
-) -> Iterator[SliceItems]:
+def _narrow(run: LintRun, width: float | None) -> _Sizes:
+    """Find the size at which the limits of each result are so near to each other, or NaN.
+
+    Between two sizes the logarithm of the distance is nearly a straight line of that of the size.
+    """
+    if width is None:
+        return _Sizes((), np.zeros(0))
+
+    def distance(sized: LintRun) -> FloatArray:
+        low, high = sized.tests.limits(run.gate.pass_level())
+        return np.asarray(high - low)
+
+    results = _results(run.of_size(FACTORS[-1]))
+    distances = _at_sizes(run, results, distance)
+    reached = distances <= width
+    first = np.argmax(reached, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        after, before = (
+            np.log(np.take_along_axis(distances, place[None], 0)[0])
+            for place in (first, np.maximum(first - 1, 0))
+        )
+        share = (np.log(width) - after) / (before - after)
+    back = np.where((first > 0) & np.isfinite(share), share, 0.0)
+    step = np.log(FACTORS[1] / FACTORS[0])
+    factors = FACTORS[first] * np.exp(-back * step)
+    return _Sizes(results, np.where(reached.any(0), factors, np.nan))
+
+
+def _at_sizes(
+    run: LintRun, results: Sequence[_Result], measure: Callable[[LintRun], FloatArray]
+) -> FloatArray:
+    """Measure results at each of `FACTORS`; infinite for one that a smaller test set lacks."""
+    numbers = np.full((len(FACTORS), len(results)), np.inf)
+    for row, factor in zip(numbers, FACTORS, strict=True):
+        sized = run.of_size(factor)
+        if results and sized.plan.rules:
+            measured = dict(zip(_results(sized), measure(sized).tolist(), strict=True))
+            row[...] = [measured.get(result, np.inf) for result in results]
+    return numbers
+
+
+def _slices(run: LintRun, found: _Sizes, narrow: _Sizes, passing: float) -> Iterator[SliceItems]:
     """Yield the items that the results of each slice need; `passing`: all of the gate's."""
     rules = {rule.name: rule for rule in run.gate.rules if rule.slices is not None}
     inside = {key: chosen(rule, run.slices) for key, rule in rules.items()}
     for name, items in zip(run.slices, run.sizes_of_slices.sum(-1).tolist(), strict=True):
         held = [rule for key, rule in rules.items() if name in inside[key]]
         gaps = {rule.name for rule in held if rule.traits.between_slices}
-        places = [i for i, (key, _, part) in enumerate(results) if part == name or key in gaps]
         must_pass = [passing] * any(not rule.decides_by.averages for rule in held)
-        needed = items * float(np.max([*must_pass, *factors[places]]))
-        yield SliceItems(slice=dict(name), items=round(items), needed=_items(needed))
+        needed = float(np.max([*must_pass, *found.of_slice(name, gaps)]))
+        near = _largest(narrow.of_slice(name, gaps))
+        yield SliceItems(
+            slice=dict(name),
+            items=round(items),
+            needed=_items(items * needed),
+            for_width=_items(items * near),
+        )
 
 
 def _results(run: LintRun) -> list[_Result]:
@@ -295,6 +366,25 @@ def _advice(
     yield from obstacles
     yield from assumed(run.gate, run.discordant)
     yield from _lacking(total, rules, parts)
+
+
+def _width_advice(run: LintRun, total: float, width: float, factor: float) -> Iterator[str]:
+    """Say from how many items on the limits of all results are as near as asked for."""
+    untested = [rule.name for rule in run.gate.rules if rule.test == "none"]
+    confidence = number(100 * (1 - run.gate.pass_level()))
+    near = (
+        f"the limits of every result, each with {confidence} % confidence, are at most "
+        f"{number(width)} apart"
+    )
+    if untested:
+        yield f"Point values have no limits: take `test: none` out of {', '.join(untested)}."
+    elif not run.gate.rules:
+        return
+    elif np.isfinite(factor):
+        yield f"From about {_items(total * factor):,} items like these on, {near}."
+    else:
+        most = f"{total * FACTORS[-1]:,.0f}"
+        yield f"Up to {most} items like these, it does not hold that {near}: take a larger `width`."
 
 
 def _enough(total: float, factor: float, holds: str) -> str:
