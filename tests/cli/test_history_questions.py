@@ -208,3 +208,21 @@ def test_what_names_no_slice_ends_with_2(rprime: Run, command: str) -> None:
     done = rprime("history", command, "--project", "pets", "--slice", "region")
     assert done.returncode == 2
     assert "--slice region: Name a slice by the value of each of its columns" in done.stderr
+
+
+def test_a_trend_of_a_class_prints_no_table_without_rows(
+    rprime: Run, serve_app: ServeApp, tmp_path: Path
+) -> None:
+    true = ["a", "b"] * 200
+    with keeping(serve_app, tmp_path) as client:
+        for version, wrong in (("1", 10), ("2", 120)):
+            predicted = ["b" if place < wrong else label for place, label in enumerate(true)]
+            names = {"project": "p", "model": "m", "version": version}
+            slices = {"region": ["EU", "US"] * 200}
+            keep(client, {"y_true": true, "y_pred": predicted, "slices": slices, **names})
+        server = {"RPRIME_SERVER": str(client.base_url)}
+        arguments = ("history", "trend", "--project", "p", "--index")
+        whole = rprime(*arguments, "accuracy", **server).stdout
+        of_class = rprime(*arguments, "recall", "--class", "a", **server).stdout
+    assert ("SLICE" in whole, "SLICE" in of_class) == (True, False)
+    assert "It got worse most from m 1 to m 2" in of_class

@@ -41,7 +41,7 @@ def values(report: Json) -> tuple[float, ...]:
     return report["counts"]["items"], accuracy, first["indices"]["recall"]["value"]
 
 
-EXPECTED = pytest.approx((109, 96 / 109, 50 / 60))
+EXPECTED: Any = pytest.approx((109, 96 / 109, 50 / 60))
 
 
 class TestPrints:
@@ -204,7 +204,7 @@ class TestMatrices:
         report = rprime.evaluate(confusion_matrix=FRAMES[library](rows)).to_dict()
         assert values(report) == EXPECTED
         assert list(report["per_class"]) == NAMES
-        other = "rows_are_true" if rows == "Predicted" else "rows_are_predicted"
+        other: Any = "rows_are_true" if rows == "Predicted" else "rows_are_predicted"
         with pytest.raises(ValueError, match="The names of the axes say"):
             rprime.evaluate(confusion_matrix=FRAMES[library](rows), axis=other)
 
@@ -307,9 +307,9 @@ def test_json_of_another_library_is_named(
     [("sample_weights", "sample_weight"), ("group", "groups"), ("item_ids", "item_id")],
 )
 def test_a_misspelt_argument_is_named_whatever_its_value(member: str, meant: str) -> None:
+    evaluate: Any = rprime.evaluate
     column = pd.Series([1.0, 2.0])
     for value in (column, pl.Series([1.0, 2.0]), pa.array([1.0, 2.0]), pd.DataFrame({"x": column})):
-        evaluate: Any = rprime.evaluate
         with pytest.raises(rprime.ProblemError, match=f"Did you mean `{meant}`"):
             evaluate(y_true=["a", "b"], y_pred=["a", "b"], **{member: value})
         with pytest.raises(rprime.ProblemError, match="Did you mean `y_pred`"):

@@ -13,6 +13,7 @@ from sklearn import metrics
 import rprime
 from rprime.client.report import Report
 from rprime.core.arrays import Array
+from rprime.report.charts.scores import keys_of
 from rprime.report.html import render_html
 from rprime.report.score_charts import CHARTS, MOST_CLASSES, NO_SCORES, chart_of_scores
 from tests.history_service import Json, ServeApp, keep, keeping
@@ -72,6 +73,16 @@ def test_the_table_of_the_roc_chart_has_the_areas_of_scikit_learn() -> None:
     assert chart.rows[-1][0] == "All classes, pooled"
     pooled = metrics.roc_auc_score(np.eye(3)[true].ravel(), values.ravel())
     assert float(chart.rows[-1][1]) == pytest.approx(pooled, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "number"), [("roc", "area"), ("precision_recall", "average precision")]
+)
+def test_the_legend_names_a_class_before_its_number(name: str, number: str) -> None:
+    chart = chart_of_scores(name, evaluated().subject())
+    assert chart is not None
+    words = [text for _, text in keys_of(chart)]
+    assert f"{chart.rows[0][0]}, {number} {chart.rows[0][1]}" in words
 
 
 def test_the_band_of_the_reliability_is_wilsons() -> None:

@@ -356,7 +356,8 @@ def _explain(client: "Client", series: "Trend", of: Any) -> None:  # noqa: ANN40
             for names, numbers in changed.rows
             if label is None or shown(label) in names
         ]
-        print_rows(tuple(map(str.upper, (*changed.names, *changed.numbers))), rows[:5])
+        if rows:  # tables of slices have no rows of a class
+            print_rows(tuple(map(str.upper, (*changed.names, *changed.numbers))), rows[:5])
 
 
 def _steps(items: "list[TrendItem]") -> "Iterator[tuple[float, TrendItem, TrendItem]]":

@@ -134,7 +134,7 @@ def _roc(of: _Of) -> Chart:
     for place, name, style, curve in of.curves():
         points, area = curve.roc(), decimal(of.summary.areas[0, place])
         rates, recall = points["false_positive_rate"], points["recall"]
-        lines.append(Line(name, area, style, rates, recall))
+        lines.append(Line(name, f"area {area}", style, rates, recall))
         at = np.interp(_FALSE_POSITIVES, rates, recall)
         rows.append((name, area, *map(decimal, at.tolist())))
     lead = f"Each class against the rest; the legend has the areas.{of.note}"
@@ -148,7 +148,7 @@ def _precision_recall(of: _Of) -> Chart:
     for place, name, style, curve in of.curves():
         points, area = curve.precision_recall(), decimal(of.summary.areas[1, place])
         recall, precision = points["recall"], points["precision"]
-        lines.append(Line(name, area, style, recall[1:], precision[1:]))
+        lines.append(Line(name, f"average precision {area}", style, recall[1:], precision[1:]))
         at = precision[np.searchsorted(recall, np.array(_RECALLS) - 1e-12)]
         share = curve.tp[-1] / (curve.tp[-1] + curve.fp[-1])
         rows.append((name, area, decimal(share), *map(decimal, at.tolist())))

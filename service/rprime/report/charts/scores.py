@@ -128,7 +128,7 @@ def keys_of(chart: Chart) -> list[tuple[Sequence[Shape], str]]:
     return [
         (
             [swatch(paint_of(lines[name]) if name in lines else _DIAGONAL)],
-            f"{value}  {shown_class(name)}".strip(),
+            ", ".join(filter(None, (shown_class(name), value))),
         )
         for name, value in chart.keys.items()
     ]
