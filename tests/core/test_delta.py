@@ -49,6 +49,7 @@ EVERYTHING = [
     ({"cost": COST[:, :4], "kappa_weights": "linear"}, OMITTED),
     ({"cost": COST[:, :4], "kappa_weights": "quadratic"}, WHOLE),
     ({"cost": COST, "kappa_weights": WEIGHTS}, ALL_KINDS),
+    ({"cost": COST, "kappa_weights": WEIGHTS, "average_over": (0, 2)}, ALL_KINDS),
 ]
 
 

@@ -295,3 +295,75 @@ def test_a_wrong_idempotency_key_is_refused_though_nothing_is_stored(
     assert response.status_code == 400, response.text
     assert "1 to 255 characters" in response.json()["detail"]
     assert client.post(path, json=body, headers={"Idempotency-Key": "a"}).status_code == 200
+
+
+BACKGROUND: dict[str, Any] = {
+    "confusion_matrix": [[900, 20, 10], [15, 40, 5], [9, 3, 30]],
+    "labels": ["O", "b", "c"],
+}
+MEANS = ["micro_f1", "macro_recall", "accuracy", "recall"]
+
+
+@pytest.mark.parametrize("chosen", [{"average_over": ["c", "b"]}, {"average_except": ["O"]}])
+def test_averages_are_over_the_chosen_classes(client: httpx.Client, chosen: Any) -> None:
+    every = evaluate(client, **BACKGROUND, indices=MEANS)
+    report = evaluate(client, **BACKGROUND, indices=MEANS, **chosen)
+    assert report["options"]["average_over"] == ["b", "c"]
+    assert "average_over" not in every["options"]
+    micro = report["overall"]["micro_f1"]
+    assert micro["value"] == pytest.approx(2 / 3)
+    assert micro["interval"][0] < 2 / 3 < micro["interval"][1]
+    assert report["overall"]["macro_recall"]["value"] == pytest.approx((40 / 60 + 30 / 42) / 2)
+    assert "excluded" not in report["overall"]["macro_recall"]
+    assert report["overall"]["accuracy"] == every["overall"]["accuracy"]
+    assert report["per_class"] == every["per_class"]
+    page = client.post(
+        "/evaluate", json={**BACKGROUND, **chosen}, headers={"Accept": "text/markdown"}
+    )
+    assert "averages `over all classes but O`" in page.text
+
+
+def test_requests_of_a_batch_have_averages_of_their_own(client: httpx.Client) -> None:
+    requests: list[dict[str, Any]] = [
+        {**BACKGROUND, "indices": MEANS},
+        {**BACKGROUND, "indices": MEANS, "average_over": ["b", "c"]},
+        {**BACKGROUND, "indices": MEANS, "average_over": ["c", "b"], "labels": ["b", "c", "d"]},
+    ]
+    answer = client.post("/v1/evaluate/batch", json={"requests": requests})
+    assert answer.status_code == 200, answer.text
+    for result, request in zip(answer.json()["results"], requests, strict=True):
+        report, alone = result["report"], evaluate(client, **request)
+        assert report["overall"] == alone["overall"]
+        assert report["options"] == alone["options"]
+
+
+@pytest.mark.parametrize(
+    ("options", "pointer", "code"),
+    [
+        ({"average_over": ["b", "x"]}, "/average_over/1", "undeclared_label"),
+        ({"average_except": ["x"]}, "/average_except/0", "undeclared_label"),
+        ({"average_except": ["O", "b", "c"]}, "/average_except", "no_class"),
+        ({"average_over": []}, "/average_over", "too_short"),
+        ({"average_over": ["b"], "average_except": ["O"]}, "/average_except", "several_kinds"),
+        ({"average_over": "b"}, "/average_over", "list_type"),
+    ],
+)
+def test_classes_that_no_average_is_over_are_refused(
+    client: httpx.Client, options: Any, pointer: str, code: str
+) -> None:
+    answer = client.post("/evaluate", json={**BACKGROUND, **options})
+    assert answer.status_code == 422, answer.text
+    (error,) = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == (pointer, code)
+    body = {"candidate": BACKGROUND, "baseline": BACKGROUND, "options": options}
+    (error,) = client.post("/v1/compare", json=body).json()["errors"]
+    assert (error["pointer"], error["code"]) == (f"/options{pointer}", code)
+
+
+def test_integer_classes_are_chosen_as_integers(client: httpx.Client) -> None:
+    items: dict[str, Any] = {"y_true": [0, 0, 1, 2, 2], "y_pred": [0, 1, 1, 2, 0], "indices": MEANS}
+    as_integers, as_text = (
+        evaluate(client, **items, average_over=names) for names in ([1, 2], ["1", "2"])
+    )
+    assert as_integers["overall"] == as_text["overall"]
+    assert as_integers["options"]["average_over"] == ["1", "2"]

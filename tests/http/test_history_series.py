@@ -243,6 +243,8 @@ WEIGHED: Json = {"cell_weights": [[1, 5, 1], [1, 1, 1], [1, 1, 1]]}
         ("macro_precision", {"undefined": "zero"}, "undefined as zero"),
         ("accuracy", {"beta": 2}, None),
         ("recall", WEIGHED, "cell weights"),
+        ("micro_recall", {"average_over": ["eel", "dog"]}, "chosen classes"),
+        ("accuracy", {"average_except": ["cat"]}, None),
     ],
 )
 def test_a_series_honours_the_options_of_each_evaluation(

@@ -500,7 +500,7 @@ def test_the_client_knows_the_words_of_each_option() -> None:
 @pytest.mark.parametrize(
     ("model", "kind", "apart"),
     [
-        (EvaluateOptions, Options, set()),
+        (EvaluateOptions, Options, {"average_except"}),
         (ScoreOptions, Options, {"reject_below"}),
         (ClassesWanted, Paging, set()),
         (Rule, core_rules.Rule, {*RULE_KINDS}),

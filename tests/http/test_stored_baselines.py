@@ -507,3 +507,28 @@ def test_the_stored_prevalence_chooses_the_constant_class(client: httpx.Client) 
     answer = client.post("/v1/compare", json=body).json()
     assert answer["comparison"]["overall"]["accuracy"]["baseline"] == pytest.approx(0.8)
     assert "`eel`" in answer["comparison"]["baseline"]["why"]
+
+
+@pytest.mark.parametrize("chosen", [{"average_over": ["dog", "eel"]}, {"average_except": ["cat"]}])
+def test_a_stored_evaluation_keeps_the_classes_that_its_averages_are_over(
+    client: httpx.Client, chosen: Json
+) -> None:
+    """Where it is read, compared, and in the order of the classes of the other side."""
+    indices: Json = {"indices": ["micro_f1", "macro_recall"]}
+    turned: Json = {"labels": ["eel", "cat", "dog"]}
+    first = keep(client, labels(2, wrong=0.3, version="1", **indices, **chosen, **turned))
+    report = keep(client, labels(1, version="2", baseline={"version": "1"}, **indices, **chosen))
+    later = client.get(f"/v1/evaluations/{report['id']}").json()
+    assert later["options"]["average_over"] == ["dog", "eel"]
+    assert later["overall"] == report["overall"]
+    for key, change in report["comparison"]["overall"].items():
+        assert change["baseline"] == pytest.approx(first["overall"][key]["value"])
+        assert change["interval"] is not None
+    body = {"candidate": {"evaluation": report["id"]}, "baseline": {"evaluation": first["id"]}}
+    compared = client.post("/v1/compare", json=body).json()["comparison"]["overall"]
+    for key, change in report["comparison"]["overall"].items():
+        assert compared[key]["value"] == pytest.approx(change["value"])
+        assert compared[key]["interval"] == pytest.approx(change["interval"])
+    body["options"] = {**indices, "average_over": ["dog", "eel"]}
+    asked = client.post("/v1/compare", json=body).json()["comparison"]["overall"]
+    assert asked["micro_f1"] == compared["micro_f1"]

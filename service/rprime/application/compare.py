@@ -150,7 +150,12 @@ def assess(
         errors.extend(problem.errors)
     if errors:
         raise Problem("invalid_request", errors=errors)
-    options = rest.options.into(Options, top_confusions=limits.top_confusions, **matrices)
+    options = rest.options.into(
+        Options,
+        average_over=request.averaged_classes(rest.options, candidate.side.labels, "/options"),
+        top_confusions=limits.top_confusions,
+        **matrices,
+    )
     of_slices: tuple[str, ...] = ()
     if candidate.stored is not None and "options" not in document.inner:
         options, of_slices = comparison_options(candidate.stored.options, limits.top_confusions)

@@ -188,6 +188,7 @@ def stack_key(evaluation_request: EvaluationRequest) -> Key | None:
     table, items = evidence.table, evidence.items
     unequal = items is not None and not (items.groups is items.weights is None)
     alone = unequal or evidence.scores is not None or evidence.slices is not None
+    alone |= options.average_over is not None  # its positions are other classes elsewhere
     # Requests rarely share a matrix or a weighting.
     has_matrix = not (options.cost is options.cell_weights is options.kappa_weights is None)
     if alone or table.k > MOST_CLASSES or has_matrix:

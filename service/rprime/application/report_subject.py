@@ -46,7 +46,8 @@ def request_of_report(report: Report) -> EvaluationRequest:
         raise ValueError("the report is about strata of its items: it is rendered by the service")
     body: dict[str, Any] = {"labels": report.labels}
     body |= report.table.model_dump(exclude_none=True)
-    body |= {name: getattr(report.options, name) for name in _KEPT}
+    options = {name: getattr(report.options, name) for name in _KEPT}
+    body |= {name: option for name, option in options.items() if option is not None}
     body |= {"indices": _of_table(report)}
     if population is not None:
         mapped: dict[str, Any] = {"strata": "predicted", "shares": population.shares}

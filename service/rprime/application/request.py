@@ -1,7 +1,8 @@
 """Read requests into the options and evidence of the core; violations become problems."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
@@ -21,7 +22,7 @@ from rprime.report.subject import ReportSubject, baseline_name, read_comparison,
 from rprime.schemas.document import Body, Document, parse
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import WAYS, Provenance, Reference, origin_of
-from rprime.schemas.request import BaselineRest, RequestOptions
+from rprime.schemas.request import BaselineRest, EvaluateOptions, RequestOptions
 from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
@@ -166,6 +167,7 @@ def read_request(content: Body | Document, limits: Limits) -> EvaluationRequest:
     options = request.into(
         Options,
         top_confusions=request.top_confusions or limits.top_confusions,
+        average_over=averaged_classes(request, read.labels),
         thresholds=tuple(thresholds.items()),
         population=population and population_of(population, read, request.gates),
         classes=page and page.into(Paging),
@@ -180,6 +182,35 @@ def read_request(content: Body | Document, limits: Limits) -> EvaluationRequest:
         return EvaluationRequest(read, options, given=request)
     assessment = _assessment(request, options, read, baseline)
     return EvaluationRequest(read, options, assessment, request, _store_request(request, options))
+
+
+def averaged_classes(
+    request: EvaluateOptions, labels: Sequence[str], place: str = ""
+) -> tuple[int, ...] | None:
+    """Return the positions of the classes that averages are over; None for all."""
+    over, but = request.average_over, request.average_except
+    if over is None and but is None:
+        return None
+    member = "average_over" if but is None else "average_except"
+    pointer_of = partial(pointer, *place.split("/")[1:], member)
+    if over is not None and but is not None:
+        detail = "Send `average_over` or `average_except`, not both."
+        raise refuse(pointer_of(), "several_kinds", detail)
+    positions = {name: i for i, name in enumerate(labels)}
+    named = list(map(str, over or but or ()))
+    detail = "`{}` is no class; use the names in `labels`."
+    raise_violations(
+        Violation(pointer_of(i), "undeclared_label", detail.format(name))
+        for i, name in enumerate(named)
+        if name not in positions
+    )
+    chosen = {positions[name] for name in named}
+    if but is not None:
+        chosen = set(range(len(labels))) - chosen
+    if not chosen:
+        detail = "No class is left to average over: leave out fewer."
+        raise refuse(pointer_of(), "no_class", detail)
+    return tuple(sorted(chosen))
 
 
 def read_members(

@@ -92,7 +92,7 @@ def read_options(content: bytes, top_confusions: int) -> Options:
         name: np.array(members[name]) for name in MATRICES if isinstance(members.get(name), list)
     }
     others: dict[str, Any] = {"top_confusions": top_confusions}
-    for name in ("indices", "families"):
+    for name in ("indices", "families", "average_over"):
         if members.get(name) is not None:
             others[name] = tuple(members[name])
     if (population := members.get("population")) is not None:
@@ -144,6 +144,7 @@ def shaping_text(content: bytes, index: Index) -> str:
         and "f_beta" in {index.key, *index.of},
         "cell weights": "cell_weights" in members,
         f"undefined as {members.get('undefined')}": "undefined" in members and bool(index.of),
+        "chosen classes": "average_over" in members and bool(index.of),
     }
     return ", ".join(text for text, holds in named.items() if holds)
 

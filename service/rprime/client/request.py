@@ -22,6 +22,8 @@ class OptionFields(TypedDict, total=False):
     families: Any
     beta: float | None
     undefined: Literal["null", "zero", "one"] | None
+    average_over: Any
+    average_except: Any
     intervals: Literal["all"] | bool | None
     confidence: float | None
     exact: bool | None
@@ -368,7 +370,7 @@ _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     **dict.fromkeys(("confusion_matrix", "cells", "cost", "cell_weights"), columns.rows),
     **dict.fromkeys(("candidate", "options", "population"), _evidence),
     **dict.fromkeys(("gates", "slice", "test_set"), _plain),
-    **dict.fromkeys(("indices", "families"), _keys),
+    **dict.fromkeys(("indices", "families", "average_over", "average_except"), _keys),
     "y_score": columns.scores,
     "slices": _slices,
     "strata": _or_text(columns.labels),

@@ -85,6 +85,20 @@ class Counts:
         outcomes = np.empty(margins[0].shape)
         outcomes[...] = table.outcomes[..., None]
         outcomes[..., -1] *= table.k
+        return cls._counted(margins, outcomes, table, beta)
+
+    @classmethod
+    def pooled(cls, table: ConfusionTable, beta: float, classes: tuple[int, ...]) -> "Counts":
+        """Count some of the classes together, as a single column."""
+        parts = (table.correct, table.support, table.predicted, table.answered)
+        chosen = (part[..., list(classes)] for part in parts)
+        margins = np.array([np.add.reduce(part, axis=-1, keepdims=True) for part in chosen])
+        return cls._counted(margins, len(classes) * table.outcomes[..., None], table, beta)
+
+    @classmethod
+    def _counted(
+        cls, margins: Array, outcomes: Array, table: ConfusionTable, beta: float
+    ) -> "Counts":
         total = table.total[..., None]
         counts = cls.from_margins(margins, total=total, outcomes=outcomes, beta=beta)
         # The only row that adds up more than two margins: what is left of all weights is rounding.

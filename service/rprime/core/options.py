@@ -75,6 +75,8 @@ class Options:
         Weight of recall relative to precision in `f_beta`, >= 0.
     undefined
         The replacement of undefined per-class values before averaging.
+    average_over
+        Positions of the classes that averages are over; None: all.
     cost
         Shape (k, k) or (k, k + 1); the last column is the cost of an unclassified item.
     cell_weights
@@ -109,6 +111,7 @@ class Options:
     families: tuple[Families, ...] = ()
     beta: float = 1.0
     undefined: Literal["null", "zero", "one"] = "null"
+    average_over: tuple[int, ...] | None = None
     cost: Array | None = None
     cell_weights: Array | None = None
     kappa_weights: Literal["linear", "quadratic"] | Array | None = None
@@ -170,11 +173,13 @@ class OptionsUsed:
     """Whether Clopper-Pearson replaced Wilson."""
     sampling: Literal["random", "fixed_rows"]
     """`fixed_rows`: the number of items of each class was fixed by design."""
+    average_over: tuple[str, ...] | None = None
+    """The classes that averages are over, if these were chosen."""
     top_k: int | None = None
     """The k of `top_k_accuracy`, if scores and this option were sent."""
 
 
-SHAPING = ("beta", "cell_weights", "exact", "sampling", "undefined")
+SHAPING = ("average_over", "beta", "cell_weights", "exact", "sampling", "undefined")
 """Options that change values or intervals of a table, whatever indices are asked for."""
 SCORE_OPTIONS = ("top_k", "curves", "reject", "thresholds")
 """Options that have no effect without scores."""

@@ -37,7 +37,7 @@ class Values:
     per_class
         Shape (computed, ..., k); not finite where a value does not exist.
     pooled
-        Shape (computed, ...): ratios of counts on the pooled column, else NaN.
+        Shape (computed, ...): ratios of counts of the averaged classes together, else NaN.
     averaged
         `per_class` as averages, comparisons and gates use it: with a precision of 0 where
         `counted_as_zero`, and undefined values replaced if the options say so.
@@ -87,7 +87,38 @@ class Values:
             there &= self.has_items
         if self.options.left_out:
             there[..., self.options.left_out] = False
+        if self.averaged_classes is not None:
+            there &= self.averaged_classes
         return there
+
+    @cached_property
+    def averaged_classes(self) -> Array | None:
+        """Whether averages are over each class, shape (k,); None where they are over all."""
+        chosen = self.options.average_over
+        return None if chosen is None else np.isin(np.arange(self.table.k), chosen)
+
+    @property
+    def undefined_in_averages(self) -> Array:
+        """Whether a class that averages are over does not enter them, (computed, ..., k)."""
+        missing = ~self.defined
+        return missing if self.averaged_classes is None else missing & self.averaged_classes
+
+    @property
+    def averaged_items(self) -> tuple[Array, Array]:
+        """The items of the averaged classes, 0 of others, and of all of these: (..., k), (...)."""
+        support = self.table.support
+        if self.averaged_classes is None:
+            return support, self.table.total
+        support = support * self.averaged_classes
+        return support, np.add.reduce(support, axis=-1)
+
+    @cached_property
+    def pooled_rows(self) -> Array:
+        """The `CountRow`s of the averaged classes together, shape (rows, ...)."""
+        chosen = self.options.average_over
+        if chosen is None:
+            return self.counts.rows[..., -1]
+        return Counts.pooled(self.table, self.options.beta, chosen).rows[..., 0]
 
     @property
     def has_items(self) -> Array:
@@ -144,7 +175,7 @@ class Values:
     @cached_property
     def weighted(self) -> Array:
         """Weighted averages of all computed indices, shape (computed, ...)."""
-        support, total = self.table.support, self.table.total
+        support, total = self.averaged_items
         if self.complete:
             return np.add.reduce(self.averaged * support, axis=-1) / total
         return weighted_means(self.averaged, support, total)
@@ -213,7 +244,12 @@ class Values:
         """Macro averages that an overall index is a function of."""
         rows = [self.selection.place[key] for key in entry.of]
         if entry.through is None:
-            return [self.macro[row] for row in rows]
+            means = [self.macro[row] for row in rows]
+            if self.averaged_classes is not None and "prevalence" in entry.of:
+                # Among the items of c classes the mean prevalence is 1 / c.
+                place = entry.of.index("prevalence")
+                means[place] = 1 / np.add.reduce(self.defined[rows[place]], axis=-1)
+            return means
         return [macro_means(entry.through(self.averaged[r]), self.defined[r]) for r in rows]
 
     def counts_of(self, universe: Universe) -> Counts:
@@ -288,10 +324,10 @@ class Values:
         if entry.reads == "weighted" and self.class_reasons is not None:
             row = self.selection.averaged(entry)
             codes = np.where(self.defined[row], 0, self.class_reasons[row])
-            taken = weighted_reasons(codes, self.table.support)
+            taken = weighted_reasons(codes, self.averaged_items[0])
             return np.where(np.isfinite(values), 0, taken)
         if entry.reads == "micro":
-            pooled = Counts(self.counts.rows[..., -1:])
+            pooled = Counts(self.pooled_rows[..., None])
             return reason_codes(entry, values[..., None], pooled)[..., 0]
         table = self.table.universe(entry.universe)
         return reason_codes(entry, values, replace(table, items=self.table.items))
@@ -339,7 +375,8 @@ def compute(
     averaged, counted = _as_averaged(options, selection, counts, per_class, scores)
     if options.undefined != "null" and scores is None:
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing
-    members = (per_class, whole[..., -1], averaged, counted, scores)
+    pooled = pooled_values(selection, whole, table, options)
+    members = (per_class, pooled, averaged, counted, scores)
     shared = (table, options, selection, counts, classified, *members)
     return Values(*shared, sample=sample, kept_scores=kept_scores)
 
@@ -364,6 +401,20 @@ def _as_averaged(
                 value = entry.never_predicted(classes)
             np.copyto(averaged[place], value, where=counted[place])
     return averaged, counted
+
+
+def pooled_values(
+    selection: Selection, whole: Array, table: ConfusionTable, options: Options
+) -> Array:
+    """Return the ratios of the averaged classes together, shape (computed, ...).
+
+    `whole` is that of `class_values`, whose last column has those of all classes.
+    """
+    if options.average_over is None:
+        return whole[..., -1]
+    with np.errstate(all="ignore"):
+        counts = Counts.pooled(table, options.beta, options.average_over)
+        return class_values(selection, counts)[..., 0]
 
 
 def class_values(selection: Selection, counts: Counts) -> Array:

@@ -295,6 +295,10 @@ def options_used(evaluation: Evaluation) -> bytes:
     used["intervals"] = "all" if options.intervals == "all" else evaluation.intervals is not None
     if options.top_k is None or evaluation.values.scores is None:
         del used["top_k"]
+    if options.average_over is None:
+        del used["average_over"]
+    else:
+        used["average_over"] = [evaluation.labels[i] for i in options.average_over]
     return orjson.dumps(used)
 
 
@@ -517,7 +521,7 @@ def excluded(evaluation: Evaluation, labels: list[bytes]) -> dict[str, tuple[byt
     values, class_page = evaluation.values, evaluation.page
     if values.complete:
         return {}
-    left_out = ~evaluation.at(values.defined)
+    left_out = evaluation.at(values.undefined_in_averages)
     codes = np.full(left_out.shape, CODE["no_true_samples"])
     if values.class_reasons is not None:
         reasons = evaluation.at(values.class_reasons)

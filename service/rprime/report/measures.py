@@ -64,7 +64,8 @@ Remarks = tuple[Remark, ...]
 def remarks_of(evaluation: Evaluation) -> Callable[[Index], Remarks]:
     """Return what tells the remarks on each index of an evaluation."""
     universe, values, labels = _universe(evaluation), evaluation.values, evaluation.labels
-    left_out, counted = ~evaluation.at(values.defined), values.counted_as_zero
+    left_out = evaluation.at(values.undefined_in_averages)
+    counted = values.counted_as_zero
     zero = None if counted is None else evaluation.at(counted)
 
     def remarks(entry: Index) -> Remarks:

@@ -23,6 +23,17 @@ _WHAT = {
 }
 
 
+def averages_text(evaluation: Evaluation) -> str:
+    """Say which classes averages are over; nothing where it is all of them."""
+    over, labels = evaluation.options.average_over, evaluation.labels
+    if over is None or len(over) == len(labels):
+        return ""
+    if 2 * len(over) > len(labels):
+        left_out = sorted(set(range(len(labels))) - set(over))
+        return f"over all classes but {listed([labels[i] for i in left_out])}"
+    return f"over {listed([labels[i] for i in over])}"
+
+
 def population_text(evaluation: Evaluation) -> str:
     """Say in one line what the numbers are about; nothing where it is the items themselves."""
     population = evaluation.options.population
@@ -107,6 +118,7 @@ class ReportSubject:
             "time": self.created_at and f"{self.created_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC",
             "evaluation": self.id,
             "slice": self.slice,
+            "averages": averages_text(self.evaluation),
             "population": population_text(self.evaluation),
         }
         return {name: value for name, value in details.items() if value}

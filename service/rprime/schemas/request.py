@@ -16,6 +16,7 @@ from rprime.schemas.fields import (
     MOST,
     SPARSE_CLASSES,
     Absent,
+    AnyLabel,
     Cell,
     ClassName,
     Costs,
@@ -280,6 +281,9 @@ MOST_CHANGED_ITEMS = 1_000
 OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known at import
 
 
+AveragedClasses = Annotated[list[AnyLabel], Field(min_length=1, max_length=SPARSE_CLASSES)]
+
+
 class EvaluateOptions(Request):
     """The options without arrays, for every kind of evidence."""
 
@@ -299,6 +303,13 @@ class EvaluateOptions(Request):
     )
     undefined: Literal["null", "zero", "one"] = Field(
         default="null", description="The replacement of undefined per-class values in averages."
+    )
+    average_over: AveragedClasses | None = optional(
+        "The classes that averages are over: macro, weighted and micro ones, and functions of "
+        "these; default: all. As `labels` of scikit-learn."
+    )
+    average_except: AveragedClasses | None = optional(
+        "The classes that averages leave out, such as a background, in place of `average_over`."
     )
     intervals: Literal["all"] | bool | None = optional(
         "Whether to compute intervals; default: up to 300 classes. At 1000 classes "

@@ -195,7 +195,11 @@ class AlignedValues:
         # At a population, these are sums of strata; drawn predictions have no changes to count.
         if ours.values.sample is None and not self.is_drawn:
             omitted = any(side.values.table.has_omissions for side in (ours, theirs))
-            rows = overall_rows(self.selection, everyone_answered=not omitted)
+            rows = overall_rows(
+                self.selection,
+                everyone_answered=not omitted,
+                averages_all=ours.values.averaged_classes is None,
+            )
         return self._with_evidence(difference, rows, per_class=False)
 
     @cached_property

@@ -347,8 +347,17 @@ def _without_matrices(options: Options, aligned: Alignment) -> Options:
     if population is not None:
         united = population.onto(np.arange(aligned.candidate.table.k), len(aligned.labels))
         population = replace(united, shares=united.shares[aligned.places(aligned.baseline)])
+    over = options.average_over
+    if over is not None:
+        chosen = np.isin(aligned.places(aligned.baseline), over)
+        over = tuple(np.flatnonzero(chosen).tolist())
     return replace(
-        options, cost=None, kappa_weights=named, cell_weights=None, population=population
+        options,
+        average_over=over,
+        cost=None,
+        kappa_weights=named,
+        cell_weights=None,
+        population=population,
     )
 
 

@@ -158,13 +158,17 @@ def class_rows(selection: Selection) -> Rows:
 
 
 @lru_cache(maxsize=256)
-def overall_rows(selection: Selection, *, everyone_answered: bool) -> Rows:
-    """Find the overall proportions of all items: accuracy, R' and their equals."""
+def overall_rows(selection: Selection, *, everyone_answered: bool, averages_all: bool) -> Rows:
+    """Find the overall proportions of all items: accuracy, R' and their equals.
+
+    Averages are among these where they are over all classes.
+    """
     proportions = OVERALL_PROPORTIONS | (ANSWERED_PROPORTIONS if everyone_answered else {})
+    ratios = {"ratio", "micro"} if averages_all else {"ratio"}
     return _places(
         proportions.get((CountRow(entry.rows[0]), CountRow(entry.rows[1])))
-        if entry.reads in {"ratio", "micro"}
-        else NAMED_PROPORTIONS.get(entry.key)
+        if entry.reads in ratios
+        else NAMED_PROPORTIONS.get(entry.key if averages_all else "")
         for entry in selection.overall
     )
 

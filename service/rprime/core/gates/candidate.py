@@ -321,6 +321,7 @@ def aligned_without(
         indices=keys,
         families=(),
         left_out=left_out,
+        average_over=None,  # the rule says which classes
         cost=None,
         kappa_weights=None,
     )
@@ -702,7 +703,8 @@ def worst_mean(
         return None
     names, options = missing.baseline.labels, _options_against(candidate, part.evidence.against)
     few = tuple(names.index(part.labels[i]) for i in left_out)
-    return _worst_overall(rule, missing, rule.target.average or "", replace(options, left_out=few))
+    options = replace(options, left_out=few, average_over=None)
+    return _worst_overall(rule, missing, rule.target.average or "", options)
 
 
 def _options_against(candidate: GateCandidate, against: Against | None) -> Options:

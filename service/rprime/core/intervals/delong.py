@@ -42,7 +42,8 @@ def influence_of_items(values: Values, entry: Index, sampling: str) -> Array | N
     if key is None:
         return _of_mean(values, entry, sampling)
     fixed = sampling == "fixed_rows"
-    rankings = scores.ranking(influences=True, fixed_rows=fixed)
+    over = None if entry.reads == "scores" else values.options.average_over
+    rankings = scores.ranking(influences=True, fixed_rows=fixed, over=over)
     variances = rankings.variances[key]
     if entry.reads == "scores":
         return variances.mean / np.count_nonzero(np.isfinite(rankings.of_classes(key)))
@@ -52,8 +53,11 @@ def influence_of_items(values: Values, entry: Index, sampling: str) -> Array | N
         return variances.weighted
     # The classes of the items are random, too, and so are the weights.
     moved = rankings.of_classes(key) - values.overall[place]
-    items = scores.item_weights
-    return np.asarray(variances.weighted + moved[scores.true] * items / np.add.reduce(items))
+    moved, items = moved[scores.true], scores.item_weights
+    if values.averaged_classes is not None:
+        inside = values.averaged_classes[scores.true]
+        moved, items = np.where(inside, moved, 0.0), items * inside
+    return np.asarray(variances.weighted + moved * items / np.add.reduce(items))
 
 
 def _of_mean(values: Values, entry: Index, sampling: str) -> Array:

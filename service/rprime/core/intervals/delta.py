@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from rprime.core.arrays import Array, integers
+from rprime.core.arrays import Array, integers, positions
 from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.selection import Selection
@@ -51,6 +51,8 @@ class SmoothOverallIndices:
         Start of the averages of each function of means among theirs.
     numerators, denominators
         Terms of the pooled ratios, as `CountRow`s.
+    micro
+        Which of the pooled ratios are averages.
     """
 
     macro: Array
@@ -61,6 +63,7 @@ class SmoothOverallIndices:
     pooled: Array
     numerators: Array
     denominators: Array
+    micro: Array
     moments: Array
     by_cell: Array
 
@@ -88,6 +91,7 @@ def smooth_overall_indices(selection: Selection) -> SmoothOverallIndices:
         pooled=pooled,
         numerators=integers(overall[i].rows[0] for i in pooled),
         denominators=integers(overall[i].rows[1] for i in pooled),
+        micro=positions(overall[i].reads == "micro" for i in pooled),
         moments=reading("moments"),
         by_cell=reading("table", "association"),
     )
@@ -210,7 +214,8 @@ def _differentiate_averages(
     weighted_of = places[first:last]
     coefficients = np.empty((len(places), *table.support.shape))
     coefficients[:first] = macro_weights(values, places[:first])
-    coefficients[first:last] = table.support / table.total[..., None]
+    support, total = values.averaged_items
+    coefficients[first:last] = support / total[..., None]
     if last < len(places):
         coefficients[last:] = macro_weights(values, places[last:])
         _through_means(values, entries, coefficients[last:])
@@ -218,7 +223,9 @@ def _differentiate_averages(
     averaged = values.averaged[weighted_of]
     if not values.complete:
         averaged = np.where(values.defined[weighted_of], averaged, 0.0)
-    moved = (averaged - values.weighted[weighted_of][..., None]) / table.total[..., None]
+    moved = (averaged - values.weighted[weighted_of][..., None]) / total[..., None]
+    if values.averaged_classes is not None:
+        moved *= values.averaged_classes
     parts = gradient.margins.take(places, axis=1)
     parts *= coefficients
     factors, row = parts[:3], parts[1]
@@ -246,6 +253,8 @@ def _through_means(values: Values, entries: SmoothOverallIndices, weights: Array
         for i, key in enumerate(entry.of):
             stepped = [*means[:i], means[i] + STEP * 1j, *means[i + 1 :]]
             weights[place] *= (entry.formula(*stepped).imag / STEP)[..., None]
+            if key == "prevalence" and values.averaged_classes is not None:  # see `Values.means`
+                weights[place] = 0.0
             if entry.through is not None:
                 row = values.selection.place[key]
                 weights[place] *= entry.through(values.averaged[row] + STEP * 1j).imag / STEP
@@ -255,22 +264,42 @@ def _through_means(values: Values, entries: SmoothOverallIndices, weights: Array
 
 def _differentiate_pooled(values: Values, entries: SmoothOverallIndices, result: Gradient) -> None:
     """Fill in ratios of pooled counts by the quotient rule."""
-    table, above, beneath = values.table, entries.numerators, entries.denominators
-    linear = row_gradients(values.options.beta, table.k).T
+    inside = values.averaged_classes
+    if inside is None:
+        _differentiate_ratios(values, entries, np.arange(len(entries.pooled)), result)
+        return
+    whole = np.setdiff1d(np.arange(len(entries.pooled)), entries.micro)
+    _differentiate_ratios(values, entries, whole, result)
+    _differentiate_ratios(values, entries, entries.micro, result, inside)
+
+
+def _differentiate_ratios(
+    values: Values,
+    entries: SmoothOverallIndices,
+    chosen: Array,
+    result: Gradient,
+    inside: Array | None = None,
+) -> None:
+    """Fill in some of the ratios of pooled counts, of all classes or of those `inside`, (k,)."""
+    table, above, beneath = values.table, entries.numerators[chosen], entries.denominators[chosen]
+    classes = table.k if inside is None else int(np.count_nonzero(inside))
+    linear = row_gradients(values.options.beta, classes).T
     shape = (4, len(above), *(1,) * (table.support.ndim - 1))
-    pooled = values.counts.rows[..., -1]
+    pooled = values.counts.rows[..., -1] if inside is None else values.pooled_rows
     below = pooled[beneath]
     ratios = pooled[above] / below
     steps = linear[:, beneath].reshape(shape) * ratios
     np.subtract(linear[:, above].reshape(shape), steps, out=steps)
     steps /= below
-    steps[1] += steps[3]
-    result.factors[:, entries.pooled] = steps[:3, ..., None]
+    of_class = np.ones(1) if inside is None else inside
+    parts = steps[..., None] * of_class
+    parts[1] += steps[3][..., None]
+    result.factors[:, entries.pooled[chosen]] = parts[:3]
     if result.unclassified is not None:
         answered = ((rows == CountRow.answered).reshape(shape[1:]) for rows in (above, beneath))
         by_numerator, by_denominator = answered
-        silent = steps[1] - (by_numerator - ratios * by_denominator) / below
-        result.unclassified[entries.pooled] = silent[..., None]
+        silent = (by_numerator - ratios * by_denominator) / below
+        result.unclassified[entries.pooled[chosen]] = parts[1] - silent[..., None] * of_class
 
 
 def _differentiate_moments(

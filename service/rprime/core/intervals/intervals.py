@@ -119,6 +119,7 @@ def _plan(values: Values, items: Items | None, weights: Weights | None) -> Inter
         unclassified=table.unclassified is not None,
         spurious=table.spurious is not None,
         effects=weights is not None or (items is not None and items.groups is not None),
+        averages_all=options.average_over is None,
     )
     return interval_plan(values.selection, setting, Bounds.of_options(table.k, options))
 

@@ -173,11 +173,13 @@ def _averaged(values: Values, entry: Index, ranked: Ranked, quantile: float | Ar
     scores = scores_of(values)
     mean = float(values.overall[values.selection.overall_place[entry.key]])
     influence = influence_of_items(values, entry, values.options.sampling)
-    there = np.isfinite(ranked.values)
+    there, support = np.isfinite(ranked.values), scores.support
+    if entry.reads != "scores" and values.averaged_classes is not None:
+        there, support = there & values.averaged_classes, support * values.averaged_classes
     shares = np.where(there, 1.0, 0.0)
     if entry.reads == "weighted":
-        shares = np.where(there, scores.support, 0.0)
-        shares /= np.add.reduce(scores.support)
+        shares = np.where(there, support, 0.0)
+        shares /= np.add.reduce(support)
     elif entry.reads == "macro":
         shares /= np.count_nonzero(values.defined[values.selection.averaged(entry)])
     else:

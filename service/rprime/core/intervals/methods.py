@@ -449,14 +449,14 @@ def _universes(
 def pooled_ratio(entry: Index, setting: Setting) -> RatioRows | None:
     """Return numerator and denominator of an overall entry that is a plain proportion.
 
-    Micro and weighted recall equal accuracy. So do micro precision and F1 where every item is
-    classified and none is spurious.
+    Over all classes micro and weighted recall equal accuracy. So do micro precision and F1 where
+    every item is classified and none is spurious.
     """
     if setting.fixed_rows or entry.interval is None or entry.scored:
         return None
     if Needs.RATIO in needs_of(entry):
         return entry.rows if entry.parts is None else entry.parts.ratios[0]
-    if entry.reads not in {"micro", "weighted"}:
+    if entry.reads not in {"micro", "weighted"} or not setting.averages_all:
         return None
     equal = {RECALL: CORRECT, MISSES: WRONG}
     if entry.reads == "micro" and not setting.omits:

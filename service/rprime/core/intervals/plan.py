@@ -201,8 +201,8 @@ class Setting(NamedTuple):
     """What the intervals of a whole stack of tables depend on.
 
     Whether F-beta is F1, limits are exact, the design fixes the class sizes, some table has
-    unclassified or spurious items, and the items are grouped or weighted, so that every index needs
-    its design effect.
+    unclassified or spurious items, the items are grouped or weighted, so that every index needs
+    its design effect, and averages are over all classes.
     """
 
     f1: bool = False
@@ -211,6 +211,7 @@ class Setting(NamedTuple):
     unclassified: bool = False
     spurious: bool = False
     effects: bool = False
+    averages_all: bool = True
 
     @property
     def omits(self) -> bool:

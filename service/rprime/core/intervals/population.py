@@ -466,7 +466,10 @@ class PopulationIntervals(PreparedIntervals):
         """Prepare the intervals of the values of a population."""
         options, sample = values.options, values.sampled
         setting = Setting(
-            f1=options.beta == 1, exact=options.exact, unclassified=sample.unclassified is not None
+            f1=options.beta == 1,
+            exact=options.exact,
+            unclassified=sample.unclassified is not None,
+            averages_all=options.average_over is None,
         )
         bound = Bounds.of_options(sample.k, options)
         plan, per_class, overall = population_plan(

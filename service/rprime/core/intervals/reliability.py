@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, positions
 from rprime.core.counts import CountRow
 from rprime.core.index import Index
 from rprime.core.intervals.delong import ItemMean, ranked_key
@@ -51,11 +51,13 @@ class Reliability:
         rows = values.counts.rows
         items = _fewest(values, plan.per_class.rests_on) < FEW_ITEMS
         errors = _few_errors(rows[..., :-1], items.shape, prepared.proportions, plan.per_class)
-        overall = np.minimum.reduce(rows[plan.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
+        overall = _little(rows[..., -1], prepared)
+        if values.averaged_classes is not None:
+            averages = positions(e.reads in AVERAGED for e in values.selection.overall)
+            overall[averages] = _little(values.pooled_rows, prepared)[averages]
         if effects is not None:
             items |= _few_groups(effects.of_classes)
             overall |= _few_groups(effects.of_all)
-        overall |= _few_errors(rows[..., -1], overall.shape, prepared.pooled, plan.overall)
         of_classes, of_all = prepared.contributing
         errors |= falls_short(of_classes, FEW_ERRORS)
         overall |= falls_short(of_all, FEW_ERRORS)
@@ -77,10 +79,10 @@ class Reliability:
                 self.few_items[place] = few
         for place in of_all:
             entry = selection.overall[place]
-            ranked = ranked_key(entry) is not None
-            self.overall[place] = (
-                few[inside > 0].any() if ranked else _few_contributing(values, entry)
-            )
+            ranked, there = ranked_key(entry) is not None, inside > 0
+            if entry.reads in AVERAGED and values.averaged_classes is not None:
+                there &= values.averaged_classes
+            self.overall[place] = few[there].any() if ranked else _few_contributing(values, entry)
         shares = scores.group_shares
         if shares is not None and 1 / (shares @ shares) < FEW_EFFECTIVE_GROUPS:
             self.few_items[of_classes] = True
@@ -115,7 +117,10 @@ def reliability(
         )
     exists = np.isfinite(class_low)
     items &= exists
-    np.logical_or.at(overall, plan.weakest, items[plan.weakest_of].any(-1))
+    smallest = items[plan.weakest_of]
+    if values.averaged_classes is not None:
+        smallest &= values.averaged_classes
+    np.logical_or.at(overall, plan.weakest, smallest.any(-1))
     return items, items | errors & exists, overall & np.isfinite(overall_low)
 
 
@@ -129,21 +134,32 @@ def _fewest(values: Values, rests_on: Array) -> Array:
     return np.asarray(fewest)
 
 
+AVERAGED = ("macro", "weighted", "micro", "means")
+"""What overall indices read that rest on the classes that averages are over."""
+
+
+def _little(pooled: Array, prepared: PreparedIntervals) -> Array:
+    """Whether each overall entry rests on few items, few errors or few rights."""
+    plan = prepared.plan.overall
+    few = np.minimum.reduce(pooled[plan.rests_on, ...], axis=1) < FEW_ITEMS
+    return few | _few_errors(pooled, few.shape, prepared.pooled, plan)
+
+
 def _few_right(values: Values) -> Array:
     """Whether a class has fewer than 5 right items, for the index that is 0 if one has none."""
     few = np.zeros(values.overall.shape, dtype=bool)
     place = values.selection.overall_place.get(BY_LOGARITHM)
     if place is not None:
-        table = values.table
-        few[place] = ((table.correct < FEW_ERRORS) & (table.support > 0)).any(-1)
+        right, support = values.table.correct, values.averaged_items[0]
+        few[place] = ((right < FEW_ERRORS) & (support > 0)).any(-1)
     return few
 
 
 def _many_small(values: Values, places: Array) -> Array:
     """Whether classes with fewer than 10 items have a tenth of the weight of averages, or more."""
-    few, table = np.zeros(values.overall.shape, dtype=bool), values.table
-    small = np.where(table.support < FEW_ITEMS, table.support, 0.0)
-    few[places] = np.add.reduce(small, axis=-1) >= MANY_SMALL * table.total
+    few, (support, total) = np.zeros(values.overall.shape, dtype=bool), values.averaged_items
+    small = np.where(support < FEW_ITEMS, support, 0.0)
+    few[places] = np.add.reduce(small, axis=-1) >= MANY_SMALL * total
     return few
 
 

@@ -370,7 +370,8 @@ def _shares(plan: UniversePlan, values: Values, table: ConfusionTable) -> Array:
     if alone.size:  # recall, which macro R' may equal, but nobody asked for
         result[alone] = (items > 0) / np.count_nonzero(items > 0, axis=-1)[..., None]
     if averages.weighted.size:
-        result[averages.weighted] = values.table.support / values.table.total[..., None]
+        support, total = values.averaged_items
+        result[averages.weighted] = support / total[..., None]
     if averages.peirce.size:
         squares = np.add.reduce(items * items, axis=-1)[..., None]
         result[averages.peirce] = items * (1 - items) / (1 - squares)
@@ -385,4 +386,5 @@ def _r_prime_is_recall(values: Values) -> Array:
         if items is not None:
             outside = outside + items
     equal = ~np.asarray(outside.any(-1))
-    return equal if values.options.undefined == "null" else np.zeros_like(equal)
+    of_all = values.options.undefined == "null" and values.averaged_classes is None
+    return equal if of_all else np.zeros_like(equal)

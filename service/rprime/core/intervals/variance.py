@@ -13,7 +13,7 @@ from rprime.core.intervals.gradient import CellGradient, ClassGradient, Gradient
 from rprime.core.intervals.plan import UniversePlan
 from rprime.core.intervals.smoothing import POOLED, SmoothedCells, column_spread, smoothed
 from rprime.core.table import ConfusionTable
-from rprime.core.values import Values, class_values
+from rprime.core.values import Values, class_values, pooled_values
 
 Sampling = Literal["random", "fixed_rows"]
 
@@ -301,7 +301,7 @@ class Smoothed:
             options = replace(options, cell_weights=None, undefined="null")
         counts = Counts.of(more, options.beta)
         ratios = class_values(selection, counts)
-        per_class, pooled = ratios[..., :-1], ratios[..., -1]
+        per_class, pooled = ratios[..., :-1], pooled_values(selection, ratios, more, options)
         smooth = Values(more, options, selection, counts, counts, per_class, pooled, per_class)
         slopes = class_gradient(smooth, per_class)
         smooth = as_observed(plan.class_places, values, smooth, slopes, plan.odds_ratio)

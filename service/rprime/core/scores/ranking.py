@@ -297,8 +297,8 @@ class RankedVariances:
     degrees
         Shape (k,): degrees of freedom of the variances, infinite without weights.
     mean, weighted
-        Influence of every item on the sum over the classes and on the sum weighted by m_i / w,
-        the weights held fixed, shape (n,).
+        Influence of every item on the sum over the averaged classes and on the sum weighted by
+        their shares of their items, the weights held fixed, shape (n,).
     """
 
     classes: Array
@@ -462,12 +462,18 @@ class RankedItems:
 
 
 def rank(
-    items: RankedItems, *, influences: bool = False, fixed_rows: bool = False
+    items: RankedItems,
+    *,
+    influences: bool = False,
+    fixed_rows: bool = False,
+    over: tuple[int, ...] | None = None,
 ) -> ScoreRankings:
     """Rank the items by the scores of each class in turn, with variances only on request.
 
-    These differ where the class sizes were fixed by design.
+    These differ where the class sizes were fixed by design. The averages are over all classes, or
+    over these.
     """
+    averaged = list(range(items.k) if over is None else over)
     k, support = items.k, items.support
     result = ScoreRankings(np.full(k, np.nan), np.full(k, np.nan), np.full((k, k), np.nan), {})
     for key in RANKED if influences else ():
@@ -492,7 +498,8 @@ def rank(
                     influence = items.within_classes(influence)
                 variances.classes[label] = items.square(influence)
                 variances.degrees[label] = items.degrees(influence)
-                variances.mean[:] += influence
-                influence *= support[label] / np.add.reduce(support)
-                variances.weighted[:] += influence
+                if label in averaged:
+                    variances.mean[:] += influence
+                    influence *= support[label] / np.add.reduce(support[averaged])
+                    variances.weighted[:] += influence
     return result

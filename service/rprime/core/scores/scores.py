@@ -112,12 +112,22 @@ class Scores(RankedItems):
         """
         return np.asarray(self.places < (most or max(1, min(DEFAULT_TOP, self.k - 1))))
 
-    def ranking(self, *, influences: bool = False, fixed_rows: bool = False) -> ScoreRankings:
+    def ranking(
+        self,
+        *,
+        influences: bool = False,
+        fixed_rows: bool = False,
+        over: tuple[int, ...] | None = None,
+    ) -> ScoreRankings:
         """Return the rankings by the scores of the classes, as `rank` does, each once."""
-        key = (influences, fixed_rows)
+        key = (influences, fixed_rows, over)
         if not influences:  # the values are those of a ranking with influences
-            key = next((k for k in ((True, False), (True, True)) if k in self._known), key)
-        return self.once(key, lambda: rank(self, influences=influences, fixed_rows=fixed_rows))
+            key = next(
+                (k for k in ((True, f, None) for f in (False, True)) if k in self._known), key
+            )
+        return self.once(
+            key, lambda: rank(self, influences=influences, fixed_rows=fixed_rows, over=over)
+        )
 
     @cached_property
     def pooled(self) -> ClassRanking:
