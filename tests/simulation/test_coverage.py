@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rprime.core.catalog import INDICES
+from rprime.core.custom import CustomIndex
 from tests.simulation.coverage import coverage
 from tests.simulation.populations import LARGE_ENOUGH, NAMED, REPLICATES, FloatArray, Population
 
@@ -108,3 +109,19 @@ def test_bootstrap_intervals_cover(population: Population) -> None:
     # Entropies of equal classes are at their largest value: their intervals always cover it. Of two
     # classes with 12 expected errors, allocation disagreement takes few values, and covers .905.
     assert outside(population, 0.905, 1.0, intervals="all", indices=RESAMPLED) == {}
+
+
+OWN = {
+    "mix": "0.7 * macro_recall + 0.3 * precision['0']",
+    "product": "recall['0'] * precision['1']",
+    "cost": "(5 * cells['0', '1'] + cells['1', '0']) / items",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("population", LARGE_ENOUGH, ids=lambda population: population.name)
+def test_coverage_of_indices_of_ones_own(population: Population) -> None:
+    labels = tuple(map(str, range(population.k)))
+    custom = tuple(CustomIndex.bound(name, text, labels) for name, text in OWN.items())
+    options = {"custom": custom, "indices": tuple(index.key for index in custom)}
+    assert outside(population, 0.89, 0.98, **options) == {}

@@ -150,10 +150,13 @@ def assess(
         errors.extend(problem.errors)
     if errors:
         raise Problem("invalid_request", errors=errors)
+    custom = request.custom_of(rest.options.custom or {}, candidate.side.labels, "/options")
+    request.refuse_unknown_custom(rest.options, "/options/indices")
     options = rest.options.into(
         Options,
         average_over=request.averaged_classes(rest.options, candidate.side.labels, "/options"),
         top_confusions=limits.top_confusions,
+        custom=custom,
         **matrices,
     )
     of_slices: tuple[str, ...] = ()

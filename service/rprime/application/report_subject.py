@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from rprime.application.request import EvaluationRequest, read_request
-from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
+from rprime.core.catalog import find
 from rprime.core.evaluate import Evaluation
 from rprime.core.options import SHAPING
 from rprime.report.slices import shown_slice
@@ -62,7 +62,7 @@ def _of_table(report: Report) -> list[str] | None:
     """Return the keys of a report that follow from its table alone; None if it has no others."""
     of_classes = next(iter(report.per_class.values()), None)
     keys = dict.fromkeys([*report.overall.root, *(of_classes.indices.root if of_classes else ())])
-    entries = [OVERALL_INDICES.get(key) or CLASS_INDICES.get(key) for key in keys]
+    entries = [find("overall", key) or find("class", key) for key in keys]
     return [e.key for e in entries if e and not e.scored and e.needs is None] or None
 
 

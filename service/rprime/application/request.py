@@ -10,6 +10,8 @@ from pydantic import BaseModel
 from rprime import __version__, evidence
 from rprime.application.changed_items import ChangedItemsPage
 from rprime.application.population import population_of, refuse_unknown_classes
+from rprime.core.catalog import CUSTOM
+from rprime.core.custom import CustomIndex, ExpressionError, unknown_custom
 from rprime.core.evaluate import Evaluation, evaluate, evaluation_of
 from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import LARGEST_PAGE_VALUES, Options, Paging
@@ -162,6 +164,8 @@ def read_request(content: Body | Document, limits: Limits) -> EvaluationRequest:
             for i, option in request.lacking(read.matrices)
         )
     thresholds, population, page = request.thresholds or {}, request.population, request.classes
+    custom = custom_of(request.custom or {}, read.labels)
+    refuse_unknown_custom(request, "/indices")
     if thresholds:
         refuse_unknown_classes(thresholds, read.labels, "/thresholds")
     options = request.into(
@@ -171,6 +175,7 @@ def read_request(content: Body | Document, limits: Limits) -> EvaluationRequest:
         thresholds=tuple(thresholds.items()),
         population=population and population_of(population, read, request.gates),
         classes=page and page.into(Paging),
+        custom=custom,
         **read.matrices,
     )
     if options.classes is not None:
@@ -226,6 +231,30 @@ def read_members(
     if errors or members is None or content is None:
         raise Problem("invalid_request", errors=errors)
     return members, content
+
+
+def custom_of(
+    expressions: Mapping[str, str], labels: Sequence[str], place: str = ""
+) -> tuple[CustomIndex, ...]:
+    """Bind indices of one's own to classes; 422 for what is no expression of these."""
+    custom, violations = [], []
+    for name, expression in expressions.items():
+        try:
+            custom.append(CustomIndex.bound(name, expression, labels))
+        except ExpressionError as error:
+            violations.append(Violation(f"{place}/custom/{name}", error.code, str(error)))
+    raise_violations(violations)
+    return tuple(custom)
+
+
+def refuse_unknown_custom(request: EvaluateOptions, place: str) -> None:
+    """Refuse keys of indices of one's own that the request does not declare."""
+    names = request.custom or {}
+    raise_violations(
+        Violation(f"{place}/{i}", "unknown_index", unknown_custom(key, names))
+        for i, key in enumerate(request.indices or ())
+        if key.startswith(CUSTOM) and key.removeprefix(CUSTOM) not in names
+    )
 
 
 def is_reference(inner: Document) -> bool:

@@ -10,6 +10,7 @@ import orjson
 
 from rprime.application.assessment import Assessment, BaselineSide
 from rprime.core.comparison.alignment import Side
+from rprime.core.custom import CustomIndex
 from rprime.core.index import Index
 from rprime.core.index_names import listed, nearest_names, resembling
 from rprime.core.options import SCORE_OPTIONS, SHAPING, Options
@@ -103,7 +104,14 @@ def read_options(content: bytes, top_confusions: int) -> Options:
             "counts": None if counts is None else np.array(counts),
         }
         others["population"] = Population(**population | arrays)
+    if "custom" in members:
+        others["custom"] = tuple(map(_read_custom, members["custom"]))
     return Options(**members | matrices | others)
+
+
+def _read_custom(content: dict[str, Any]) -> CustomIndex:
+    places = tuple((str(label), int(place)) for label, place in content["places"])
+    return CustomIndex(content["name"], content["expression"], places)
 
 
 def asks_every_result(options: bytes) -> bool:

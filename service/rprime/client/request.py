@@ -33,6 +33,7 @@ class OptionFields(TypedDict, total=False):
     kappa_weights: Any
     top_k: int | None
     slice_adjust: Literal["holm", "benjamini_hochberg"] | None
+    custom: Mapping[str, str] | None
 
 
 class Scored(TypedDict, total=False):

@@ -1,7 +1,10 @@
 """The catalog of all indices, collected from the families."""
 
 from dataclasses import replace
+from functools import lru_cache
 from types import ModuleType
+
+import numpy as np
 
 from rprime.core.families import (
     accuracy,
@@ -57,6 +60,38 @@ SCORE_KEYS = frozenset(entry.key for entry in INDICES if entry.scored)
 """Keys of the indices that exist only if the request has scores."""
 
 
+CUSTOM = "custom."
+"""How the keys of indices of one's own begin, which a request declares by expressions."""
+
+
 def find(scope: IndexScope, key: str) -> Index | None:
-    """Return an entry; None if the catalog has no such key in the scope."""
+    """Return an entry, also of an index of one's own; None if there is no such key in the scope."""
+    if key.startswith(CUSTOM):
+        return custom_entry(key) if scope == "overall" else None
     return (CLASS_INDICES if scope == "class" else OVERALL_INDICES).get(key)
+
+
+@lru_cache(maxsize=1024)
+def custom_entry(key: str) -> Index:
+    """Return what is the same of all indices of one's own; options have the expression of each."""
+    name = key.removeprefix(CUSTOM)
+    return Index(
+        key=key,
+        scope="overall",
+        symbol=name,
+        name=name.replace("_", " ").capitalize(),
+        description="An index of one's own: the request has its expression.",
+        tex=rf"\text{{{name.replace('_', ' ')}}}",
+        source="the request",
+        reads="custom",
+        formula=_no_formula,
+        range=(-np.inf, np.inf),
+        best=None,
+        undefined=("zero_denominator",),
+        interval="score",
+        averaged=False,
+    )
+
+
+def _no_formula() -> None:
+    """Stand for the formula, which the options have."""

@@ -61,6 +61,10 @@ class DenseCells:
         numbers = np.arange(self.k)
         return numbers[:, None], numbers[None, :]
 
+    def count(self, row: int, column: int) -> Array:
+        """Return the count of one cell, shape (...)."""
+        return self.counts[..., row, column]
+
     def total(self, values: Array) -> Array:
         """Sum values over the cells of each table, shape (...)."""
         # Along one last axis, so that the sum of a table does not depend on the rest of the stack.
@@ -152,6 +156,11 @@ class SparseCells:
     def positions(self) -> tuple[Array, Array]:
         """Row and column number of every cell, shape (c,)."""
         return self.rows, self.columns
+
+    def count(self, row: int, column: int) -> Array:
+        """Return the count of one cell, shape (...)."""
+        here = (self.rows == row) & (self.columns == column)
+        return np.add.reduce(self.counts[..., here], axis=-1)
 
     def total(self, values: Array) -> Array:
         """Sum values over the cells of each table, shape (...)."""

@@ -18,13 +18,16 @@ Family = Literal["core", "agreement", "association", "information", "ranking", "
 Families = Literal[Family, "summary", "all"]
 """What a request may name: a group; the indices that are read most; the whole catalog."""
 Average = Literal["macro", "weighted", "micro"]
-Reads = Literal["ratio", "counts", "moments", "association", "table", "means", "scores", Average]
+Reads = Literal[
+    "ratio", "counts", "moments", "association", "table", "means", "scores", "custom", Average
+]
 """The argument of a formula.
 
 ratio: names two rows of `Counts`; counts: `Counts` of the classes; moments: `Moments`;
 association: `Association`; table: `ConfusionTable` and the option that it `needs`, if any;
 means: macro averages of the indices it is `of`; macro, weighted, micro: an average of the
-per-class index it is `of`; scores: `Scores` and the option that it `takes`, if any.
+per-class index it is `of`; scores: `Scores` and the option that it `takes`, if any;
+custom: what the expression in the options names.
 """
 REASONS = (
     "",
@@ -44,6 +47,7 @@ REASONS = (
     "no_class_defined",
     "not_resampled",
     "no_errors",
+    "zero_denominator",
 )
 """Why a value or interval does not exist; code 0 means that it does."""
 CODE = {reason: code for code, reason in enumerate(REASONS)}
@@ -187,6 +191,11 @@ class Index:
         inside = np.where(answered, columns, 0)
         change = self.cell_gradient(table.classified, *option, rows, inside)
         return np.where(answered, change, 0.0)
+
+    @property
+    def by_cell(self) -> bool:
+        """Whether its gradient is one of cells."""
+        return self.cell_gradient is not None or self.reads == "custom"
 
     @property
     def association(self) -> bool:

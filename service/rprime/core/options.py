@@ -8,6 +8,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
+from rprime.core.custom import CustomIndex
 from rprime.core.index import Families
 from rprime.core.population import Population
 from rprime.core.published import PUBLISHED
@@ -105,6 +106,8 @@ class Options:
         The population that the indices are about; None: the items themselves.
     slice_adjust
         How p-values are adjusted over all slices and indices.
+    custom
+        Indices of one's own, bound to the classes of the table.
     """
 
     indices: tuple[str, ...] | None = None
@@ -128,6 +131,12 @@ class Options:
     left_out: tuple[int, ...] = ()
     population: Population | None = None
     slice_adjust: SliceAdjust = "holm"
+    custom: tuple[CustomIndex, ...] = ()
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The expressions of indices of one's own, by their names."""
+        return {index.name: index.expression for index in self.custom}
 
     @property
     def has_cost(self) -> bool:
@@ -177,9 +186,11 @@ class OptionsUsed:
     """The classes that averages are over, if these were chosen."""
     top_k: int | None = None
     """The k of `top_k_accuracy`, if scores and this option were sent."""
+    custom: dict[str, str] | None = None
+    """The expressions of indices of one's own, by their names, if there are any."""
 
 
-SHAPING = ("average_over", "beta", "cell_weights", "exact", "sampling", "undefined")
+SHAPING = ("average_over", "beta", "cell_weights", "custom", "exact", "sampling", "undefined")
 """Options that change values or intervals of a table, whatever indices are asked for."""
 SCORE_OPTIONS = ("top_k", "curves", "reject", "thresholds")
 """Options that have no effect without scores."""

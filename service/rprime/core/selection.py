@@ -9,7 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from rprime.core.arrays import Array, integers, positions
-from rprime.core.catalog import CLASS_INDICES, FAMILY_OF, KEYS, OVERALL_INDICES, SCORE_KEYS
+from rprime.core.catalog import (
+    CLASS_INDICES,
+    FAMILY_OF,
+    KEYS,
+    OVERALL_INDICES,
+    SCORE_KEYS,
+    custom_entry,
+)
 from rprime.core.families.averages import AVERAGES
 from rprime.core.index import Index
 from rprime.core.options import Options
@@ -107,16 +114,14 @@ def select(options: Options, *, scored: bool = False, omits: bool = False) -> Se
     scored, omits
         Whether the evidence has scores, and whether items may have no prediction.
     """
-    return _select(
-        _Request(options.indices, options.families, _set_options(options), scored, omits)
-    )
+    return _select(_request(options, scored=scored, omits=omits))
 
 
 def requested_keys(
     options: Options, *, scored: bool = False, omits: bool = False
 ) -> frozenset[str]:
     """Return the keys that the options request, by name or by family."""
-    return _keys(_Request(options.indices, options.families, _set_options(options), scored, omits))
+    return _keys(_request(options, scored=scored, omits=omits))
 
 
 class _Request(NamedTuple):
@@ -127,6 +132,13 @@ class _Request(NamedTuple):
     options: tuple[str, ...]
     scored: bool
     omits: bool
+    custom: tuple[str, ...]
+
+
+def _request(options: Options, *, scored: bool, omits: bool) -> _Request:
+    custom = tuple(index.key for index in options.custom) if options.custom else ()
+    selecting = options.indices, options.families, _set_options(options)
+    return _Request(*selecting, scored, omits, custom)
 
 
 def _set_options(options: Options) -> tuple[str, ...]:
@@ -153,7 +165,7 @@ def _keys_of(family: str, request: _Request) -> Iterator[str]:
     if family == "summary":
         by_option = (key for option in request.options for key in BY_OPTION[option])
         summary = (key for key in SUMMARY if request.omits or key != "coverage")
-        keys = (*summary, *by_option)
+        keys = (*summary, *by_option, *request.custom)
     elif family == "all":
         keys = KEYS
     else:
@@ -165,7 +177,8 @@ def _keys_of(family: str, request: _Request) -> Iterator[str]:
 @lru_cache(maxsize=256)
 def _select(request: _Request) -> Selection:
     keys = _keys(request)
-    if unknown := keys - set(KEYS):
+    custom = keys.intersection(request.custom)
+    if unknown := keys - custom - set(KEYS):
         raise KeyError(min(unknown))
     overall, reported = (
         sorted(
@@ -175,6 +188,7 @@ def _select(request: _Request) -> Selection:
         for entries in (OVERALL_INDICES, CLASS_INDICES)
     )
     overall = [entry for entry in overall if entry.needs is None or entry.needs in request.options]
+    overall += [custom_entry(key) for key in request.custom if key in custom]
     return arranged((*reported, *_needed_besides(overall, keys)), len(reported), overall)
 
 

@@ -123,6 +123,14 @@ class ConfusionTable:
         """Whether some table of the stack has unclassified or spurious items."""
         return self.unclassified is not None or self.spurious is not None
 
+    def cell(self, true: int, predicted: int) -> Array:
+        """Return the count of one cell, shape (...); column k is that of unclassified items."""
+        if predicted < self.k:
+            return self.cells.count(true, predicted)
+        if self.unclassified is None:
+            return np.zeros(self.stack_shape)
+        return np.asarray(self.unclassified[..., true])
+
     @cached_property
     def correct(self) -> Array:
         """a_i, correct predictions, shape (..., k)."""

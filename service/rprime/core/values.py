@@ -1,5 +1,6 @@
 """The indices of a stack of tables as arrays, and the reasons why some do not exist."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 from rprime.core.arrays import Array, within
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.counts import Counts
+from rprime.core.custom import CELLS, COUNTS, ITEMS, CustomIndex
 from rprime.core.families.agreement import Moments
 from rprime.core.families.association import Association
 from rprime.core.families.averages import macro_means, weighted_means, weighted_reasons
@@ -219,6 +221,10 @@ class Values:
                 return pooled[numerator] / pooled[denominator]
             case "means":
                 return entry.formula(*self.means(entry))
+            case "custom":
+                custom = self.custom(entry.key)
+                value = custom.read.of([value for value, _ in self.terms(custom)], np.float64)
+                return np.where(np.isfinite(value), value, np.nan)
             case "scores":
                 return score_values(entry, self.scores, *taken(self.options, entry))
             case _:
@@ -273,6 +279,38 @@ class Values:
             return values.lookup(scope, key)
         return (self.per_class if scope == "class" else self.overall)[places[key]]
 
+    @cached_property
+    def behind_custom(self) -> "Values":
+        """The indices that those of one's own are expressions of."""
+        expressions = [index.read for index in self.options.custom]
+        keys = tuple(dict.fromkeys(key for read in expressions for key in read.keys))
+        options = replace(self.options, indices=keys, families=(), custom=())
+        options = replace(options, cell_weights=None, population=None)
+        return compute(self.table, options, select(options))
+
+    def terms(self, custom: CustomIndex) -> Iterator[tuple[Array, Array | int]]:
+        """Yield the value of each term of an index of one's own, and why it is undefined."""
+        values, places, table = self.behind_custom, dict(custom.places), self.table
+        for key, classes in custom.read.terms:
+            at = [places[label] for label in classes if label is not None]
+            if key == ITEMS:
+                yield table.total, 0
+            elif key == CELLS:
+                yield table.cell(at[0], at[1] if len(at) > 1 else table.k), 0
+            elif key in COUNTS:
+                yield self.counts.rows[COUNTS[key]][..., at[0]], 0
+            elif at:
+                row, codes = values.selection.place[key], values.class_reasons
+                code = 0 if codes is None else codes[row][..., at[0]]
+                yield values.shown[row][..., at[0]], code
+            else:
+                row, codes = values.selection.overall_place[key], values.overall_reasons
+                yield values.overall[row], 0 if codes is None else codes[row]
+
+    def custom(self, key: str) -> CustomIndex:
+        """Return the index of one's own with this key."""
+        return next(index for index in self.options.custom if index.key == key)
+
     @property
     def has_independent_items(self) -> bool:
         """Whether the items were drawn each by itself, with equal chances."""
@@ -316,6 +354,11 @@ class Values:
         return codes
 
     def _overall_reasons(self, entry: Index, values: Array) -> Array:
+        if entry.reads == "custom":
+            codes = np.full(values.shape, CODE["zero_denominator"], dtype=np.uint8)
+            for value, code in self.terms(self.custom(entry.key)):
+                codes = np.where(np.isfinite(value), codes, code).astype(np.uint8)
+            return np.where(np.isfinite(values), 0, codes).astype(np.uint8)
         if entry.scored and self.kept_scores is not None:
             kept = self.kept_scores.of(entry.key)
             return np.where(np.isfinite(values), 0, kept.code).astype(np.uint8)

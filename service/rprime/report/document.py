@@ -299,6 +299,10 @@ def options_used(evaluation: Evaluation) -> bytes:
         del used["average_over"]
     else:
         used["average_over"] = [evaluation.labels[i] for i in options.average_over]
+    if options.custom:
+        used["custom"] = options.expressions
+    else:
+        del used["custom"]
     return orjson.dumps(used)
 
 

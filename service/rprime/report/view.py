@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from markupsafe import Markup
 
-from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
+from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.quantities import plural
 from rprime.report.answer import answer
@@ -222,7 +222,8 @@ def _attribution(name: str, attribution: Attribution) -> dict[str, Any]:
         else attribution.rest + sum(cell.contribution for cell in others)
     )
     key, _, label = name.partition("/")
-    index = (CLASS_INDICES if label else OVERALL_INDICES)[key]
+    index = find("class" if label else "overall", key)
+    assert index is not None  # noqa: S101 (a key of the comparison)
     rows = [
         (shown_if_any(cell.true), shown_if_any(cell.predicted), signed(cell.contribution))
         for cell in kept

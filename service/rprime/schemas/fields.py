@@ -1,6 +1,7 @@
 """Base classes and field types of the API models."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sized
 from dataclasses import MISSING, fields
 from functools import cache
@@ -16,6 +17,7 @@ from pydantic import (
     GetJsonSchemaHandler,
     ValidationInfo,
     WithJsonSchema,
+    WrapValidator,
     field_validator,
 )
 from pydantic.fields import FieldInfo
@@ -24,7 +26,8 @@ from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
 from typing_extensions import TypeAliasType
 
-from rprime.core.catalog import KEYS
+from rprime.core.catalog import CUSTOM, KEYS
+from rprime.core.custom import LONGEST_EXPRESSION, NAME
 from rprime.core.index_names import ALIASES, canonical, unknown_index
 from rprime.core.labels import HIDDEN, JOINERS, LONGEST_NAME
 
@@ -237,6 +240,48 @@ _KEY = {
 IndexKey = TypeAliasType(
     "IndexKey", Annotated[str, AfterValidator(_known_key), WithJsonSchema(_KEY)]
 )
+
+
+def _is_custom_key(name: object) -> bool:
+    if not isinstance(name, str) or not name.startswith(CUSTOM):
+        return False
+    return NAME.fullmatch(name.removeprefix(CUSTOM)) is not None
+
+
+class _OrCustom:
+    """Marks the key of an index that may be one of one's own."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        custom = {"type": "string", "pattern": f"^{re.escape(CUSTOM)}{NAME.pattern}$"}
+        text = "A key of GET /v1/indices, or that of an index of `custom`."
+        return {"anyOf": [handler(schema), custom], "description": text}
+
+
+AnyIndexKey = TypeAliasType(
+    "AnyIndexKey",
+    Annotated[
+        IndexKey,
+        WrapValidator(lambda name, known: name if _is_custom_key(name) else known(name)),
+        _OrCustom(),
+    ],
+)
+
+
+def _custom_name(name: str) -> str:
+    if NAME.fullmatch(name):
+        return name
+    text = "A name has small letters, digits and _, a letter first, and at most 64 of them"
+    raise PydanticCustomError("custom_name", text)
+
+
+CustomName = Annotated[
+    str,
+    AfterValidator(_custom_name),
+    WithJsonSchema({"type": "string", "pattern": f"^{NAME.pattern}$"}),
+]
+ExpressionText = Annotated[str, Field(min_length=1, max_length=LONGEST_EXPRESSION)]
 _NAME = Field(
     min_length=1,
     max_length=LONGEST_NAME,

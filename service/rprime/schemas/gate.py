@@ -24,9 +24,9 @@ from rprime.core.gates.results import Result
 from rprime.schemas.fields import (
     Absent,
     Answer,
+    AnyIndexKey,
     AnyLabel,
     ClassName,
-    IndexKey,
     OfCore,
     Request,
     optional,
@@ -103,7 +103,7 @@ class Rule(_Limits):
         "The name of the rule in results and waivers, unique in its gate. Default: "
         "`<index>.<limit>`, as `recall.max_drop`, and the columns of `slices` behind it."
     )
-    index: IndexKey | None = optional("What it bounds: the key of an index, from GET /v1/indices.")
+    index: AnyIndexKey | None = optional("What it bounds: the key of an index.")
     classes: Annotated[
         Literal["all"] | Annotated[list[ClassName], _SOME] | None,
         BeforeValidator(_class_names, json_schema_input_type=Literal["all"] | _Names),

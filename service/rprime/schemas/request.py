@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
+from rprime.core.catalog import CLASS_INDICES, KEYS, find
 from rprime.core.comparison.constant import ConstantKind
+from rprime.core.custom import MOST_CUSTOM
 from rprime.core.index import Families, Family
 from rprime.core.labels import Axis
 from rprime.core.options import SliceAdjust
@@ -16,12 +17,14 @@ from rprime.schemas.fields import (
     MOST,
     SPARSE_CLASSES,
     Absent,
+    AnyIndexKey,
     AnyLabel,
     Cell,
     ClassName,
     Costs,
     Count,
-    IndexKey,
+    CustomName,
+    ExpressionText,
     IntegerLabel,
     Labels,
     Matrix,
@@ -282,12 +285,13 @@ OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ign
 
 
 AveragedClasses = Annotated[list[AnyLabel], Field(min_length=1, max_length=SPARSE_CLASSES)]
+_SOME_KEYS = Field(min_length=1, max_length=len(KEYS))
 
 
 class EvaluateOptions(Request):
     """The options without arrays, for every kind of evidence."""
 
-    indices: Annotated[list[IndexKey], Field(min_length=1, max_length=len(KEYS))] | None = optional(
+    indices: Annotated[list[AnyIndexKey], _SOME_KEYS] | None = optional(
         "Keys of the indices to report, overall and per class; default: those of `families`."
     )
     families: list[Families] = Field(
@@ -334,6 +338,13 @@ class EvaluateOptions(Request):
         default="holm",
         description="How p-values are adjusted over all slices and indices: for the probability of "
         "any false alarm, or for the share of false ones.",
+    )
+    custom: dict[CustomName, ExpressionText] | None = optional(
+        "Adds an index of one's own by name: an expression of numbers, indices, "
+        "`items`, counts and `cells`, with + - * / and parentheses, as "
+        "`(5 * cells['fraud', 'ok'] + cells['ok', 'fraud']) / items`. Its key is `custom.` and "
+        "the name.",
+        max_length=MOST_CUSTOM,
     )
 
 
@@ -446,11 +457,11 @@ class MatrixOptions(EvaluateOptions):
         Given are the names of the matrix options in the request.
         """
         there = {*matrices, *(["kappa_weights"] if self.kappa_weights else [])}
-        entries = [OVERALL_INDICES.get(key) or CLASS_INDICES[key] for key in self.indices or ()]
+        entries = [find("overall", key) or find("class", key) for key in self.indices or ()]
         return [
             (i, entry.needs)
             for i, entry in enumerate(entries)
-            if entry.needs and entry.needs not in there
+            if entry and entry.needs and entry.needs not in there
         ]
 
 

@@ -7,8 +7,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.catalog import find
 from rprime.core.comparison.attribution import TablePath
-from rprime.core.comparison.compared_side import AVERAGES, ComparedSide, LimitSource
+from rprime.core.comparison.compared_side import ComparedSide, LimitSource
 from rprime.core.comparison.constant import ConstantClassifier
 from rprime.core.comparison.difference import (
     CODE,
@@ -35,6 +36,7 @@ from rprime.core.intervals.methods import Needs, highest_of, needs_of, of_highes
 from rprime.core.intervals.plan import bounds
 from rprime.core.intervals.proportions import quantile_of
 from rprime.core.selection import Selection
+from rprime.core.values import Values
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +247,8 @@ class AlignedValues:
         for i, entry in enumerate(self.selection.overall):
             if entry.reads in ("macro", "means"):
                 result[i] = np.logical_or.reduce([changed[place[key]] for key in entry.of])
+            elif entry.reads == "custom":
+                result[i] = _other_classes(ours, theirs, entry.key)
         return result
 
     def _with_evidence(self, difference: Difference, rows: Rows, *, per_class: bool) -> Difference:
@@ -410,7 +414,7 @@ class AlignedValues:
         """
         if contributing is None:
             return np.ones((1,) * dimensions)
-        averages = np.array([e.reads in AVERAGES and not e.scored for e in self.selection.overall])
+        averages = self.candidate.averaging
         with np.errstate(divide="ignore"):
             shares = np.clip(FEW_CHANGES / contributing, 0.5, 1.0)
         return np.where(averages.reshape(-1, *(1,) * (dimensions - 1)), shares, 1.0)
@@ -474,6 +478,16 @@ ROUNDED = 1e-11
 """A standard error below this share of the possible change is rounding: the margins fix it."""
 OF_STRATUM = (CountRow.tp, CountRow.fn)
 """Counts of the items of one true class, whose shares no prevalence changes."""
+
+
+def _other_classes(ours: Values, theirs: Values, key: str) -> Array:
+    """Whether a plain mean in an index of one's own leaves out other classes on each side."""
+    ours, theirs, read = ours.behind_custom, theirs.behind_custom, ours.custom(key).read
+    changed, place = (ours.defined != theirs.defined).any(-1), ours.selection.place
+    entries = [find("overall", average) for average in read.averages]
+    plain = [e for e in entries if e is not None and e.reads in ("macro", "means")]
+    rows = [changed[place[of]] for entry in plain for of in entry.of]
+    return np.logical_or.reduce(rows) if rows else np.zeros(changed.shape[1:], dtype=bool)
 
 
 @lru_cache(maxsize=256)

@@ -307,10 +307,11 @@ def _align_values(
 
 def _own(side: Side, united: Values, options: Options) -> Array:
     """Compute a side's overall values over its own classes, in the order of the selection."""
-    keys = tuple(entry.key for entry in united.selection.overall)
+    entries = united.selection.overall  # the baseline may have no indices of one's own
+    keys = tuple(e.key for e in entries if e.reads != "custom" or options.custom)
     values = side.estimates(replace(options, indices=keys)).values
     by_key = {e.key: values.overall[i] for i, e in enumerate(values.selection.overall)}
-    return np.array([by_key.get(key, np.nan) for key in keys])
+    return np.array([by_key.get(entry.key, np.nan) for entry in entries])
 
 
 def _extend_matrices(options: Options, aligned: Alignment) -> Options:
@@ -357,6 +358,7 @@ def _without_matrices(options: Options, aligned: Alignment) -> Options:
         cost=None,
         kappa_weights=named,
         cell_weights=None,
+        custom=(),
         population=population,
     )
 

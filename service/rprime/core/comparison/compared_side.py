@@ -79,10 +79,20 @@ class ComparedSide:
             overall = np.where(self.over_common, _limits(self.common, quantile)[1], overall)
         return per_class, overall
 
+    @property
+    def averaging(self) -> Array:
+        """Whether an overall index is an average over classes, or an expression of one."""
+        averages, options = _averages_of_tables(self.values.selection), self.values.options
+        if not options.custom:
+            return averages
+        keys = {index.key for index in options.custom if index.read.averages}
+        custom = [entry.key in keys for entry in self.values.selection.overall]
+        return averages | np.array(custom, dtype=bool)
+
     @cached_property
     def over_common(self) -> Array:
         """Whether an overall index is an average over tables of classes, (overall, 1...)."""
-        flags = _averages_of_tables(self.values.selection)
+        flags = self.averaging
         return flags.reshape(-1, *(1,) * self.values.table.total.ndim)
 
     def only(self, selection: Selection) -> "ComparedSide":

@@ -274,7 +274,12 @@ def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
 def _test_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
     """Yield what is wrong with a test that no evidence decides, because there is no interval."""
     entry = rule.target.entry
-    if rule.test == "none" or entry.interval is not None:
+    grows = rule.target.grows(options)
+    if rule.test == "none" or (entry.interval is not None and not grows):
+        return
+    if grows:
+        text = f"{rule.target.name} grows with the number of items: divide it by `items`, as in"
+        yield "index", "no_interval", f"{text} `cells['a', 'b'] / items`, or write `test: none`."
         return
     ways = "write `test: none` to compare point values, or take another index."
     if entry.resampled and rule.traits.resampled:

@@ -15,6 +15,7 @@ from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.compared_side import ComparedSide, LimitSource
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.difference_intervals import MoverLimits
+from rprime.core.custom import CustomIndex, unknown_custom
 from rprime.core.estimates import Estimates
 from rprime.core.index import REASONS, Index, IndexScope
 from rprime.core.items import Items
@@ -193,11 +194,21 @@ class IndexTarget:
             return
         if entry.needs and getattr(options, entry.needs, None) is None:
             yield "index", "option_missing", f"{self.key} needs the option {entry.needs}."
+        if entry.reads == "custom" and options is not None and self._custom(options) is None:
+            yield "index", "unknown_index", unknown_custom(self.key, options.expressions)
         if self.classes == ():
             text = "A rule without classes checks nothing: name classes, or write all."
             yield "classes", "empty", text
         if self.classes not in (None, "all") and len(set(self.classes)) < len(self.classes):
             yield "classes", "duplicate", "A class appears twice."
+
+    def _custom(self, options: Options) -> CustomIndex | None:
+        return next((index for index in options.custom if index.key == self.key), None)
+
+    def grows(self, options: Options | None) -> bool:
+        """Whether it is an index of one's own that grows with the counts."""
+        custom = None if options is None else self._custom(options)
+        return custom is not None and not custom.read.scale_invariant
 
     def subject(self, label: str | None) -> str:
         """Name the index, and the class."""
@@ -256,6 +267,10 @@ class CellTarget:
     def mistakes(self, options: Options | None) -> Iterator[Mistake]:  # noqa: ARG002 (unused)
         """Yield nothing: the classes are compared with the evidence."""
         yield from ()
+
+    def grows(self, options: Options | None) -> bool:  # noqa: ARG002 (a share)
+        """Return False: a share does not grow with the counts."""
+        return False
 
     def subject(self, label: str | None) -> str:  # noqa: ARG002 (a single number)
         """Name the share."""

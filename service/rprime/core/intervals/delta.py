@@ -12,7 +12,8 @@ import numpy as np
 
 from rprime.core.arrays import Array, integers, positions
 from rprime.core.counts import CountRow, Counts
-from rprime.core.intervals.gradient import ClassGradient, Gradient
+from rprime.core.custom import CELLS, COUNTS, ITEMS, CustomIndex, Term
+from rprime.core.intervals.gradient import CellGradient, ClassGradient, Gradient
 from rprime.core.selection import Selection
 from rprime.core.values import Values, taken
 
@@ -42,7 +43,7 @@ class SmoothOverallIndices:
 
     Parameters
     ----------
-    macro, weighted, means, pooled, moments, by_cell
+    macro, weighted, means, pooled, moments, by_cell, custom
         Positions among the overall entries.
     averaged
         Positions of the per-class entries behind macro, weighted and means, in this order; several
@@ -66,6 +67,7 @@ class SmoothOverallIndices:
     micro: Array
     moments: Array
     by_cell: Array
+    custom: Array
 
 
 @lru_cache(maxsize=256)
@@ -94,6 +96,7 @@ def smooth_overall_indices(selection: Selection) -> SmoothOverallIndices:
         micro=positions(overall[i].reads == "micro" for i in pooled),
         moments=reading("moments"),
         by_cell=reading("table", "association"),
+        custom=reading("custom"),
     )
 
 
@@ -185,7 +188,8 @@ def overall_gradient(
             (place, partial(entry.influence, table, taken(values.options, entry)))
             for place in entries.by_cell.tolist()
             if (entry := selection.overall[place]).cell_gradient is not None
-        ),
+        )
+        + _of_expressions(values, entries.custom),
     )
     if entries.averaged.size:
         of_classes = class_gradient(values) if gradient is None else gradient
@@ -195,6 +199,67 @@ def overall_gradient(
     if entries.moments.size:
         _differentiate_moments(values, entries, overall, result)
     return result
+
+
+def _of_expressions(values: Values, places: Array) -> tuple[tuple[int, CellGradient], ...]:
+    """Return the gradients of indices of one's own, by their positions."""
+    if not places.size:
+        return ()
+    behind = values.behind_custom
+    of_classes = class_gradient(behind)
+    parts = of_classes, overall_gradient(behind, of_classes)
+    keys = [(place, values.selection.overall[place].key) for place in places.tolist()]
+    return tuple((place, _of_expression(values, values.custom(key), *parts)) for place, key in keys)
+
+
+def _of_expression(
+    values: Values, custom: CustomIndex, of_classes: ClassGradient, whole: Gradient
+) -> CellGradient:
+    """Differentiate an expression by its terms, and these by the cells: the chain rule.
+
+    One that grows with the counts has no gradient here, since its variance does, too.
+    """
+    expression, behind = custom.read, values.behind_custom
+    observed = [value for value, _ in values.terms(custom)]
+    slopes = []
+    for place in range(len(observed)):
+        stepped = [*observed[:place], observed[place] + STEP * 1j, *observed[place + 1 :]]
+        slopes.append(np.imag(expression.of(stepped, np.float64)) / STEP)
+    numbers = dict(custom.places)
+    outside = classified_entries(behind.selection)
+    linear = row_gradients(values.options.beta)
+
+    def of_term(term: Term, rows: Array, columns: Array) -> Array:
+        at = [values.table.k if label is None else numbers[label] for label in term.classes]
+        if term.key == ITEMS:
+            return np.ones(rows.shape)
+        if term.key == CELLS:
+            return ((rows == at[0]) & (columns == at[1])).astype(np.float64)
+        if not at:
+            return whole.at(rows, columns)[behind.selection.overall_place[term.key]]
+        if term.key in COUNTS:
+            return _of_class(linear[COUNTS[term.key]], at[0], rows, columns)
+        place = behind.selection.place[term.key]
+        change = _of_class(of_classes.margins[:, place, ..., at[0]], at[0], rows, columns)
+        return np.where(outside[place] & (columns == values.table.k), 0.0, change)
+
+    def gradient(rows: Array, columns: Array) -> Array:
+        changes = np.full((*values.table.stack_shape, rows.size), 0.0)
+        if not expression.scale_invariant:
+            return changes * np.nan
+        with np.errstate(all="ignore"):
+            for term, slope in zip(expression.terms, slopes, strict=True):
+                changes += np.asarray(slope)[..., None] * of_term(term, rows, columns)
+        return changes
+
+    return gradient
+
+
+def _of_class(margins: Array, number: int, rows: Array, columns: Array) -> Array:
+    """Return the change of a number of one class, with margins (4, ...), by cells: (..., c)."""
+    kinds = ClassGradient(margins[:, None]).kinds[:, 0]
+    wrong = np.where(columns == number, 0, 1)
+    return np.moveaxis(kinds[np.where(rows == number, wrong, 2 + wrong)], 0, -1)
 
 
 def macro_weights(values: Values, places: Array) -> Array:

@@ -560,7 +560,7 @@ def _universe_plan(
     overall = [
         i
         for i, entry in enumerate(selection.overall)
-        if needed(entry) and (entry.cell_gradient is None or bound.k <= MOST_DENSE)
+        if needed(entry) and (not entry.by_cell or bound.k <= MOST_DENSE)
     ]
     chosen = [selection.overall[i] for i in overall]
     averaging = [(i, *average) for i, entry in enumerate(chosen) for average in _averaged(entry)]

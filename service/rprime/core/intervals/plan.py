@@ -375,7 +375,7 @@ class UniversePlan:
     @cached_property
     def by_cell(self) -> bool:
         """Whether an entry needs the cells of the smoothed tables, not only their margins."""
-        return any(entry.cell_gradient is not None for entry in self.selection.overall)
+        return any(entry.by_cell for entry in self.selection.overall)
 
 
 PlannedUniverse = tuple[UniversePlan, Universe]

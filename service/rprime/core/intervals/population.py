@@ -36,7 +36,7 @@ from rprime.core.intervals.methods import interval_plan as plan_of_sample
 from rprime.core.intervals.plan import Bounds, IntervalPlan, ScopeMethods, Setting
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, ScoreIntervals
-from rprime.core.intervals.universe import LogRatios, at, widen
+from rprime.core.intervals.universe import LogRatios, at, of_expressions, widen
 from rprime.core.intervals.variance import as_observed
 from rprime.core.population import Population, Strata, StratumCounts, joint_cells
 from rprime.core.selection import Selection
@@ -554,7 +554,12 @@ def _scopes(
         (values.overall, estimates.overall, whole, ratio[:, SMOOTHED] * sides),
         StratumSums.of_overall(of_overall, counts, shares, exact=exact),
         growth=growth,
-        bounds=_bounds(of_overall, selection.overall, bound),
+        bounds=of_expressions(
+            values,
+            np.arange(len(selection.overall)),
+            _bounds(of_overall, selection.overall, bound),
+            whole[:, SMOOTHED],
+        ),
     )
     return classes, overall, numbers[:, SMOOTHED]
 

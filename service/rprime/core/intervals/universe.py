@@ -186,12 +186,13 @@ class UniverseIntervals:
             chosen = class_scores.take(plan.averages.scores)
             of_classes = ClassIntervals.of(parts.take(plan.average_parts), chosen)
             averages = _averages(plan, values, more, of_classes, table)
+        spread = _overall_bounds(plan, averages), more.variances[:, POOLED]
         scores = ScoreIntervals.of(
             values.overall[plan.overall_places],
             more.overall[:, POOLED],
             more.variances[:, POOLED],
             growth=more.growth,
-            bounds=_overall_bounds(plan, averages),
+            bounds=of_expressions(values, plan.overall_places, *spread),
         )
         if len(plan.own_scores) < len(plan.class_scores):  # averages alone need the others
             class_scores = class_scores.take(plan.own_scores)
@@ -267,6 +268,33 @@ def _rows(values: Array, places: Array) -> Array:
     rows = np.full((len(places), *values.shape[1:]), np.nan)
     rows[there] = values[places[there]]
     return rows
+
+
+WIDE = 1e5
+"""Standard errors from a value to the ends of a range that is wide enough for a normal interval."""
+
+
+def of_expressions(values: Values, places: Array, bounds: Array, variances: Array) -> Array:
+    """Put the ranges of indices of one's own into bounds (2, n, ...) of the overall `places`.
+
+    Where an expression has no finite range, it has one around the value, so wide that the interval
+    is that of the standard error.
+    """
+    entries = values.selection.overall
+    chosen = [n for n, place in enumerate(places.tolist()) if entries[place].reads == "custom"]
+    if not chosen:
+        return bounds
+    ranges = np.empty((2, *variances.shape))
+    ranges[...] = bounds.reshape(*bounds.shape, *(1,) * (ranges.ndim - bounds.ndim))
+    for n in chosen:
+        extent = values.custom(entries[places[n]].key).extent(values.table)
+        half = WIDE * np.sqrt(variances[n])
+        observed = values.overall[places[n]]
+        if np.isfinite((extent.low, extent.high)).all() and extent.low < extent.high:
+            ranges[0, n], ranges[1, n] = extent.low, extent.high
+        else:
+            ranges[0, n], ranges[1, n] = observed - half, observed + half
+    return ranges
 
 
 def _overall_bounds(plan: UniversePlan, averages: AverageIntervals | None) -> Array:
