@@ -232,7 +232,8 @@ def spelled_side(side: Side) -> Json:
 def _rest(members: Mapping[str, Any]) -> Json:
     """Return the members that are neither evidence nor a baseline with evidence."""
     left_out = MEMBERS.difference(OF_SCORES) | {"columns"}
-    if "constant" not in members.get("baseline", {}):
+    baseline = members.get("baseline")  # of a file, it is JSON already
+    if not isinstance(baseline, dict) or "constant" not in baseline:
         left_out |= {"baseline"}
     return {name: value for name, value in members.items() if name not in left_out}
 
