@@ -54,7 +54,7 @@ def test_scores_of_a_csv_are_drawn(rprime: Run, tmp_path: Path) -> None:
     source = str(tmp_path / "scored.csv")
     ran = rprime("plot", source, "--figure", "roc", "-o", str(output))
     assert ran.returncode == 0, ran.stderr
-    assert {"ROC curves", "0.5000  a", "at random"} <= set(texts(output.read_bytes()))
+    assert {"ROC curves", "a, area 0.5000", "at random"} <= set(texts(output.read_bytes()))
     ran = rprime("plot", GATE, "--figure", "roc", "-o", str(output))
     assert (ran.returncode, "no scores" in ran.stderr) == (2, True)
     ran = rprime("plot", source, "--figure", "roc", "--index", "recall", "-o", str(output))
