@@ -250,6 +250,17 @@ def test_the_papers_confusions_are_named() -> None:
         assert attribution.contributions[0] < 0
 
 
+def test_a_sure_change_comes_before_a_larger_one_by_chance() -> None:
+    # Of 5,000 items 45 more is noise, of 14 items 60 more is none.
+    old = ConfusionTable.dense(np.array([[5000.0, 100, 14], [3, 400, 4], [0, 5, 600]]))
+    new = ConfusionTable.dense(np.array([[4895.0, 145, 74], [3, 400, 4], [0, 6, 599]]))
+    changes = TablePath.between(old, new).largest_changes(names(3), 100)
+    cells = list(zip(changes.true.tolist(), changes.predicted.tolist(), strict=True))
+    assert cells[:2] == [(0, 2), (0, 1)]
+    assert cells[-1] == (0, 0)
+    assert len(cells) == 5
+
+
 def test_changes_are_of_shares_where_the_totals_differ() -> None:
     old, new = ConfusionTable.dense(OLD), ConfusionTable.dense(NEW, np.array([0.0, 0, 50]))
     changes = TablePath.between(old, new).largest_changes(names(3), 100)
@@ -259,5 +270,5 @@ def test_changes_are_of_shares_where_the_totals_differ() -> None:
     assert changes.change.sum() == pytest.approx(0)
     same = TablePath.between(old, ConfusionTable.dense(NEW)).largest_changes(names(3), 3)
     np.testing.assert_array_equal(same.change, same.candidate - same.baseline)
-    assert (same.true[0], same.predicted[0], same.change[0]) == (0, 0, -10)
+    assert (same.true[0], same.predicted[0], same.change[0]) == (0, 2, 8)
     assert len(same.change) == 3

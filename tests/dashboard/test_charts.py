@@ -96,6 +96,15 @@ def test_the_heat_map_of_a_page_is_that_of_the_file(kept: httpx.Client, visit: V
     assert words(drawn) == written[start : start + len(words(drawn))]
 
 
+def test_the_errors_of_many_classes_are_seen(kept: httpx.Client) -> None:
+    """What is drawn later lies above: the ground of small cells is the first of all."""
+    path = f"/v1/evaluations/{newest(kept, 'many')}/figures/confusion.svg"
+    kinds = re.findall(r'data-name="(empty|wrong|right)"', figure(kept, path).decode())
+    assert kinds[0] == "empty"
+    assert {"wrong", "right"} <= set(kinds[1:])
+    assert "empty" not in kinds[1:]
+
+
 def test_a_cell_of_weighted_items_says_their_weight(
     serve_app: ServeApp, tmp_path: Path, visit: Visitor
 ) -> None:

@@ -783,12 +783,12 @@ def test_equal_shares_are_offered_only_where_they_exist(
         kept = [keep(client, matrix(**request))["id"] for request in requests]
         for identifier, offered in zip(kept, (True, False, False), strict=True):
             page = client.get(f"/ui/evaluations/{identifier}").text
-            assert ("At equal shares of the classes" in page) is offered
+            assert ("As if all classes were equally frequent" in page) is offered
             place = f"/ui/evaluations/{identifier}?prevalence=uniform"
             assert client.get(place).status_code == (200 if offered else 422)
             other = kept[0] if identifier != kept[0] else kept[1]
             page = client.get(f"/ui/compare?candidate={identifier}&baseline={other}").text
-            assert ("equal shares of classes" in page) is offered
+            assert ("all classes equally frequent" in page) is offered
             assert " · pets · rprime</title>" in page
 
 

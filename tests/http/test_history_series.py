@@ -113,6 +113,10 @@ def test_scores_are_not_kept_and_that_is_said(client: httpx.Client) -> None:
     lost = {"value": None, "interval": None, "reason": "no_scores"}
     assert stored["per_class"]["cat"]["indices"]["roc_auc"] == lost
     assert "scores_not_kept" in client.get(f"{report['links']['self']}/report.md").text
+    # It is no doubt about the values, beside which a page says it.
+    page = client.get(f"/ui/evaluations/{report['id']}").text
+    beside = page[page.index('<h2 id="overall"') : page.index('<h2 id="classes"')]
+    assert page.count("The scores are not stored") == beside.count("The scores are not stored") == 1
     assert client.get(report["links"]["self"], params={"include": "curves"}).json() == stored
     for path in ("trend", "leaderboard"):
         answer = client.get(f"/v1/projects/pets/{path}?index=roc_auc&class=cat")

@@ -145,6 +145,7 @@ def finding(result: Result) -> str:
     """Say what was found and, where that does not say it, what it leads to."""
     verdict = result.verdict
     phrase = {"pass": "passes", "fail": "fails"}.get(verdict, verdict.replace("_", " "))
+    phrase = "suspect" if result.suspect else phrase
     leads = {"fail": ", fails the gate", "warn": ", warns only", "pass": ""}
     return phrase if verdict == result.effect else f"{phrase}{leads[result.effect]}"
 

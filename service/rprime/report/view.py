@@ -55,6 +55,8 @@ OPTIONAL_SECTIONS = {
     "all": "everything",
 }
 """The member that a section shows; without any content there is no section."""
+NOTES = {"scores_not_kept"}
+"""Warnings that say what is kept, and cast no doubt on the values: they stand beside these."""
 WHOLE = ClassSelection()
 
 
@@ -65,6 +67,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
     explained_here = (*(measure.index for measure in tiles), *measures.class_indices)
     attributed = {} if subject.comparison is None else subject.comparison.attribution or {}
     # The request asked for curves, now or when it was stored.
+    warnings = grouped_warnings(subject)
     curves = subject.evaluation.options.curves or subject.kept_scores is not None
     content = {
         **_opening(subject),
@@ -86,7 +89,8 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         ],
         "slices": slice_plot(slice_table(subject.evaluation)),
         "plots": plots(subject) if curves else {},
-        "warnings": grouped_warnings(subject),
+        "warnings": [warning for warning in warnings if warning.code not in NOTES],
+        "notes": [warning for warning in warnings if warning.code in NOTES],
         "terms": [term(index) for index in explained_here],
     }
     empty = {name for name, member in OPTIONAL_SECTIONS.items() if not content[member]}

@@ -10,6 +10,7 @@ from rprime.core.cells import SparseCells
 from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
+from rprime.core.intervals.proportions import TWO_SIDED
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable, coordinates
@@ -33,7 +34,7 @@ MOST_NUMBERS = 1 << 22
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellChanges:
-    """Old and new counts of cells, the largest changes first.
+    """Old and new counts of cells, the surest changes first.
 
     Parameters
     ----------
@@ -153,13 +154,19 @@ class TablePath:
         return np.where(self.right, grown, self.change)
 
     def largest_changes(self, labels: tuple[str, ...], limit: int) -> CellChanges:
-        """Return the cells that changed most, by their counts or their shares of all items."""
+        """Return the cells that changed most for sure, by their counts or shares of all items.
+
+        They are ordered by how far the interval of the change is from 0, with the counts as
+        independent Poisson numbers: a large cell changes by more items without any cause.
+        """
         old, new = self.counts
-        change = new - old
-        if not self.one_total:
-            with np.errstate(all="ignore"):
-                change = np.divide(new, self.totals[1]) - np.divide(old, self.totals[0])
-        order = _largest(change, limit)
+        totals = np.ones((2, 1)) if self.one_total else np.array(self.totals)[:, None]
+        with np.errstate(all="ignore"):
+            shares = self.counts / totals
+            change, spread = shares[1] - shares[0], np.sqrt(np.add.reduce(shares / totals))
+        surest = np.where(change == 0, -np.inf, np.abs(change) - TWO_SIDED * spread)
+        order = np.argsort(-surest, kind="stable")[:limit]
+        order = order[change[order] != 0]
         return CellChanges(
             true=self.true[order],
             predicted=self.predicted[order],

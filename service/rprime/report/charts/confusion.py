@@ -156,9 +156,10 @@ def _shades(heat: HeatMap, left: float, top: float, cell: float) -> list[Shape]:
         aside = gap if heat.apart and column == len(heat.columns) - 1 else 0
         place = (left + cell * column + aside, top + cell * row, cell - gap - aside, cell - gap)
         corners.setdefault(int(level), []).append(place)
+    # What is empty lies below the others.
     return [
         cells(places, shade_of(level), "right" if level > 0 else "wrong" if level else "empty")
-        for level, places in sorted(corners.items())
+        for level, places in sorted(corners.items(), key=lambda pair: (pair[0] != 0, pair[0]))
     ]
 
 
