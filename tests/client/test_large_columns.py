@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 import rprime
-from rprime import ProblemError
+from rprime import Client, ProblemError
+from rprime.client.calls import JSON, NPZ, evaluation
 from rprime.client.columns import LARGE
 from rprime.client.in_process import InProcess
+from rprime.client.request import MANY, document
 from rprime.settings import Limits
 
 ITEMS = LARGE + 3
@@ -154,3 +156,49 @@ def test_a_report_keeps_its_items_when_the_arrays_are_used_again() -> None:
     report = rprime.evaluate(true, y_score=scores)
     true[:], scores[:] = 0, 1
     assert report.plot("roc").svg == drawn
+
+
+def many(members: Any) -> Any:
+    """Repeat the items until there are so many that a client sends arrays."""
+    if isinstance(members, np.ndarray) and len(members) == ITEMS:
+        return np.resize(members, (MANY, *members.shape[1:]))
+    if isinstance(members, dict):
+        return {name: many(value) for name, value in members.items()}
+    return members
+
+
+BY_COLUMNS: dict[str, dict[str, Any]] = {
+    **{kind: MEMBERS[kind] for kind in ("labels", "gaps", "declared", "groups", "gate")},
+    "weights": {"sample_weight": WEIGHTS, "baseline": {"y_pred": OLD, "sample_weight": WEIGHTS}},
+    "whole weights": {"sample_weight": OLD + 1, "intervals": False},
+    "scores": {"y_true": TRUE % 3, "y_score": SCORES[:, :3], "y_pred": None, "labels": [0, 1, 2]},
+}
+
+
+@pytest.mark.parametrize("kind", BY_COLUMNS)
+def test_a_client_sends_many_items_as_arrays_and_gets_the_answer_to_lists(
+    kind: str, server: str
+) -> None:
+    members = many({"y_true": TRUE, "y_pred": PREDICTED, **BY_COLUMNS[kind]})
+    _, headers, _ = evaluation(document(members)).sent
+    assert headers["Content-Type"] == (JSON if kind == "weights" else NPZ)
+    with Client(server) as client:
+        report = client.evaluate(**members, table=True)
+        assert report.content == client.evaluate(**lists(members), table=True).content
+
+
+def test_a_client_sends_json_where_columns_have_no_form_for_it() -> None:
+    items = many({"y_true": TRUE, "y_pred": PREDICTED})
+    others: list[dict[str, Any]] = [
+        {"y_pred": items["y_pred"][1:]},
+        {"y_pred": items["y_pred"].tolist()},
+        {"item_id": np.arange(MANY)},
+        {"inclusion_probability": np.full(MANY, 0.5)},
+        {"baseline": {"confusion_matrix": [[5, 1], [1, 5]]}},
+        {"tags": ["much to say about it"] * 300},
+        {"y_true": items["y_true"][:-1], "y_pred": items["y_pred"][:-1]},
+    ]
+    for other in others:
+        _, headers, body = evaluation(document(items | other)).sent
+        assert headers["Content-Type"] == JSON, other
+        assert (body or b"").startswith(b"{")

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import Generic, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
+import numpy as np
 import orjson
 from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, Report, SliceSearch
-from rprime.client.request import encode
+from rprime.client.request import encode, split
 from rprime.core.published import Json
 from rprime.schemas.history import AliasEntry
 
@@ -20,7 +22,8 @@ Model = TypeVar("Model", bound=BaseModel)
 Read = Callable[[bytes, Mapping[str, str]], Result]
 """Reads the body and the headers of an answer."""
 
-JSON = "application/json"
+JSON, NPZ = "application/json", "application/x-npz"
+EVALUATE = "/v1/evaluate"
 
 
 class Version(BaseModel):
@@ -53,9 +56,22 @@ class Call(Generic[Result]):
     headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def body(self) -> bytes | None:
-        """The body as it is sent."""
-        return encode(self.content) if isinstance(self.content, dict) else self.content
+    def sent(self) -> tuple[str, Mapping[str, str], bytes | None]:
+        """The path, the headers and the body as they are sent.
+
+        Many items in arrays are columns in NPZ, with the other members in the address.
+        """
+        if not isinstance(self.content, dict):
+            return self.path, self.headers, self.content
+        path, _, query = self.path.partition("?")
+        parts = split(self.content) if path == EVALUATE else None
+        if parts is None:
+            return self.path, self.headers, encode(self.content)
+        columns, members = parts
+        file = BytesIO()
+        np.savez(file, **columns)
+        query = "&".join(filter(None, (query, urlencode({"request": members}, quote_via=quote))))
+        return f"{path}?{query}", {**self.headers, "Content-Type": NPZ}, file.getvalue()
 
 
 def evaluation(

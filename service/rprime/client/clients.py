@@ -64,11 +64,12 @@ class Address(NamedTuple):
 
     def arguments(self, call: Call[Any]) -> dict[str, Any]:
         """Return the arguments of httpx for every attempt at a call."""
-        headers, content = {**self.headers, **call.headers}, call.body
+        path, more, content = call.sent
+        headers = {**self.headers, **more}
         if content and len(content) >= _LARGE and headers["Content-Type"] == JSON:
             headers["Content-Encoding"] = "gzip"
             content = gzip.compress(content, 1)
-        url = f"{self.url}{call.path}"
+        url = f"{self.url}{path}"
         return {"method": call.method, "url": url, "content": content, "headers": headers}
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from rprime.application.request import EvaluationRequest, read_request
-from rprime.client.calls import Call
+from rprime.client.calls import EVALUATE, Call
 from rprime.client.errors import ProblemError
 from rprime.client.methods import Methods
 from rprime.client.report import Report
@@ -36,7 +36,7 @@ class InProcess(Methods):
         body, (path, _, query) = _body(call.content or b""), call.path.partition("?")
         evaluation_request = None
         try:
-            if path == "/v1/evaluate":
+            if path == EVALUATE:
                 evaluation_request = _read(body, self._limits)
                 evaluation = evaluation_request.evaluate()
                 content = evaluation_request.report(

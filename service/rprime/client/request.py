@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+import numpy as np
 import orjson
 from pydantic import BaseModel
 
@@ -287,6 +288,51 @@ def encode(content: object) -> bytes:
         for place, fault in _unwritable(content, ""):
             raise ValueError(f"`{place}` {fault}") from None
         raise
+
+
+MANY = 1 << 16
+"""From so many items on, columns are sent as arrays, which cost both sides less than JSON."""
+_LONGEST_REST = 4096
+"""Bytes of the other members beside columns, which stand in the address."""
+_COLUMNS = {
+    "y_true": "y_true",
+    "y_pred": "y_pred",
+    "y_score": "y_score",
+    "sample_weight": "sample_weight",
+    "groups": "group",
+}
+"""Columns by their members."""
+_JSON_ONLY = {"item_id", "inclusion_probability", "slices", "confusion_matrix", "cells"}
+
+
+def split(content: Json) -> tuple[dict[str, Any], bytes] | None:
+    """Divide a request of many items into its columns and the JSON of its other members.
+
+    None where there are few items, or a column is no array or stands in JSON only.
+    """
+    sent: Json = {}
+    rest: Json = {}
+    for name, value in content.items():
+        if name in _COLUMNS:
+            sent[_COLUMNS[name]] = value
+        elif name == "slices" and isinstance(value, dict):
+            sent |= {f"slice:{key}": column for key, column in value.items()}
+        elif name == "baseline" and value.keys() == {"y_pred"}:
+            sent["y_pred_baseline"] = value["y_pred"]
+        else:
+            rest[name] = value
+    evidence = {*rest, *rest.get("baseline", {})} & (_JSON_ONLY | _COLUMNS.keys())
+    if evidence or "y_true" not in sent or not {"y_pred", "y_score"} & sent.keys():
+        return None
+    if any(
+        not isinstance(column, np.ndarray) or column.ndim != 1 + (name == "y_score")
+        for name, column in sent.items()
+    ):
+        return None
+    sizes = {len(column) for column in sent.values()}
+    members = encode(rest)
+    fits = len(sizes) == 1 and min(sizes) >= MANY and len(members) <= _LONGEST_REST
+    return (sent, members) if fits else None
 
 
 def _unwritable(content: object, place: str) -> Iterator[tuple[str, str]]:
