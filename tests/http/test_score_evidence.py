@@ -186,6 +186,70 @@ def test_rejected_items_inflate_r_prime(client: httpx.Client) -> None:
     assert "omission_inflates_r_prime" in codes
 
 
+def extreme(n: int, sharpness: float) -> Json:
+    """Return probabilities whose logits are too large by a factor."""
+    draw = np.random.default_rng(3)
+    logits = draw.normal(size=(n, 3)) * 2
+    shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    true = (draw.random(n)[:, None] > np.cumsum(shares, axis=1)).sum(1).clip(max=2)
+    sharp = np.exp(sharpness * logits)
+    sharp /= sharp.sum(1, keepdims=True)
+    return {"y_true": [TRUE[i] for i in true], "y_score": sharp.tolist()}
+
+
+def test_calibration_is_added_where_it_is_asked_for(client: httpx.Client) -> None:
+    plain, report = post(client), post(client, calibration={})
+    added = report["overall"].keys() - plain["overall"].keys()
+    assert {"debiased_calibration_error", "brier_reliability"} < added
+    assert report["options"]["calibration"] == {"bins": 15, "binning": "equal_width"}
+    assert "calibration" not in plain["options"]
+    error = report["overall"]["expected_calibration_error"]
+    assert 0 < error["if_calibrated"] < error["value"]
+    few = post(client, calibration={"bins": 2})["overall"]["expected_calibration_error"]
+    assert [bucket["high"] for bucket in few["bins"]] == [0.5, 1]
+    answer = client.post(
+        "/evaluate",
+        json={"y_true": TRUE, "y_score": ROWS, "calibration": {}},
+        headers={"Accept": "text/markdown"},
+    )
+    assert f"| Expected calibration error | **{error['value']:.4f}**§ |" in answer.text
+    assert f"about {error['if_calibrated']:.4f} on average if every probability" in answer.text
+
+
+def test_gates_on_calibration_fail_pass_or_stay_undecided(client: httpx.Client) -> None:
+    rules = [
+        {"id": "slope", "index": "macro_calibration_slope", "min_value": 0.8},
+        {"id": "classes", "index": "calibration_slope", "min_value": 0.8, "classes": "all"},
+        {"id": "error", "index": "expected_calibration_error", "max_value": 0.05},
+    ]
+    verdicts = {}
+    for name, (n, sharpness) in {"bad": (500, 2.0), "good": (500, 1.0), "few": (60, 1.2)}.items():
+        content = extreme(n, sharpness) | {"gates": {"rules": rules}, "intervals": "all"}
+        answer = client.post("/evaluate", json=content)
+        assert answer.status_code == 200, answer.text
+        results = answer.json()["gate"]["results"]
+        verdicts[name] = [result["verdict"] for result in results]
+    assert verdicts["bad"] == ["fail"] * 5
+    assert verdicts["good"][0] == "pass"
+    assert verdicts["few"][0] == verdicts["few"][-1] == "undecided"
+
+
+def test_a_rule_about_a_calibration_error_without_an_interval_says_what_to_write(
+    client: httpx.Client,
+) -> None:
+    content: Json = {"y_true": TRUE, "y_score": ROWS}
+    for index, cure in (
+        ("maximum_calibration_error", "test: none"),
+        ("debiased_calibration_error", '"intervals": "all"'),
+    ):
+        rules = [{"index": index, "max_value": 0.2}]
+        answer = client.post("/evaluate", json=content | {"gates": {"rules": rules}})
+        assert answer.status_code == 422
+        (error,) = answer.json()["errors"]
+        assert error["pointer"] == "/gates/rules/0/index"
+        assert cure in error["detail"]
+
+
 @pytest.mark.parametrize(
     ("change", "pointer"),
     [
@@ -195,6 +259,11 @@ def test_rejected_items_inflate_r_prime(client: httpx.Client) -> None:
         ({"reject_below": "0.5"}, "/reject_below"),
         ({"top_k": 0}, "/top_k"),
         ({"curves": 1}, "/curves"),
+        ({"calibration": {"bins": 0}}, "/calibration/bins"),
+        ({"calibration": {"bins": 1001}}, "/calibration/bins"),
+        ({"calibration": {"binning": "equal_bins"}}, "/calibration/binning"),
+        ({"calibration": {"norm": "l2"}}, "/calibration"),
+        ({"calibration": 10}, "/calibration"),
     ],
 )
 def test_bad_options_of_scores_are_refused(

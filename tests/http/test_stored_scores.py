@@ -45,7 +45,9 @@ def stored(client: httpx.Client, report: Json, **query: Any) -> Json:
 
 def kept(value: Json) -> Json:
     """Return a value without what only the scores themselves show."""
-    return {name: v for name, v in value.items() if name not in {"bins", "clipped", "k"}}
+    return {
+        name: v for name, v in value.items() if name not in {"bins", "clipped", "if_calibrated"}
+    }
 
 
 @pytest.mark.parametrize(
@@ -53,11 +55,12 @@ def kept(value: Json) -> Json:
     [
         {},
         {"families": ["all"]},
+        {"calibration": {"bins": 6, "binning": "equal_mass"}},
         {"confidence": 0.8, "intervals": "all"},
         {"groups": [str(i // 4) for i in range(N)]},
         {"sample_weight": (np.arange(N) % 5 + 1.0).tolist()},
     ],
-    ids=["summary", "all", "bootstrap", "groups", "weights"],
+    ids=["summary", "all", "calibration", "bootstrap", "groups", "weights"],
 )
 def test_a_stored_report_has_the_indices_of_scores(client: httpx.Client, more: Json) -> None:
     report = keep(client, scored(version="1", **more))
@@ -66,6 +69,29 @@ def test_a_stored_report_has_the_indices_of_scores(client: httpx.Client, more: J
     assert set(SUMMARISED) <= set(keys)
     for key in keys:
         assert kept(found[key]) == kept(report["overall"][key]), key
+
+
+def test_bins_are_stored_drawn_and_named_where_values_are_not_comparable(
+    client: httpx.Client,
+) -> None:
+    wanted = {"bins": 6, "binning": "equal_mass"}
+    keep(client, scored(version="1"))
+    report = keep(client, scored(version="2", calibration=wanted, curves=True))
+    found = stored(client, report, include="curves")
+    assert found["options"]["calibration"] == wanted
+    assert [bucket["items"] for bucket in found["curves"]["reliability"]] == [
+        67,
+        67,
+        66,
+        67,
+        67,
+        66,
+    ]
+    assert found["curves"]["reliability"] == report["curves"]["reliability"]
+    trend = client.get(
+        "/v1/projects/pets/trend", params={"index": "expected_calibration_error"}
+    ).json()
+    assert [item.get("options") for item in trend["items"]] == [None, "6 bins of equal mass"]
 
 
 def test_indices_that_the_report_did_not_show_are_kept_too(client: httpx.Client) -> None:

@@ -16,8 +16,8 @@ from rprime.schemas.provenance import origin_of
 from rprime.schemas.report import Report
 from rprime.settings import Limits
 
-_KEPT = {"confidence", *SHAPING} - {"cell_weights"}
-"""Options of a report that shape its intervals and values; its table has the weights already."""
+_KEPT = {"confidence", *SHAPING} - {"calibration", "cell_weights"}
+"""Options of a report that shape its table's intervals and values; the table has the weights."""
 
 
 def without_items(evaluation_request: EvaluationRequest) -> EvaluationRequest:

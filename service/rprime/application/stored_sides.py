@@ -15,6 +15,7 @@ from rprime.core.index import Index
 from rprime.core.index_names import listed, nearest_names, resembling
 from rprime.core.options import SCORE_OPTIONS, SHAPING, Options
 from rprime.core.population import Population
+from rprime.core.scores.calibration import DEFAULT_BINNING, Binning
 from rprime.core.scores.kept import KeptScores
 from rprime.core.slices.evaluation import slice_indices
 from rprime.core.slices.slices import Slice
@@ -30,7 +31,7 @@ from rprime.store.packing import read_score_values
 
 _WRITTEN = orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY
 _DEFAULTS = Options()
-_NOT_KEPT = ("top_confusions", "classes", *SCORE_OPTIONS)
+_NOT_KEPT = {"top_confusions", "classes", *SCORE_OPTIONS} - {"calibration"}
 """Not stored: listing options belong to each report, and scores are not stored."""
 _KEPT = tuple(name for name in Options.__dataclass_fields__ if name not in _NOT_KEPT)
 
@@ -96,6 +97,8 @@ def read_options(content: bytes, top_confusions: int) -> Options:
     for name in ("indices", "families", "average_over"):
         if members.get(name) is not None:
             others[name] = tuple(members[name])
+    if (binning := members.get("calibration")) is not None:
+        others["calibration"] = Binning(**binning)
     if (population := members.get("population")) is not None:
         counts = population["counts"]
         arrays = {
@@ -147,10 +150,13 @@ def shaping_options(content: bytes) -> bytes:
 def shaping_text(content: bytes, index: Index) -> str:
     """Name the options that make values of an index incomparable; "" for the default ones."""
     members = _read(content)
+    binning = Binning(**members.get("calibration", {}))
     named = {
         f"beta {members.get('beta', 1):g}": "beta" in members
         and "f_beta" in {index.key, *index.of},
         "cell weights": "cell_weights" in members,
+        f"{binning.bins} bins of {binning.binning.replace('_', ' ')}": binning != DEFAULT_BINNING
+        and index.takes == "calibration",
         f"undefined as {members.get('undefined')}": "undefined" in members and bool(index.of),
         "chosen classes": "average_over" in members and bool(index.of),
     }

@@ -33,6 +33,7 @@ class OptionFields(TypedDict, total=False):
     cell_weights: Any
     kappa_weights: Any
     top_k: int | None
+    calibration: Mapping[str, Any] | None
     slice_adjust: Literal["holm", "benjamini_hochberg"] | None
     custom: Mapping[str, str] | None
 

@@ -15,7 +15,7 @@ from rprime.tally.counting import LABELS, Tallies, tally
 from rprime.tally.engines import Engine, Files, UnreachableEngineError, open_frame, orders
 from rprime.tally.table import TallyError
 
-_OF_SCORES = ("curves", "reject", "thresholds", "top_k")
+_OF_SCORES = ("curves", "reject", "thresholds", "top_k", "calibration")
 """Options that read the scores of every item."""
 
 

@@ -10,6 +10,7 @@ from rprime.core.families import (
     accuracy,
     agreement,
     association,
+    calibration,
     classic,
     errors,
     information,
@@ -28,6 +29,7 @@ FAMILIES: dict[Family, tuple[ModuleType, ...]] = {
     "association": (pair_counting,),
     "information": (information,),
     "ranking": (probabilities,),
+    "calibration": (calibration,),
     "classic": (classic,),
 }
 """The modules that declare the indices of every family."""

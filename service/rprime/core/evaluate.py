@@ -171,7 +171,7 @@ CHEAP_RESAMPLED = ("expected_calibration_error",)
 KEPT = tuple(
     entry.key
     for entry in OVERALL_INDICES.values()
-    if entry.scored and entry.needs is None
+    if entry.scored and entry.needs is None and entry.family != "calibration"
     if not entry.resampled or entry.key in CHEAP_RESAMPLED
 )
 """Indices that are kept of every evaluation with scores; others only if its report has them."""

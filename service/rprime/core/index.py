@@ -13,7 +13,9 @@ from rprime.core.counts import CountRow, Counts, RatioRows
 from rprime.core.table import ConfusionTable, Universe
 
 IndexScope = Literal["class", "overall"]
-Family = Literal["core", "agreement", "association", "information", "ranking", "classic"]
+Family = Literal[
+    "core", "agreement", "association", "information", "ranking", "calibration", "classic"
+]
 """Groups of indices: every index belongs to one; a request may name several."""
 Families = Literal[Family, "summary", "all"]
 """What a request may name: a group; the indices that are read most; the whole catalog."""
@@ -125,6 +127,9 @@ class Index:
         For a mean over the items, the function of each item; a sum if not `scale_invariant`.
     resampled
         Whether it has a bootstrap interval on request; on the classified items.
+    item_influence
+        For a smooth per-class index of scores, the influence (n,) of every item on that of a class,
+        in the sum of whose squares is its variance.
     averaged
         Whether a per-class index has averages; a mean of counts or of shares of one whole says
         nothing about a classifier.
@@ -161,9 +166,10 @@ class Index:
     band: Callable[[float], str | None] | None = None
     p_value: Callable[[ConfusionTable], Array] | None = None
     scored: bool = False
-    takes: Literal["top_k"] | None = None
+    takes: Literal["top_k", "calibration"] | None = None
     of_items: Callable[..., Array] | None = None
     resampled: bool = False
+    item_influence: Callable[[Any, int], Array] | None = None
     averaged: bool = True
     family: Family = "core"
     never_predicted: Callable[[Counts], Any] | None = None

@@ -12,6 +12,7 @@ from rprime.core.custom import CustomIndex
 from rprime.core.index import Families
 from rprime.core.population import Population
 from rprime.core.published import PUBLISHED
+from rprime.core.scores.calibration import Binning
 
 DEFAULT_PAGE_VALUES = 100_000
 """Most per-class values of a report without a requested page: a few megabytes."""
@@ -94,6 +95,8 @@ class Options:
         "random": items drawn at random; "fixed_rows": class sizes fixed by design.
     top_k
         Number of highest scores that `top_k_accuracy` uses; None: 5, at most k - 1.
+    calibration
+        The bins of calibration errors; None: the default ones.
     reject
         "sweep": report the effect of leaving items with a low top score unclassified.
     classes
@@ -124,6 +127,7 @@ class Options:
     sampling: Literal["random", "fixed_rows"] = "random"
     top_confusions: int = 10
     top_k: int | None = None
+    calibration: Binning | None = None
     curves: bool = False
     reject: Literal["sweep"] | None = None
     thresholds: tuple[tuple[str, float], ...] = ()
@@ -188,11 +192,16 @@ class OptionsUsed:
     """The k of `top_k_accuracy`, if scores and this option were sent."""
     custom: dict[str, str] | None = None
     """The expressions of indices of one's own, by their names, if there are any."""
+    calibration: Binning | None = None
+    """The bins of calibration errors, if scores and this option were sent."""
 
 
-SHAPING = ("average_over", "beta", "cell_weights", "custom", "exact", "sampling", "undefined")
+SHAPING = (
+    *("average_over", "beta", "calibration", "cell_weights", "custom", "exact", "sampling"),
+    "undefined",
+)
 """Options that change values or intervals of a table, whatever indices are asked for."""
-SCORE_OPTIONS = ("top_k", "curves", "reject", "thresholds")
+SCORE_OPTIONS = ("top_k", "calibration", "curves", "reject", "thresholds")
 """Options that have no effect without scores."""
 
 MOST_CLASSES_WITH_INTERVALS = 300

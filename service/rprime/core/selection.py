@@ -37,6 +37,12 @@ BY_OPTION = {
     "cost": ("expected_cost", "normalized_expected_cost"),
     "kappa_weights": ("weighted_kappa",),
     "top_k": ("top_k_accuracy",),
+    "calibration": (
+        *("root_mean_square_calibration_error", "maximum_calibration_error"),
+        *("debiased_calibration_error", "macro_class_calibration_error"),
+        *("brier_reliability", "brier_resolution", "brier_uncertainty"),
+        *("class_calibration_error", "calibration_slope", "calibration_intercept"),
+    ),
     "population": ("prevalence",),
 }
 """The indices that an option adds to the summary; a population only if it has to be estimated."""
@@ -148,6 +154,7 @@ def _set_options(options: Options) -> tuple[str, ...]:
         options.cost is not None,
         options.kappa_weights is not None,
         options.top_k is not None,
+        options.calibration is not None,
         options.population is not None and options.population.strata != "true",
     )
     return tuple(compress(BY_OPTION, is_set))

@@ -171,7 +171,7 @@ class PendingEvaluation:
         assessment, scores = self.evaluation_request.assessment, self.evaluation.values.scores
         declared, members = request.test_set, assessment.members if assessment else {}
         verdict = assessment.verdict if assessment else None
-        kept = kept_scores(self.evaluation, evidence.items)
+        kept, options = kept_scores(self.evaluation, evidence.items), self.evaluation.options
         return NewEvaluation(
             id=self.id,
             **{name: getattr(request, name) for name in ORIGIN},
@@ -181,7 +181,9 @@ class PendingEvaluation:
             labels=evidence.labels,
             table=evidence.table,
             items=evidence.items if request.keep_items in {None, True} else None,
-            scores=ScoreSummary.of(scores) if scores and self.evaluation.options.curves else None,
+            scores=ScoreSummary.of(scores, options.calibration)
+            if scores and options.curves
+            else None,
             slices=evidence.slices if self.store_request.keeps_slices else None,
             input_digest=evidence.input_digest,
             engine_version=__version__,

@@ -293,8 +293,10 @@ def options_used(evaluation: Evaluation) -> bytes:
     options = evaluation.options
     used = dict(zip(_OPTIONS, _values_of(options), strict=True))
     used["intervals"] = "all" if options.intervals == "all" else evaluation.intervals is not None
-    if options.top_k is None or evaluation.values.scores is None:
-        del used["top_k"]
+    scored = evaluation.values.scores or evaluation.values.kept_scores
+    for name in ("top_k", "calibration"):
+        if used[name] is None or scored is None:
+            del used[name]
     if options.average_over is None:
         del used["average_over"]
     else:

@@ -14,16 +14,24 @@ from rprime.core.catalog import CLASS_INDICES, find
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import REASONS, Index, IndexScope
 from rprime.core.quantities import plural
+from rprime.core.scores.calibration import Binning
+from rprime.core.scores.scores import Scores
 from rprime.core.table import ConfusionTable
 from rprime.report.subject import ReportSubject
-from rprime.report.text import percent
+from rprime.report.text import decimal, percent
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Delta
 
 MOST_NAMED = 5
 """Classes named in one remark; the others are counted."""
-Kind = Literal["classified", "excluded", "counted_as_zero", "options"]
-MARK: dict[Kind, str] = {"classified": "†", "excluded": "‡", "counted_as_zero": "‡", "options": "¶"}
+Kind = Literal["classified", "excluded", "counted_as_zero", "options", "biased"]
+MARK: dict[Kind, str] = {
+    "classified": "†",
+    "excluded": "‡",
+    "counted_as_zero": "‡",
+    "options": "¶",
+    "biased": "§",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +40,7 @@ class Remark:
 
     `classified`: the index is computed on the classified items alone; `excluded`: an average
     leaves classes out; `counted_as_zero`: it counts the precision of classes as 0; `options`:
-    in a list, those of one evaluation are not the default.
+    in a list, those of one evaluation are not the default; `biased`: it is too large on average.
     """
 
     kind: Kind
@@ -70,6 +78,8 @@ def remarks_of(evaluation: Evaluation) -> Callable[[Index], Remarks]:
 
     def remarks(entry: Index) -> Remarks:
         notes = [universe] if universe and classified_only(entry, evaluation) else []
+        if entry.key == "expected_calibration_error" and values.scores is not None:
+            notes += _biased(values.scores, evaluation.options.calibration)
         for key in entry.of if entry.reads in ("macro", "weighted", "means") else ():
             row = values.selection.place[key]
             if zero is not None:
@@ -80,6 +90,13 @@ def remarks_of(evaluation: Evaluation) -> Callable[[Index], Remarks]:
         return tuple(dict.fromkeys(notes))
 
     return remarks
+
+
+def _biased(scores: Scores, binning: Binning | None) -> list[Remark]:
+    if not scores.are_probabilities:
+        return []
+    expected = decimal(scores.reliability(binning).error_if_calibrated)
+    return [Remark("biased", f"about {expected} on average if every probability were true")]
 
 
 def classified_only(entry: Index, evaluation: Evaluation) -> bool:

@@ -170,7 +170,7 @@ def _reliability(of: _Of) -> Chart | None:
     band = None if weighted else wilson(right, items, quantile_of(level))
     limits = [None] * len(items) if band is None else band.T.tolist()
     interval = f"{percent(level)} interval"
-    edges = zip(of.summary.edges[:-1][filled], of.summary.edges[1:][filled], strict=True)
+    edges = zip(bins.edges[:-1][filled], bins.edges[1:][filled], strict=True)
     numbers = zip(edges, items.tolist(), score.tolist(), share.tolist(), limits, strict=True)
     about = "Weighted items have no band." if weighted else f"The band is Wilson's {interval}."
     lead = f"Share of right predictions by their score, in {len(bins.items)} bins. {about}"

@@ -33,7 +33,7 @@ def members(evaluation: Evaluation) -> dict[str, bytes]:
     if options.curves:
         places = np.flatnonzero(scores.support).tolist()
         detections = ((place, Detections.of(scores, place)) for place in places)
-        bins = scores.reliability if scores.are_probabilities else None
+        bins = scores.reliability(options.calibration) if scores.are_probabilities else None
         parts["curves"] = curves(evaluation.labels, detections, bins, errors(scores))
     if options.reject == "sweep":
         parts["rejection"] = columns(rejection_sweep(scores))
@@ -97,7 +97,10 @@ def annotations(
             if key in places:
                 yield places[key], b',"clipped":%d' % scores.clipped
         if (place := places.get("expected_calibration_error")) is not None:
-            yield place, b',"bins":' + orjson.dumps(list(scores.reliability.bins()))
+            bins = scores.reliability(evaluation.options.calibration)
+            expected = orjson.dumps(bins.error_if_calibrated)
+            listed = orjson.dumps(list(bins.bins()))
+            yield place, b',"if_calibrated":%b,"bins":%b' % (expected, listed)
     absent = np.flatnonzero(scores.support == 0).tolist()
     if absent and "hand_till_auc" in places:
         named = (b'{"class":%b,"reason":"no_true_samples"}' % labels[i] for i in absent)

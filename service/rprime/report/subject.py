@@ -108,7 +108,11 @@ class ReportSubject:
     def scores(self) -> ScoreSummary | None:
         """What is drawn of the scores; None without any."""
         scores = self.evaluation.values.scores
-        return self.kept_scores if scores is None else ScoreSummary.of(scores)
+        return (
+            self.kept_scores
+            if scores is None
+            else ScoreSummary.of(scores, self.evaluation.options.calibration)
+        )
 
     @property
     def provenance(self) -> dict[str, str]:

@@ -69,6 +69,10 @@ class Value(Answer):
         "Null where the items are grouped, which the test ignores."
     )
     clipped: int | Absent = optional("How many probabilities were clipped.")
+    if_calibrated: float | Absent = optional(
+        "About what this calibration error would be on average, with as many items in these "
+        "bins, if every probability were true: its bias."
+    )
     bins: list[dict[str, float]] | Absent = optional("The bins of a reliability diagram.")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from rprime.core.catalog import CLASS_INDICES, KEYS, find
@@ -12,6 +12,7 @@ from rprime.core.custom import MOST_CUSTOM
 from rprime.core.index import Families, Family
 from rprime.core.labels import Axis
 from rprime.core.options import SliceAdjust
+from rprime.core.scores.calibration import BINS, Binning
 from rprime.schemas.fields import (
     DENSE_CLASSES,
     MOST,
@@ -288,6 +289,17 @@ AveragedClasses = Annotated[list[AnyLabel], Field(min_length=1, max_length=SPARS
 _SOME_KEYS = Field(min_length=1, max_length=len(KEYS))
 
 
+class BinsWanted(Request):
+    """The bins of calibration errors and of the reliability diagram."""
+
+    bins: int = Field(default=BINS, ge=1, le=1000, description="How many bins there are.")
+    binning: Literal["equal_width", "equal_mass"] = Field(
+        default="equal_width",
+        description="`equal_mass`: about as many items in each bin, or as much weight. Equal "
+        "probabilities stay together, so there may be fewer bins.",
+    )
+
+
 class EvaluateOptions(Request):
     """The options without arrays, for every kind of evidence."""
 
@@ -333,6 +345,12 @@ class EvaluateOptions(Request):
     top_k: Annotated[int, Field(ge=1, le=DENSE_CLASSES)] | None = optional(
         "How many of the highest scores count in `top_k_accuracy`; default: 5, at "
         "most all but one of the classes."
+    )
+    calibration: (
+        Annotated[BinsWanted, AfterValidator(lambda wanted: wanted.into(Binning))] | None
+    ) = optional(
+        "The bins of calibration errors. Any, also `{}`, adds the family `calibration` to the "
+        "summary; the default is 15 bins of equal width."
     )
     slice_adjust: SliceAdjust = Field(
         default="holm",

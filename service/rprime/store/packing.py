@@ -58,7 +58,19 @@ PACKED_VERSION = 3
 _BARE_VERSION = 2
 
 _Arrays = dict[str, Array]
-_STEPS: dict[str, dict[int, Callable[[_Arrays], _Arrays]]] = {"items": {}, "scores": {}}
+
+
+def _with_edges(arrays: _Arrays) -> _Arrays:
+    """Add the edges of the bins to the reliability diagram, which had 15 of equal width."""
+    sums, edges = arrays["reliability"], np.linspace(0.0, 1.0, 16)
+    ends = np.array([edges[:-1], edges[1:]])[:, : sums.shape[-1]]
+    return arrays | {"reliability": np.concatenate((ends, sums))}
+
+
+_STEPS: dict[str, dict[int, Callable[[_Arrays], _Arrays]]] = {
+    "items": {},
+    "scores": {2: _with_edges},
+}
 """The step from each version to the next one, where the arrays of items or scores changed.
 
 A step knows the old arrays by itself, as in `rprime.store.documents`.

@@ -30,11 +30,14 @@ class ComparedSide:
     own
         Overall values over the classes that the side declares, shape (overall, ...); None if both
         sides declare the same.
+    resampled
+        Whether limits include those of the bootstrap, where the report has them.
     """
 
     estimates: Estimates
     common: Estimates | None = None
     own: Array | None = None
+    resampled: bool = False
 
     @property
     def values(self) -> Values:
@@ -74,9 +77,11 @@ class ComparedSide:
 
         At None there are no limits of classes (2, computed, ..., 0), and unknown ones overall.
         """
-        per_class, overall = _limits(self.estimates, quantile)
+        per_class, overall = _limits(self.estimates, quantile, resampled=self.resampled)
         if self.common is not None:
-            overall = np.where(self.over_common, _limits(self.common, quantile)[1], overall)
+            overall = np.where(
+                self.over_common, _limits(self.common, quantile, resampled=False)[1], overall
+            )
         return per_class, overall
 
     @property
@@ -100,6 +105,7 @@ class ComparedSide:
         return ComparedSide(
             _only(self.estimates, selection),
             None if self.common is None else _only(self.common, selection),
+            resampled=self.resampled,
         )
 
 
@@ -108,15 +114,17 @@ def _averages_of_tables(selection: Selection) -> Array:
     return np.array([e.reads in AVERAGES and not e.scored for e in selection.overall], dtype=bool)
 
 
-def _limits(estimates: Estimates, quantile: Quantile) -> tuple[Array, Array]:
+def _limits(estimates: Estimates, quantile: Quantile, *, resampled: bool) -> tuple[Array, Array]:
     prepared, values = estimates.prepared, estimates.values
+    drawn = resampled and values.options.intervals == "all"
+    limits = prepared.limits_on_request if drawn else prepared.limits
     of_classes, of_all = quantile
     per_class = np.zeros((2, *values.per_class.shape[:-1], 0))
     if of_classes is not None:
-        per_class = prepared.limits("class", of_classes)
+        per_class = limits("class", of_classes)
     if of_all is None:
         return per_class, np.full((2, *values.overall.shape), np.nan)
-    return per_class, prepared.limits("overall", of_all)
+    return per_class, limits("overall", of_all)
 
 
 def _only(estimates: Estimates, selection: Selection) -> Estimates:

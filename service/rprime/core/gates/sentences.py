@@ -286,6 +286,7 @@ def _untested(result: Result, rule: Rule) -> str:
         "between the sides",
         "non_integer_counts": "the counts are not whole numbers",
         "no_interval": f"there is no interval for {rule.target.name} here",
+        "not_resampled": f"there is no bootstrap interval for {rule.target.name} here",
         "no_evidence": "there is no evidence to test it by",
         "too_small_to_average": "no class or slice is large enough for an average",
         "few_items": "a class of the slice has fewer than 10 items, or there are few errors",

@@ -59,7 +59,7 @@ class Estimate:
     @cached_property
     def statistic(self) -> MoverLimits:
         """The limits of the values, and their p-values."""
-        source = LimitSource((ComparedSide(self.known),))
+        source = LimitSource((ComparedSide(self.known, resampled=self.entry.resampled),))
         places = self._rows(source.places[not self._by_class][self._place])
         return MoverLimits(self.value, np.zeros_like(self.value), source, places)
 

@@ -34,10 +34,15 @@ OF_ITEMS = ("confidence", "correct", "top", "log_likelihoods", "brier_scores", "
 
 
 @lru_cache(maxsize=64)
-def resampled(selection: Selection) -> tuple[Selection, Array, Array]:
-    """Select the entries with bootstrap intervals; add their places, per class and overall."""
-    per_class = [i for i, entry in enumerate(selection.computed) if entry.resampled]
-    overall = [i for i, e in enumerate(selection.overall) if e.resampled and not e.scored]
+def resampled(selection: Selection, *, scored: bool = False) -> tuple[Selection, Array, Array]:
+    """Select the entries with bootstrap intervals, of tables or of scores.
+
+    Their places, per class and overall, are added.
+    """
+    per_class, overall = (
+        [i for i, entry in enumerate(entries) if entry.resampled and entry.scored == scored]
+        for entries in (selection.computed, selection.overall)
+    )
     computed, chosen = (
         [selection.computed[i] for i in per_class],
         [selection.overall[i] for i in overall],
@@ -76,7 +81,7 @@ def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
     entries = (*selection.per_class, *selection.overall)
     if not entries:
         return
-    sizes = [*(values.table.k for _ in classes), *(1 for _ in whole)]
+    sizes = _sizes(values, classes, whole)
     bounds = Bounds(values.table.k)
     ranges = [e.range if e.score_range is None else bounds.of(e) for e in entries]
     ends = np.repeat(ranges, sizes, axis=0).T
@@ -97,8 +102,10 @@ def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
 
 
 @np.errstate(all="ignore")
-def add_score_bootstrap(values: Values, overall: Array) -> None:
-    """Fill in bootstrap limits (2, overall) of indices of scores of items that count once each.
+def add_score_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
+    """Fill in bootstrap limits (2, computed, k) and (2, overall) of indices of scores.
+
+    Each item must count once and on its own.
 
     Notes
     -----
@@ -106,25 +113,36 @@ def add_score_bootstrap(values: Values, overall: Array) -> None:
     limits follow from their values as for tables, with the value of the items instead of that of
     the pooled table.
     """
-    scores, entries = values.scores, values.selection.overall
-    exists = np.isfinite(values.overall)
-    places = [i for i, e in enumerate(entries) if e.resampled and e.scored and exists[i].all()]
-    if scores is None or not places or scores.groups is not None or scores.weights is not None:
+    scores, (selection, classes, whole) = values.scores, resampled(values.selection, scored=True)
+    entries = (*selection.per_class, *selection.overall)
+    if scores is None or not entries or scores.groups is not None or scores.weights is not None:
         return
     n, draws = len(scores.true), [d for most, d in MOST_SCORES if scores.values.size <= most]
     if not draws:
         return
     random = np.random.default_rng(zlib.crc32(scores.confidence.tobytes()))
     shared = {name: getattr(scores, name) for name in OF_ITEMS}
-    drawn = [values.overall[places]]
+    observed = np.concatenate((values.per_class[classes].ravel(), values.overall[whole]))
+    options = replace(values.options, population=None, cell_weights=None)
+    drawn = [observed]
     for _ in watched("Bootstrap", range(draws[0])):
         counts = np.bincount(random.integers(0, n, n), minlength=n).astype(np.float64)
         sample = replace(scores, weights=counts)
         vars(sample).update(shared)
-        drawn.append(np.array([entries[i].formula(sample) for i in places]))
-    ends = np.array([entries[i].range for i in places]).T
-    steps = _steps(np.array(drawn), values.options)
-    overall[:, places] = _within(values.overall[places] + steps, ends)
+        computed = compute(values.table, options, selection, sample)
+        of_classes = computed.per_class[: selection.reported].ravel()
+        drawn.append(np.concatenate((of_classes, computed.overall)))
+    ranges = np.repeat([entry.range for entry in entries], _sizes(values, classes, whole), axis=0)
+    limits = _within(observed + _steps(np.array(drawn), values.options), ranges.T)
+    limits[:, ~np.isfinite(observed)] = np.nan
+    split = len(classes) * values.table.k
+    per_class[:, classes] = limits[:, :split].reshape(2, len(classes), values.table.k)
+    overall[:, whole] = limits[:, split:]
+
+
+def _sizes(values: Values, classes: Array, whole: Array) -> list[int]:
+    """Return how many values each entry has."""
+    return [*(values.table.k for _ in classes), *(1 for _ in whole)]
 
 
 def _drawn(table: ConfusionTable, options: Options, selection: Selection) -> Array:

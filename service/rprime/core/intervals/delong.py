@@ -1,7 +1,7 @@
 """Variances of indices of scores, and of their differences, from the influences of the items."""
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from rprime.core.intervals.proportions import TWO_SIDED, student
 from rprime.core.scores.ranking import RANKED, effective_number, item_share
 from rprime.core.scores.scores import Scores
 from rprime.core.values import Values, taken
+
+Sampling = Literal["random", "fixed_rows"]
 
 
 def scores_of(values: Values) -> Scores:
@@ -26,7 +28,7 @@ def ranked_key(entry: Index) -> str | None:
     return key if key in RANKED else None
 
 
-def influence_of_items(values: Values, entry: Index, sampling: str) -> Array | None:
+def influence_of_items(values: Values, entry: Index, sampling: Sampling) -> Array | None:
     """Return the influence of every item on an overall index, shape (n,); None if none exists.
 
     Notes
@@ -40,7 +42,8 @@ def influence_of_items(values: Values, entry: Index, sampling: str) -> Array | N
         return None
     scores, key = scores_of(values), ranked_key(entry)
     if key is None:
-        return _of_mean(values, entry, sampling)
+        of_items = _of_mean if entry.item_influence is None else _of_classes
+        return of_items(values, entry, sampling)
     fixed = sampling == "fixed_rows"
     over = None if entry.reads == "scores" else values.options.average_over
     rankings = scores.ranking(influences=True, fixed_rows=fixed, over=over)
@@ -60,7 +63,33 @@ def influence_of_items(values: Values, entry: Index, sampling: str) -> Array | N
     return np.asarray(variances.weighted + moved * items / np.add.reduce(items))
 
 
-def _of_mean(values: Values, entry: Index, sampling: str) -> Array:
+def influence_on_class(values: Values, entry: Index, label: int, sampling: Sampling) -> Array:
+    """Return the influence (n,) of every item on a smooth index of a class that has a value."""
+    assert entry.item_influence is not None  # noqa: S101 (the callers have checked)
+    scores = scores_of(values)
+    influence = entry.item_influence(scores, label)
+    return scores.within_classes(influence) if sampling == "fixed_rows" else influence
+
+
+def _of_classes(values: Values, entry: Index, sampling: Sampling) -> Array:
+    """Influence on an average of such an index over the classes."""
+    scores, row = scores_of(values), values.selection.averaged(entry)
+    shares = values.defined[row].astype(np.float64)
+    if entry.reads == "weighted":
+        shares = scores.support
+    shares = shares / np.add.reduce(shares)
+    influence = np.zeros(len(scores.true))
+    for label in np.flatnonzero(shares).tolist():
+        influence += shares[label] * influence_on_class(values, entry, label, sampling)
+    if entry.reads == "weighted" and sampling == "random":
+        place = values.selection.overall_place[entry.key]
+        moved = np.nan_to_num(values.per_class[row] - values.overall[place])
+        items = scores.item_weights
+        influence += moved[scores.true] * items / np.add.reduce(items)
+    return influence
+
+
+def _of_mean(values: Values, entry: Index, sampling: Sampling) -> Array:
     """Influence on a mean over the items, or on their sum."""
     scores = scores_of(values)
     assert entry.of_items is not None  # noqa: S101 (see influence_of_items)
@@ -210,9 +239,13 @@ def paired_evidence(new: Values, old: Values, entry: Index) -> PairedEvidence:
     if entry.interval is None:
         return _paired(np.full(ours.k if entry.scope == "class" else (), np.nan), None)
     if entry.scope == "class":
-        areas = [_area(ours, theirs, entry.key, i) for i in range(ours.k)]
+        fitted = entry.item_influence is not None
+        areas = [
+            _fitted(new, old, entry, i) if fitted else _area(ours, theirs, entry.key, i)
+            for i in range(ours.k)
+        ]
         return PairedEvidence(*(np.array(part) for part in zip(*areas, strict=True)))
-    if ranked_key(entry) is None:
+    if ranked_key(entry) is None and entry.item_influence is None:
         return _paired_mean(new, old, entry)
     sides = [influence_of_items(values, entry, "random") for values in (new, old)]
     if sides[0] is None or sides[1] is None:
@@ -285,3 +318,14 @@ def _area(ours: Scores, theirs: Scores, key: str, label: int) -> tuple[Array, ..
     perfect = max(np.ptp(new), np.ptp(old)) == 0
     variance = _variance(new, old, ours) + (least * least if perfect else 0.0)
     return _paired(np.asarray(variance), ours.group_spread(new - old))
+
+
+def _fitted(new: Values, old: Values, entry: Index, label: int) -> tuple[Array, ...]:
+    sides = (new, old)
+    values = [v.per_class[v.selection.place[entry.key], label] for v in sides]
+    if not np.isfinite(values).all():
+        return _paired(np.asarray(np.nan), None)
+    ours, theirs = (influence_on_class(side, entry, label, "random") for side in sides)
+    scores = scores_of(new)
+    variance = np.asarray(_variance(ours, theirs, scores))
+    return _paired(variance, scores.group_spread(ours - theirs))

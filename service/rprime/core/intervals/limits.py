@@ -6,8 +6,15 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.delong import ItemMean, influence_of_items, ranked_key, scores_of
+from rprime.core.intervals.delong import (
+    ItemMean,
+    influence_of_items,
+    influence_on_class,
+    ranked_key,
+    scores_of,
+)
 from rprime.core.intervals.proportions import FEW_GROUPS, student, wilson
+from rprime.core.scores.ranking import effective_number
 from rprime.core.scores.scores import Scores
 from rprime.core.values import Values
 
@@ -27,6 +34,33 @@ def of_mean(values: Values, entry: Index, observed: Array, quantile: float | Arr
     """Limits of a mean over the items, or of a sum."""
     mean = ItemMean.of(values, entry)
     return np.full((2, *observed.shape), np.nan) if mean is None else mean.limits(quantile)
+
+
+def of_fit(values: Values, entry: Index, observed: Array, quantile: float | Array) -> Array:
+    """Limits of a smooth index of the classes, or of an average of it, by its influences."""
+    if entry.scope == "overall":
+        influences = [influence_of_items(values, entry, values.options.sampling)]
+    else:
+        influences = [
+            influence_on_class(values, entry, label, values.options.sampling) if exists else None
+            for label, exists in enumerate(np.isfinite(observed).tolist())
+        ]
+    halves = [_half(scores_of(values), influence) for influence in influences]
+    errors, degrees = np.array(halves).T.reshape(2, *observed.shape)
+    half = student(quantile, degrees + 1) * errors
+    return np.array([observed - half, observed + half])
+
+
+def _half(scores: Scores, influence: Array | None) -> tuple[float, float]:
+    """Return the standard error, NaN without influences, and its degrees of freedom."""
+    if influence is None:
+        return np.nan, 1.0
+    degrees = min(scores.degrees(influence), effective_number(scores.item_weights) - LINE)
+    return float(np.sqrt(scores.square(influence))), max(degrees, 1.0)
+
+
+LINE = 2
+"""The parameters of a line, which take a degree of freedom each."""
 
 
 def newcombe(

@@ -15,7 +15,7 @@ from rprime.core.catalog import CLASS_INDICES, INDICES, find
 from rprime.core.counts import CountRow, RatioRows
 from rprime.core.families.one_vs_rest import PRECISION, PREVALENCE, RECALL
 from rprime.core.index import Index, Parts
-from rprime.core.intervals.limits import of_mean, of_ranking
+from rprime.core.intervals.limits import of_fit, of_mean, of_ranking
 from rprime.core.intervals.plan import (
     Averages,
     Bounds,
@@ -30,7 +30,7 @@ from rprime.core.intervals.plan import (
     of_index,
 )
 from rprime.core.intervals.prepared import ScopeLimits, lift_influences
-from rprime.core.intervals.proportions import mover_r
+from rprime.core.intervals.proportions import mover_r, quantile_of
 from rprime.core.intervals.universe import at
 from rprime.core.intervals.variance import CANCELLED
 from rprime.core.items import Items, table_of
@@ -110,8 +110,17 @@ def of_highest_scores(scope: ScopeLimits, places: Array) -> None:
 
 
 def of_resampling(scope: ScopeLimits, places: Array) -> None:
-    """Bootstrap limits, which exist at the confidence of the report alone."""
-    scope.limits[:, places] = scope.prepared.bootstrap[not scope.of_classes][:, places]
+    """Bootstrap limits, drawn at the confidence of the report.
+
+    Their distances from the value grow with the quantile, as those of a normal estimate do.
+    """
+    values = scope.prepared.values
+    observed = (values.per_class if scope.of_classes else values.overall)[places]
+    drawn = scope.prepared.bootstrap[not scope.of_classes][:, places]
+    share = at(scope.normal, places) / quantile_of(values.options.confidence)
+    low, high = scope.methods.bounds[:, places].reshape(2, -1, *(1,) * (observed.ndim - 1))
+    moved = np.clip(observed + (drawn - observed) * share, low, high)
+    scope.limits[:, places] = np.where(share == 1, drawn, moved)
 
 
 def of_scores(limits: Callable[[Values, Index, Array, float | Array], Array]) -> LimitsFunction:
@@ -326,6 +335,15 @@ METHODS = (
         ("t_half_error",),
         LINEAR,
         "t interval of a mean over the items and half an error at the highest confidence",
+    ),
+    IntervalMethod(
+        "recalibration",
+        of_scores(of_fit),
+        Needs.SCORES,
+        ("t_sandwich",),
+        LINEAR,
+        "t interval with the sandwich variance of a logistic regression, each residual as if its "
+        "item had taken no part in the fit",
     ),
 )
 

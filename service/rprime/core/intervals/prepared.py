@@ -114,7 +114,7 @@ class PreparedIntervals:
         overall = np.full((2, *values.overall.shape), np.nan)
         if can_resample(values, self.items):
             add_bootstrap(values, per_class, overall)
-        add_score_bootstrap(values, overall)
+        add_score_bootstrap(values, per_class, overall)
         self._fill_kept(overall, quantile_of(values.options.confidence))
         return per_class, overall
 
@@ -167,8 +167,8 @@ class PreparedIntervals:
             self._known[place] = compute(quantile)
         return self._known[place]
 
-    def limits_on_request(self, scope: IndexScope, quantile: float) -> Array:
-        """Compute the limits of a report that asks for all, a new array."""
+    def limits_on_request(self, scope: IndexScope, quantile: float | Array) -> Array:
+        """Compute `limits`, those of the bootstrap included, a new array."""
         methods = self.plan.per_class if scope == "class" else self.plan.overall
         limits = self.limits(scope, quantile).copy()
         scope_limits = ScopeLimits(self, methods, limits, quantile, quantile)

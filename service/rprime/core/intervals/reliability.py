@@ -75,11 +75,13 @@ class Reliability:
         self.few_errors[of_classes] = False
         few = np.minimum(inside, np.add.reduce(inside) - inside) < FEW_RANKED
         for place in of_classes:
-            if ranked_key(selection.computed[place]) is not None:
+            entry = selection.computed[place]
+            if ranked_key(entry) is not None or entry.item_influence is not None:
                 self.few_items[place] = few
         for place in of_all:
             entry = selection.overall[place]
-            ranked, there = ranked_key(entry) is not None, inside > 0
+            ranked = ranked_key(entry) is not None or entry.item_influence is not None
+            there = inside > 0
             if entry.reads in AVERAGED and values.averaged_classes is not None:
                 there &= values.averaged_classes
             self.overall[place] = few[there].any() if ranked else _few_contributing(values, entry)

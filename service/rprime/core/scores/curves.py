@@ -7,7 +7,14 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.options import Options
-from rprime.core.scores.calibration import BINS, EDGES, Reliability, ranked, where_dropping
+from rprime.core.scores.calibration import (
+    BINS,
+    DEFAULT_BINNING,
+    Binning,
+    Reliability,
+    ranked,
+    where_dropping,
+)
 from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import select
@@ -252,11 +259,12 @@ class ScoreSummary:
     threshold, tp, fp
         Shape (points,): the `Detections` of the classes, one after another.
     edges
-        Shape (bins + 1,): of the bins; those of the reliability diagram for probabilities.
+        Shape (bins + 1,): of the 15 bins of equal width of the next one.
     bins
         Shape (3, c, bins): items of the class, other items, and the sum of the scores of both.
     reliability
-        Shape (3, bins): items, right ones, sum of the top scores; (3, 0) if not probabilities.
+        Shape (5, bins): lower and upper edges, items, right ones, sum of the top scores; (5, 0) if
+        not probabilities.
     risk
         Shape (3, r): answered items, errors among them, and the threshold of the top score.
     """
@@ -273,10 +281,9 @@ class ScoreSummary:
     risk: Array
 
     @classmethod
-    def of(cls, scores: Scores) -> "ScoreSummary":
+    def of(cls, scores: Scores, binning: Binning | None = None) -> "ScoreSummary":
         """Summarise scores, once."""
-        summary: ScoreSummary = scores.once("summary", lambda: _summarised(scores))
-        return summary
+        return scores.once(("summary", binning), lambda: _summarised(scores, binning))
 
     def detections(self) -> Iterator[tuple[int, Detections]]:
         """Yield each class, or k, with its curve."""
@@ -288,20 +295,26 @@ class ScoreSummary:
     @property
     def calibration(self) -> Reliability | None:
         """The bins of the top score, if the scores are probabilities."""
-        return Reliability(*self.reliability) if self.reliability.size else None
+        if not self.reliability.size:
+            return None
+        low, high, *sums = self.reliability
+        return Reliability(np.append(low, high[-1]), *sums)
 
     def check(self, k: int) -> None:
         """Raise a ValueError for arrays that do not fit each other, or k classes."""
         c, points = len(self.classes), int(self.sizes.sum())
         shapes = [(c,), (2, c), (c,), *[(points,)] * 3, (BINS + 1,), (3, c, BINS)]
         actual = [getattr(self, field.name).shape for field in fields(self)]
-        fits = actual[:-2] == shapes and self.reliability.shape in {(3, 0), (3, BINS)}
+        fits = actual[:-2] == shapes and self.reliability.shape[:-1] == (RELIABILITY_ROWS,)
         if not fits or self.risk.ndim != 2 or (self.classes > k).any():
             raise ValueError("the arrays of the curves do not fit")
 
 
-def _summarised(scores: Scores) -> ScoreSummary:
-    edges = EDGES
+RELIABILITY_ROWS = 5
+
+
+def _summarised(scores: Scores, binning: Binning | None) -> ScoreSummary:
+    edges = DEFAULT_BINNING.edges(scores.confidence)
     if not scores.are_probabilities:
         edges = np.linspace(scores.values.min(), scores.values.max(), BINS + 1)
     total = np.add.reduce(scores.support)
@@ -319,8 +332,8 @@ def _summarised(scores: Scores) -> ScoreSummary:
     order = np.argsort(np.where(pooled, -np.inf, [auc for auc, _ in areas]), kind="stable")
     places = np.sort(order[: MOST_CLASSES + int(pooled.any())])
     risk = np.stack(errors(scores))
-    reliability = scores.reliability if scores.are_probabilities else None
-    parts = () if reliability is None else vars(reliability).values()
+    diagram = scores.reliability(binning) if scores.are_probabilities else None
+    parts = () if diagram is None else (diagram.edges[:-1], diagram.edges[1:], *diagram.sums)
     shown = [kept[i] for i in places.tolist()]
     return ScoreSummary(
         classes=np.array(classes, dtype=np.int64)[places],
@@ -332,6 +345,6 @@ def _summarised(scores: Scores) -> ScoreSummary:
         },
         edges=edges,
         bins=np.array(bins).reshape(-1, 3, BINS)[places].swapaxes(0, 1),
-        reliability=np.array([*parts]).reshape(3, -1),
+        reliability=np.array([*parts]).reshape(RELIABILITY_ROWS, -1),
         risk=risk[:, thinned(risk[0], risk[1], POINTS)],
     )

@@ -12,6 +12,7 @@ from rprime.core.arrays import Array
 from rprime.core.index import CODE, NON_NEGATIVE, Index, from_scores, mean_of_items
 from rprime.core.scores.calibration import (
     LEAST,
+    Binning,
     Reliability,
     are_probabilities,
     blocks,
@@ -94,10 +95,21 @@ class Scores(RankedItems):
         """Squared distance to the one-hot truth, shape (n,)."""
         return brier_scores(self.values, self.true)
 
-    @cached_property
-    def reliability(self) -> Reliability:
-        """The items by their top score."""
-        return Reliability.of(self.confidence, self.correct, self.weights)
+    def reliability(self, binning: Binning | None = None) -> Reliability:
+        """Return the items in bins of their top score."""
+        parts = (self.confidence, self.correct, self.weights, binning)
+        return self.once(("reliability", binning), lambda: Reliability.of(*parts))
+
+    def class_reliability(self, binning: Binning | None = None) -> tuple[Reliability, ...]:
+        """Return the items in bins of their score of each class; right are those of the class."""
+        columns = self.values.T
+        return self.once(
+            ("class_reliability", binning),
+            lambda: tuple(
+                Reliability.of(np.ascontiguousarray(p), self.true == i, self.weights, binning)
+                for i, p in enumerate(columns)
+            ),
+        )
 
     @cached_property
     def places(self) -> Array:
@@ -260,10 +272,13 @@ def top_k_accuracy(s: Scores, most: int | None) -> Array:
     best=0.0,
     resampled=True,
     undefined=PROBABILITIES,
+    takes="calibration",
 )
-def expected_calibration_error(s: Scores) -> float:
-    """Mean distance between the top score and the accuracy, in 15 bins of equal width."""
-    return s.reliability.error
+def expected_calibration_error(s: Scores, binning: Binning | None) -> float:
+    """Mean distance between the top score and the accuracy, in 15 bins of equal width unless
+    `calibration` says otherwise. It is too large on average, the more so the fewer the items.
+    """
+    return s.reliability(binning).error
 
 
 @from_scores(
