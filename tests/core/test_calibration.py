@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from rprime.core.options import Options
 from rprime.core.scores.calibration import Binning, Reliability
@@ -160,14 +161,21 @@ def test_the_diagram_has_the_bins_that_were_asked_for() -> None:
     )
 
 
-def test_paired_slopes_have_a_narrower_difference_than_independent_ones() -> None:
-    from rprime.core.intervals.delong import influence_on_class  # noqa: PLC0415
-
-    scores = drawn(np.random.default_rng(12), 500, 3)
-    evaluation = evaluated(scores, families=("calibration",))
-    entry = next(e for e in evaluation.selection.per_class if e.key == "calibration_slope")
-    influence = influence_on_class(evaluation.values, entry, 0, "random")
-    low, high = (getattr(evaluation.intervals, f"per_class_{end}") for end in ("low", "high"))
-    place = evaluation.selection.place["calibration_slope"]
-    width = high[place, 0] - low[place, 0]
-    assert np.sqrt(influence @ influence) * 2 * 1.965 == pytest.approx(width, rel=0.01)
+@pytest.mark.parametrize("over", [None, (0, 2)])
+def test_intervals_of_averages_are_as_wide_as_the_jackknife_says(
+    over: tuple[int, ...] | None,
+) -> None:
+    scores, n = drawn(np.random.default_rng(12), 200, 3), 200
+    keys = ("macro_calibration_slope", "weighted_calibration_slope")
+    options: dict[str, Any] = {"indices": keys, "average_over": over}
+    evaluation = evaluated(scores, **options)
+    intervals = evaluation.intervals
+    assert intervals is not None
+    without = []
+    for i in range(n):
+        rest = np.arange(n) != i
+        left = evaluated(Scores(scores.true[rest], scores.values[rest]), intervals=False, **options)
+        without.append(left.overall)
+    errors = np.sqrt(np.var(without, axis=0) * (n - 1))
+    widths = intervals.overall_high - intervals.overall_low
+    np.testing.assert_allclose(widths, 2 * stdtrit(n - 2, 0.975) * errors, rtol=0.03)

@@ -56,12 +56,12 @@ def hold(
                 getattr(intervals, f"{prefix}_{end}")[places[key]] for end in ("low", "high")
             )
             inside = (low <= truths[key]) & (truths[key] <= high)
-            held[key].append(float(np.mean(inside[np.isfinite(low)])))
+            held[key] += inside[np.isfinite(low)].ravel().tolist()
             means[key].append(float(np.nanmean(value)))
     for key in keys:
         yield (
             key,
-            float(np.nanmean(held[key])),
+            float(np.mean(held[key])),
             float(np.mean(means[key])),
             float(truths[key].mean()),
         )

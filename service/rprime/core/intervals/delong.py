@@ -74,17 +74,16 @@ def influence_on_class(values: Values, entry: Index, label: int, sampling: Sampl
 def _of_classes(values: Values, entry: Index, sampling: Sampling) -> Array:
     """Influence on an average of such an index over the classes."""
     scores, row = scores_of(values), values.selection.averaged(entry)
-    shares = values.defined[row].astype(np.float64)
-    if entry.reads == "weighted":
-        shares = scores.support
+    averaged = np.ones(scores.k) if values.averaged_classes is None else values.averaged_classes
+    shares = scores.support * averaged if entry.reads == "weighted" else values.defined[row]
     shares = shares / np.add.reduce(shares)
     influence = np.zeros(len(scores.true))
     for label in np.flatnonzero(shares).tolist():
         influence += shares[label] * influence_on_class(values, entry, label, sampling)
     if entry.reads == "weighted" and sampling == "random":
         place = values.selection.overall_place[entry.key]
-        moved = np.nan_to_num(values.per_class[row] - values.overall[place])
-        items = scores.item_weights
+        moved = np.nan_to_num(values.per_class[row] - values.overall[place]) * averaged
+        items = scores.item_weights * averaged[scores.true]
         influence += moved[scores.true] * items / np.add.reduce(items)
     return influence
 
