@@ -13,8 +13,8 @@ LINES = ("calibration_slope", "calibration_intercept")
 AVERAGES = tuple(f"macro_{key}" for key in LINES)
 BINNED = (
     *("expected_calibration_error", "root_mean_square_calibration_error"),
-    *("maximum_calibration_error", "debiased_calibration_error"),
-    *("macro_class_calibration_error", "brier_reliability", "brier_resolution"),
+    *("debiased_calibration_error", "macro_class_calibration_error"),
+    *("brier_reliability", "brier_resolution"),
 )
 MANY = 400_000
 
