@@ -177,10 +177,13 @@ def _own(request: PopulationAsked, read: Evidence) -> Population:
         raise refuse(place, "not_with_population", detail)
     assert isinstance(request.strata, list) and request.shares is not None  # noqa: S101, PT018 (the schema)
     texts = list(map(str, request.strata))
-    codes = group_codes(texts, len(read.items.true), place, what="strata")
+    codes = group_codes(texts, len(read.items.true) + read.left_out, place, what="strata")
     if read.identities is not None:
         detail = "Items with ids are sorted by them, so that strata in another order do not fit."
         raise refuse(place, "not_with_ids", detail)
+    if read.order is not None:
+        texts = [texts[i] for i in read.order]
+        codes = group_codes(texts, len(texts), place, what="strata")
     names = tuple(dict.fromkeys(texts))
     missing = set(names) - request.shares.keys()
     if missing:

@@ -13,7 +13,7 @@ from rprime.core.index import Index
 from rprime.core.items import Items
 from rprime.core.scores.scores import Scores
 from rprime.core.slices.search import SearchOptions, TooManyCellsError, search_slices
-from rprime.core.slices.slices import SliceColumn, of_places
+from rprime.core.slices.slices import SliceColumn
 from rprime.evidence import Evidence
 from rprime.evidence.slices import slice_columns
 from rprime.problems.problem import pointer, refuse
@@ -42,8 +42,10 @@ def search_document(document: Document, limits: Limits) -> bytes:
     if read.items is None or document.arrays.get("slices") is None:
         detail = "A search needs labels or scores of items, and the columns to search in."
         raise refuse("/slices", "required", detail)
-    size = read.items.true.size
-    columns = slice_columns(document, size, search.slice_cuts or {}, measured=True)
+    size = read.items.true.size + read.left_out
+    cuts = search.slice_cuts or {}
+    columns = slice_columns(document, size, cuts, measured=True, kept=read.order)
+    size -= read.left_out
     for name, column in columns.items():
         place, k = pointer("slices", name), len(column.values)
         counts = np.bincount(column.codes, minlength=k)[:k]
@@ -52,8 +54,6 @@ def search_document(document: Document, limits: Limits) -> bytes:
         if k == counts.sum():
             detail = "Each item has a value of its own, as an id: leave this name out."
             raise refuse(place, "all_distinct", detail)
-    if read.order is not None:
-        columns = of_places(columns, read.order)
     return _searched(read, _values(read, read.items, search), columns, search)
 
 

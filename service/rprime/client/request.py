@@ -65,6 +65,7 @@ class ItemsFields(TypedDict, total=False):
     aliases: Mapping[str, str] | None
     unknown_labels: Literal["refuse", "unclassified"] | None
     missing_true: Literal["refuse", "spurious"] | None
+    ignore_true: Any
     test_set: Mapping[str, str] | None
 
 
@@ -418,7 +419,9 @@ _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     **dict.fromkeys(("confusion_matrix", "cells", "cost", "cell_weights"), columns.rows),
     **dict.fromkeys(("candidate", "options", "population"), _evidence),
     **dict.fromkeys(("gates", "slice", "test_set"), _plain),
-    **dict.fromkeys(("indices", "families", "average_over", "average_except"), _keys),
+    **dict.fromkeys(
+        ("indices", "families", "average_over", "average_except", "ignore_true"), _keys
+    ),
     "y_score": columns.scores,
     "slices": _slices,
     "strata": _or_text(columns.labels),

@@ -284,6 +284,12 @@ class Identities:
         """The ids as an Arrow column."""
         return pa.chunked_array(self._chunks).cast(pa.large_string())
 
+    def some(self, places: Array) -> "Identities":
+        """Return the ids at these places as those of all items."""
+        identities = Identities(self._hold)
+        identities._chunks = [pa.concat_arrays(self._chunks).take(pa.array(places))]
+        return identities
+
     def texts(self, places: Array) -> Sequence[str]:
         """Return the ids at these places."""
         return _Dictionary(pa.concat_arrays(self._chunks).cast(pa.large_string())).taken(places)

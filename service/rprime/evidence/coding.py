@@ -28,6 +28,7 @@ _SOURCE = "docs/cli.md#labels"
 _DETAILS = {
     "aliased_labels": "{} labels were read by `aliases`: ",
     "unknown_labels": "{} predictions are no class of `labels` and count as unclassified: ",
+    "ignored_items": "{} items are left out, because `ignore_true` names their true label: ",
 }
 
 Texts = Sequence[str | None]
@@ -44,6 +45,8 @@ class Spellings:
 
     spurious: bool = False
     """Whether items may have no true label, because their predictions are spurious."""
+    ignored: frozenset[str] = frozenset()
+    """The true labels whose items are left out; classes, not their aliases."""
 
     @classmethod
     def of(cls, members: Mapping[str, Any]) -> Self:
@@ -54,7 +57,12 @@ class Spellings:
             normalised_text(a): normalised_text(b) for a, b in aliases.items() if isinstance(b, str)
         }
         unclassified = members.get("unknown_labels") == "unclassified"
-        return cls(spellings, unclassified, members.get("missing_true") == "spurious")
+        spurious = members.get("missing_true") == "spurious"
+        named = members.get("ignore_true")
+        ignored = frozenset(
+            normalised_text(str(name)) for name in (named if isinstance(named, list) else ())
+        )
+        return cls(spellings, unclassified, spurious, ignored)
 
     def renamed(self, texts: Texts) -> list[str | None]:
         """Put classes in the place of their aliases."""
@@ -97,6 +105,10 @@ def _shown(sent: Texts, meant: Texts, which: Array, counts: Array) -> str:
     return ", ".join([*parts, *([f"others {rest}"] if rest else [])]) + "."
 
 
+def _note_on_ignored(detail: str) -> Warning:
+    return Warning("ignored_items", "/ignore_true", detail, _SOURCE)
+
+
 AS_SENT = Spellings()
 """No text has another meaning."""
 
@@ -118,6 +130,12 @@ class Coded:
     true: Array
     predicted: Array
     warnings: tuple[Warning, ...] = ()
+    kept: Array | None = None
+    """Positions of these items among those of the request; None where none is left out."""
+
+    def of_kept(self, part: Array | None) -> Any:  # noqa: ANN401 (an array if one is given)
+        """Return what belongs to the items, given what belongs to those of the request."""
+        return part if part is None or self.kept is None else part[self.kept]
 
 
 def code_labels(document: Document) -> "Raw":
@@ -204,6 +222,12 @@ def count_codes(codes: Array, size: int) -> Array:
     return counts
 
 
+def in_order_of_appearance(codes: Array) -> Array:
+    """Renumber codes in the order in which they appear."""
+    _, first, positions = np.unique(codes, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first)).astype(np.uint32)[positions]
+
+
 def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -> Array:
     """Code the group of each item, strings or integers, in the order of appearance."""
     items = _items(groups, pointer)
@@ -247,6 +271,8 @@ class Raw:
 
         They are declared, or those that occur, strings sorted by code point and integers by value.
         """
+        if spellings.ignored:
+            return self._without_ignored(declared, most, spellings)
         raw = self
         if spellings.spurious and not any(text is not None for text in self.texts):
             raise refuse(f"{self.pointer}/y_pred/0", "no_label", names.NEITHER)
@@ -267,6 +293,34 @@ class Raw:
         counts = count_codes(self.true, codes.size) + count_codes(self.predicted, codes.size)
         warnings = spellings.warnings(self.texts, raw.texts, codes == len(labels), counts)
         return replace(raw.recoded(labels, codes), warnings=warnings)
+
+    def _without_ignored(
+        self, declared: tuple[str, ...] | None, most: int, spellings: Spellings
+    ) -> Coded:
+        """Return the codes of the items whose true label is not ignored."""
+        meant = spellings.renamed(self.texts)
+        named = np.array([t is not None and normalised_text(t) in spellings.ignored for t in meant])
+        counts = count_codes(self.true, named.size)
+        left_out = named & (counts > 0)
+        rest = replace(spellings, ignored=frozenset())
+        rest = AS_SENT if rest == AS_SENT else rest
+        if not left_out.any():
+            coded = self.coded(declared, most, rest)
+            note = _note_on_ignored("None of the true labels is one of `ignore_true`.")
+            return replace(coded, warnings=(note, *coded.warnings))
+        kept = np.flatnonzero(~left_out[self.true])
+        if not kept.size:
+            detail = "`ignore_true` names the true label of every item: none is left."
+            raise refuse(f"{self.pointer}/ignore_true", "empty", detail)
+        true, predicted = self.true[kept], self.predicted[kept]
+        occurring = count_codes(true, named.size) + count_codes(predicted, named.size)
+        texts = [text if n else None for text, n in zip(self.texts, occurring, strict=True)]
+        coded = replace(self, texts=texts, true=true, predicted=predicted).coded(
+            declared, most, rest
+        )
+        detail = _DETAILS["ignored_items"].format(int(counts[left_out].sum()))
+        detail += _shown(self.texts, meant, left_out, counts)
+        return replace(coded, kept=kept, warnings=(_note_on_ignored(detail), *coded.warnings))
 
     def declared(self, labels: tuple[str, ...]) -> Array:
         """Return the declared class of each code."""

@@ -17,7 +17,14 @@ from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import digest, numbers
-from rprime.evidence.coding import AS_SENT, Coded, Spellings, code_labels, group_codes
+from rprime.evidence.coding import (
+    AS_SENT,
+    Coded,
+    Spellings,
+    code_labels,
+    group_codes,
+    in_order_of_appearance,
+)
 from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.names import NEITHER
 from rprime.evidence.scores import read_scores
@@ -43,8 +50,8 @@ COUNT = "count"
 DOUBTS = {
     "missing_mark": "`{}` counts as a class. If it means that there is no label, send null in "
     "`y_pred`, and leave out items without a true class. If it is a class, declare it in `labels`.",
-    "padding": "`{}` counts as a class. If it is a padding, as `ignore_index` of torch, leave out "
-    "these items. If it is a class, declare it in `labels`.",
+    "padding": "`{}` counts as a class. If it is a padding, as `ignore_index` of torch, name it in "
+    "`ignore_true`. If it is a class, declare it in `labels`.",
     "several": "`{}` counts as one class. If it is several classes of an item, evaluate each class "
     "as a problem of its own: docs/scope.md. If it is a class, declare it in `labels`.",
     "score": "Most classes are fractions such as `{}`. If these are scores, send them as `y_score` "
@@ -79,7 +86,10 @@ class Evidence:
     identities: "Identities | None" = None
     """The ids of the items, if they have some; the items are then in the order of the ids."""
     order: Array | None = None
-    """Positions in the request of the items, shape (n,), if their ids in JSON reordered them."""
+    """Positions in the request of the items, shape (n,), if their ids in JSON reordered them, or
+    some are left out."""
+    left_out: int = 0
+    """Items of the request that are left out, because their true label is ignored."""
     scores: Array | None = None
     """Scores of the items for every class, shape (n, k), if the request has them."""
     slices: Slices | None = None
@@ -215,9 +225,7 @@ def read_baseline(
         else:
             document = replace(document, arrays={**document.arrays, "labels": declared})
         return read(replace(document, rest=of_labels | document.rest), limits)
-    if "item_id" in document.arrays:
-        detail = "A baseline with ids of its own needs `y_true`, too."
-        raise refuse(f"{document.pointer}/item_id", "no_items", detail)
+    _refuse_other_items(document)
     if "y_true" not in source.arrays:
         detail = f"`{alone}` alone needs a candidate with `y_true`, whose items it predicts."
         raise refuse(f"{document.pointer}/{alone}", "no_items", detail)
@@ -242,6 +250,16 @@ def read_baseline(
     return same
 
 
+def _refuse_other_items(document: Document) -> None:
+    """Refuse what other items have in a baseline that predicts those of the candidate."""
+    if "item_id" in document.arrays:
+        detail = "A baseline with ids of its own needs `y_true`, too."
+        raise refuse(f"{document.pointer}/item_id", "no_items", detail)
+    if "ignore_true" in document.rest:
+        detail = "The items are those of the candidate, whose `ignore_true` holds."
+        raise refuse(f"{document.pointer}/ignore_true", "not_with_this_evidence", detail)
+
+
 EVIDENCE_ARRAYS: Mapping[Kind, tuple[str, ...]] = {
     "confusion_matrix": ("confusion_matrix",),
     "cells": ("cells",),
@@ -250,7 +268,7 @@ EVIDENCE_ARRAYS: Mapping[Kind, tuple[str, ...]] = {
 }
 """The arrays that identify each kind of evidence."""
 
-OF_LABELS = ("aliases", "unknown_labels", "missing_true")
+OF_LABELS = ("aliases", "unknown_labels", "missing_true", "ignore_true")
 """Options about the texts of labels."""
 
 OF_SCORES = ("reject_below", "curves", "reject", "thresholds")
@@ -340,15 +358,18 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
     coded = _codes(document, limits.dense_classes if scored else limits.sparse_classes)
     if document.rest.get("missing_true") == "spurious" and (coded.true == len(coded.labels)).any():
         return _with_spurious(document, coded, limits)
-    scores, size = None, coded.true.size
+    scores, left_out = None, _left_out(document, coded)
+    size = coded.true.size + left_out
     if scored:
-        scores = read_scores(document, (size, len(coded.labels)))
+        scores = coded.of_kept(read_scores(document, (size, len(coded.labels))))
         coded = _classified(document, coded, scores)
     if COUNT in arrays:
         return _counted(document, coded, limits)
-    weights, groups = _weights(document, size), arrays.get("groups")
+    weights, groups = coded.of_kept(_weights(document, size)), arrays.get("groups")
     if groups is not None and not isinstance(groups, np.ndarray):
         groups = group_codes(groups, size, f"{document.pointer}/groups")
+    if groups is not None and coded.kept is not None:
+        groups = in_order_of_appearance(groups[coded.kept])
     items = Items(coded.true, coded.predicted, groups, weights)
     k, slices = len(coded.labels), None
     table = table_of(items, k, limits.dense_classes)
@@ -356,8 +377,8 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
         _check_predictions(document, coded.labels, table)
     if not {*arrays, *document.rest}.isdisjoint(OF_SLICES):
         _check_classes(document, k, limits)
-        slices = slices_of_items(document, items.cells(k), k)
-    notes = () if slices is None else tuple(_without_slice(slices, size))
+        slices = slices_of_items(document, items.cells(k), k, coded.kept, size)
+    notes = () if slices is None else tuple(_without_slice(slices, items.true.size))
     evidence = Evidence(
         kind="scores" if scored else "labels",
         labels=coded.labels,
@@ -366,14 +387,26 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
         scores=scores,
         slices=slices,
         warnings=(*coded.warnings, *notes),
+        order=coded.kept,
+        left_out=left_out,
     )
     ids = arrays.get("item_id")
     return evidence if ids is None else _identified(evidence, ids, f"{document.pointer}/item_id")
 
 
+def _left_out(document: Document, coded: Coded) -> int:
+    """Return how many items are left out."""
+    if coded.kept is None:
+        return 0
+    true: Any = document.arrays["y_true"]
+    sent = true.values.size if isinstance(true, CodedColumn) else len(true)
+    return int(sent) - coded.kept.size
+
+
 def _counted(document: Document, coded: Coded, limits: Limits) -> Evidence:
     """Read a table in long form, of which each row counts the items of a pair of classes."""
-    pairs = Items(coded.true, coded.predicted, None, document.arrays[COUNT])
+    counts: Any = document.arrays[COUNT]
+    pairs = Items(coded.true, coded.predicted, None, coded.of_kept(counts))
     table = table_of_counts(pairs, len(coded.labels), limits.dense_classes)
     if document.arrays.get("labels") is None and table.total >= _BY_CHANCE:
         _check_predictions(document, coded.labels, table)
@@ -415,10 +448,14 @@ def _identified(evidence: Evidence, ids: object, pointer: str) -> Evidence:
 
     items, scores, slices = evidence.items, evidence.scores, evidence.slices
     assert items is not None  # noqa: S101 (the caller has read them)
+    kept, size = evidence.order, items.true.size + evidence.left_out
     if isinstance(ids, Identities):  # columns are in their order
+        ids = ids if kept is None else ids.some(kept)
         items = replace(items, ids=digest.numbers_of(ids))
         return replace(evidence, items=items, identities=ids)
-    identities = ids_of(ids, items.true.size, pointer)
+    identities = ids_of(ids, size, pointer)
+    if kept is not None:
+        identities = identities.some(kept)
     order = identities.order(pointer)
     groups, weights = (None if p is None else p[order] for p in (items.groups, items.weights))
     numbers_of_ids = digest.numbers_of(identities)
@@ -427,7 +464,7 @@ def _identified(evidence: Evidence, ids: object, pointer: str) -> Evidence:
         evidence,
         items=items,
         identities=identities,
-        order=order,
+        order=order if kept is None else kept[order],
         scores=None if scores is None else scores[order],
         slices=None if slices is None else slices.of_some(order, items, len(evidence.labels)),
     )

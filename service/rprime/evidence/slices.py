@@ -63,8 +63,13 @@ class SliceValues(CodedColumn):
         self.extend(np.where(missing, np.nan, piece.values.astype(np.float64)))
 
 
-def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
-    """Read the slices of items, given the cell of each, true (k + 1) + predicted, shape (n,)."""
+def slices_of_items(
+    document: Document, cells: Array, k: int, kept: Array | None = None, size: int = 0
+) -> Slices | None:
+    """Read the slices of items, given the cell of each, true (k + 1) + predicted, shape (n,).
+
+    `kept` are their positions where some of the items of the request, `size`, are left out.
+    """
     place = f"{document.pointer}/slices"
     if "slices" not in document.arrays:
         for name in ("slice_crossings", "slice_cuts"):
@@ -75,7 +80,7 @@ def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
         cuts = _CUTS.validate_python(document.rest.get("slice_cuts") or {})
     except ValidationError:  # what is malformed is refused with the options
         cuts = {}
-    columns = slice_columns(document, len(cells), cuts)
+    columns = slice_columns(document, size or len(cells), cuts, kept=kept)
     try:
         return Slices.of_items(columns, _crossings(document, columns), cells, k)
     except TooManySlicesError as error:
@@ -83,9 +88,14 @@ def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
 
 
 def slice_columns(
-    document: Document, size: int, cuts: Mapping[str, int | list[float]], *, measured: bool = False
+    document: Document,
+    size: int,
+    cuts: Mapping[str, int | list[float]],
+    *,
+    measured: bool = False,
+    kept: Array | None = None,
 ) -> dict[str, SliceColumn]:
-    """Read the slices of n items by their names.
+    """Read the slices of the n items of a request by their names, or of those that are `kept`.
 
     `cuts` says at which numbers a column is cut, or into how many parts of equal size; if
     `measured`, other columns of more than a few numbers are cut, too.
@@ -105,13 +115,14 @@ def slice_columns(
         if floats is None and name in cuts:
             raise refuse(at, "not_a_number", "Only a column of numbers can be cut.")
         if cut is not None and floats is not None:
+            floats = floats if kept is None else floats[kept]
             finite_numbers = floats[np.isfinite(floats)]
             # A thousand most likely tell.
             if name in cuts or any(
                 len(np.unique(sample)) > _FEW for sample in (finite_numbers[:1000], finite_numbers)
             ):
                 return _cut(floats, cut, at, f"{document.pointer}/slice_cuts{pointer(name)}")
-        return _column(values, size, at, without_booleans=document.without_booleans)
+        return _column(values, size, at, kept, without_booleans=document.without_booleans)
 
     content = document.arrays["slices"]
     if not isinstance(content, dict) or not content:
@@ -127,12 +138,18 @@ def slice_columns(
     return columns
 
 
-def _column(values: object, size: int, place: str, *, without_booleans: bool) -> SliceColumn:
+def _column(
+    values: object, size: int, place: str, kept: Array | None, *, without_booleans: bool
+) -> SliceColumn:
     """Code one column, its values sorted; an item without a value is in no slice of it."""
     if isinstance(values, CodedColumn):
         texts, codes = values.codes.names(None)[0], values.values
     else:
         texts, codes = _coded(values, size, place, without_booleans=without_booleans)
+    if kept is not None:
+        codes = codes[kept]
+        counts = coding.count_codes(codes, len(texts))
+        texts = [text if count else None for text, count in zip(texts, counts, strict=True)]
     there = [i for i, text in enumerate(texts) if text is not None]
     if not there:
         raise refuse(place, "empty", "No item has a value; leave this name out.")

@@ -68,6 +68,9 @@ ColumnValues = (
 )
 
 
+ChosenClasses = Annotated[list[AnyLabel], Field(min_length=1, max_length=SPARSE_CLASSES)]
+
+
 class LabelOptions(Request):
     """The options about labels that are not classes, of items alone."""
 
@@ -85,6 +88,10 @@ class LabelOptions(Request):
         default="refuse",
         description="What null in `y_true` is: refused, or a prediction of nothing that is there, "
         "as a false detection. Such items are counted in `spurious`, as a table.",
+    )
+    ignore_true: ChosenClasses | None = optional(
+        "Items with these true labels, such as a padding, are left out, as by `ignore_index` of "
+        "TorchMetrics. Of a baseline with only `y_pred` or `y_score`, those of the candidate are."
     )
 
 
@@ -285,7 +292,6 @@ MOST_CHANGED_ITEMS = 1_000
 OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known at import
 
 
-AveragedClasses = Annotated[list[AnyLabel], Field(min_length=1, max_length=SPARSE_CLASSES)]
 _SOME_KEYS = Field(min_length=1, max_length=len(KEYS))
 
 
@@ -320,11 +326,11 @@ class EvaluateOptions(Request):
     undefined: Literal["null", "zero", "one"] = Field(
         default="null", description="The replacement of undefined per-class values in averages."
     )
-    average_over: AveragedClasses | None = optional(
+    average_over: ChosenClasses | None = optional(
         "The classes that averages are over: macro, weighted and micro ones, and functions of "
         "these; default: all. As `labels` of scikit-learn."
     )
-    average_except: AveragedClasses | None = optional(
+    average_except: ChosenClasses | None = optional(
         "The classes that averages leave out, such as a background, in place of `average_over`."
     )
     intervals: Literal["all"] | bool | None = optional(
