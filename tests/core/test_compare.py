@@ -113,8 +113,8 @@ def test_the_joint_table_gives_the_reference_differences_and_standard_errors() -
             continue
         place = paired.aligned.selection.overall_place[key]
         average = paired.aligned.selection.overall[place].reads in {"macro", "weighted", "means"}
-        # 74 items changed: an average has half of the guard.
-        squared = difference.standard_error**2 - guard[place] * (0.5 if average else 1.0)
+        # 74 items changed: an average has a quarter of the guard.
+        squared = difference.standard_error**2 - guard[place] * (0.25 if average else 1.0)
         assert np.sqrt(squared) == pytest.approx(expected["se_paired"], rel=1e-9)
 
 
@@ -187,12 +187,17 @@ def test_paired_variances_are_those_of_the_items_one_by_one(
     with np.errstate(all="ignore"):
         number = (phi_overall**2).sum(-1) ** 2 / (phi_overall**4).sum(-1)
     averages = [e.reads in {"macro", "weighted", "means"} for e in selection.overall]
-    shares = np.where(averages, np.clip(5 / number, 0.5, 1), 1.0) if groups is None else 1.0
+    shares = np.where(averages, np.clip(1 / number, 0.25, 1), 1.0) if groups is None else 1.0
     sizes = np.bincount(groups, minlength=40) if groups is not None else np.zeros(40)
     expected = np.sqrt(guarded(phi_overall.T, guards[0] * shares, sizes[:, None]))
     errors = comparison.overall.standard_error
     at = comparison.overall.methods == INFLUENCE
     np.testing.assert_allclose(errors[at], expected[at], rtol=1e-7)
+    if groups is None:
+        cubes = np.where(averages, (phi_overall**3).sum(-1), 0.0)[at]
+        np.testing.assert_allclose(
+            comparison.overall.skewness[at] * errors[at] ** 3, cubes, atol=1e-12
+        )
     of_classes = np.moveaxis(phi_class, 1, 0)[..., : selection.reported]
     at = comparison.per_class.methods == INFLUENCE
     held = np.broadcast_to(sizes[:, None, None], (40, k, selection.reported)).copy()

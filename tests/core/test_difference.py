@@ -12,7 +12,16 @@ from rprime.core.comparison.difference import INFLUENCE, METHODS, REASONS, TANGO
 from rprime.core.comparison.difference_intervals import tango_interval
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
-from tests.core.comparison_sides import JOINT, PAIRED, bracket, p_fail, p_pass, sides_of, table_side
+from tests.core.comparison_sides import (
+    JOINT,
+    PAIRED,
+    bracket,
+    p_fail,
+    p_pass,
+    side_of,
+    sides_of,
+    table_side,
+)
 from tests.core.index_values import CORE
 
 KEYS = ("accuracy", "recall", "precision", "kappa", "macro_recall")
@@ -75,6 +84,26 @@ def test_a_limit_passes_a_threshold_at_the_level_of_the_p_value(
             if 1e-6 < level < 0.49:
                 np.testing.assert_allclose(change.limits(level)[end], threshold, atol=1e-6)
                 assert sign * (change.limits(level * 1.1)[end][0] - threshold) > 0
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_macro_f1_that_few_items_move_has_limits_at_the_levels_of_its_p_values(lost: int) -> None:
+    true = np.repeat(np.arange(3), (60, 30, 10))
+    old = np.where(np.arange(100) % 10 == 0, (true + 1) % 3, true)
+    new = np.where((np.arange(100) >= 99 - lost) & (np.arange(100) < 99), 0, old)
+    # The other way round, the same items gain.
+    for sign, sides in ((1, (new, old)), (-1, (old, new))):
+        candidate, baseline = (side_of(true, codes, 3) for codes in sides)
+        difference = compare(candidate, baseline, Options(indices=("macro_f1",))).overall
+        assert sign * difference.skewness[0] < 0
+        below, above = (abs(limit - difference.value)[0] for limit in difference.limits(0.05))
+        assert sign * (below - above) > 0
+        for threshold in np.linspace(-0.6, 0.6, 13) + difference.value:
+            for level in (1e-6, 0.05, 0.4):
+                lower, upper = difference.limits(level)
+                fails, passes = difference.p(threshold)
+                assert (upper[0] < threshold) == (fails[0] < level)
+                assert (lower[0] > threshold) == (passes[0] < level)
 
 
 def test_without_items_nothing_is_shown() -> None:

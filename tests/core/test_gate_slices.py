@@ -10,6 +10,7 @@ from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
+from rprime.core.gates.average import AverageOfSlices
 from rprime.core.gates.candidate import GateCandidate, gather_evidence
 from rprime.core.gates.lint import LintReport, lint
 from rprime.core.gates.plan import plan_items
@@ -458,3 +459,23 @@ def test_an_undecided_gap_has_too_few_items() -> None:
     (result,) = judged(gate_of(gap(0.23)), sliced(side_of(TRUE, WORSE, K))).results
     assert result.upper_limit is not None
     assert (result.verdict, result.reason) == ("undecided", "not_enough_items")
+
+
+def test_an_average_over_slices_has_the_variances_of_all_and_the_largest_guard_once() -> None:
+    random, means = np.random.default_rng(4), []
+    for items in (120, 300):
+        true = random.integers(0, 3, items)
+        sides = (np.where(random.random(items) < 0.9, true, (true + 1) % 3) for _ in range(2))
+        candidate, baseline = (side_of(true, codes, 3) for codes in sides)
+        options = Options(indices=("macro_f1",))
+        means.append(compare(candidate, baseline, options).of_overall("macro_f1")[None])
+    shares = np.array([0.5, 0.5])
+    average = AverageOfSlices.of(means, shares)
+    guards = [mean.guard[0] for mean in means]
+    assert all(guard > 0 for guard in guards)
+    variances = [
+        mean.standard_error[0] ** 2 - guard for mean, guard in zip(means, guards, strict=True)
+    ]
+    assert average.error[0] ** 2 == pytest.approx((sum(variances) + max(guards)) / 4)
+    cubes = sum(mean.skewness[0] * mean.standard_error[0] ** 3 for mean in means)
+    assert average.skewness[0] * average.error[0] ** 3 == pytest.approx(cubes / 8)

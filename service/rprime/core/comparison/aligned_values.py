@@ -365,6 +365,10 @@ class AlignedValues:
         if weights is not None:  # one effective item in each direction
             guard = guard * weights.unit**2
         variances[...] = variance.independent * (1.0 if effect is None else effect) + guard
+        difference.guard[...] = guard if effect is None else 0.0
+        if variance.third is not None:
+            skewness = variance.third / variances**1.5
+            difference.skewness[...] = np.where(self._averages(skewness.ndim), skewness, 0.0)
         for row, places in rows.items() if weights is None else ():
             changed = np.array(pairs.flips(row, per_class=per_class))
             if per_class:
@@ -409,15 +413,19 @@ class AlignedValues:
     def _guard_shares(self, contributing: Array | None, dimensions: int) -> Array:
         """Return the share of the guard that each overall difference has, shape (overall, ...).
 
-        Averages over classes have all of it up to 5 contributing changes, half of it from 10 on:
-        their largest effect is that of the smallest class, most changes have a smaller one.
+        Averages over classes have all of it up to one contributing change, a quarter from four on:
+        their largest effect is that of the smallest class, most changes have a smaller one. What
+        few large losses add to the error is in their skewness.
         """
         if contributing is None:
             return np.ones((1,) * dimensions)
-        averages = self.candidate.averaging
         with np.errstate(divide="ignore"):
-            shares = np.clip(FEW_CHANGES / contributing, 0.5, 1.0)
-        return np.where(averages.reshape(-1, *(1,) * (dimensions - 1)), shares, 1.0)
+            shares = np.clip(1 / contributing, LEAST_GUARD, 1.0)
+        return np.where(self._averages(dimensions), shares, 1.0)
+
+    def _averages(self, dimensions: int) -> Array:
+        """Tell which overall indices are averages over classes, shape (overall, ...)."""
+        return self.candidate.averaging.reshape(-1, *(1,) * (dimensions - 1))
 
     def _pair_scores(self, difference: Difference, variances: Array, *, per_class: bool) -> None:
         """Fill in the evidence of indices that read scores."""
@@ -430,7 +438,7 @@ class AlignedValues:
             if entry.scored and Needs.TOP_K not in needs_of(entry):
                 evidence = paired_evidence(new, old, entry)
                 at = self.places if per_class else np.s_[...]
-                variances[place] = evidence.variance[at]
+                variances[place], difference.guard[place] = evidence.variance[at], 0.0
                 difference.more_below[place], difference.more_above[place] = (
                     evidence.more_below[at],
                     evidence.more_above[at],
@@ -472,8 +480,8 @@ class AlignedValues:
         return np.where(trials > 0, trials, np.nan)
 
 
-FEW_CHANGES = 5.0
-"""Up to so many contributing changes averages have the whole guard."""
+LEAST_GUARD = 0.25
+"""The share of the guard that averages have where many changes contribute."""
 ROUNDED = 1e-11
 """A standard error below this share of the possible change is rounding: the margins fix it."""
 OF_STRATUM = (CountRow.tp, CountRow.fn)

@@ -61,6 +61,11 @@ class Difference(SingleTests):
         Items behind the value: those of the class for a per-class index, else all.
     influence_error
         Standard error of D by the influences, positive; else NaN.
+    guard
+        What the guard adds to the variance of D; NaN or 0 for nothing.
+    skewness
+        Sum of the cubed influences by the cubed standard error: below 0 where few items lose much;
+        NaN or 0 where it moves no limit.
     more_below, more_above
         How much farther from D its lower and its upper limit are than the evidence says: what half
         an effective group more, or half an item more, could change. NaN or 0 for nothing.
@@ -89,6 +94,8 @@ class Difference(SingleTests):
     reach: Array
     items: Array
     influence_error: Array
+    guard: Array
+    skewness: Array
     more_below: Array
     more_above: Array
     effective_groups: Array
@@ -189,8 +196,9 @@ class Difference(SingleTests):
         L > t, that is, where `p(t)[1]` < level.
         """
         quantile = one_sided_quantile(level)
-        lower = self.value - quantile * self.influence_error
-        upper = self.value + quantile * self.influence_error
+        below, above = self._skews
+        lower = self.value - stretched(quantile, below) * self.influence_error
+        upper = self.value + stretched(quantile, above) * self.influence_error
         if self.mover is not None:
             low, high = self.mover.at(quantile)
             at = self.methods == MOVER
@@ -225,7 +233,9 @@ class Difference(SingleTests):
         """Return the levels of `p` from the evidence alone."""
         t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)
         distance = (self.value - t) / self.influence_error
-        below, above = special.ndtr(distance), special.ndtr(-distance)
+        skews = self._skews
+        below = special.ndtr(-unstretched(-distance, skews[1]))
+        above = special.ndtr(-unstretched(distance, skews[0]))
         if self.mover is not None:
             of_mover, at = self.mover.p(t), self.methods == MOVER
             below, above = np.where(at, of_mover[0], below), np.where(at, of_mover[1], above)
@@ -240,6 +250,12 @@ class Difference(SingleTests):
             below = _replaced(below, at, _cautious(below[at], low, high))
             above = _replaced(above, at, _cautious(above[at], -high, -low))
         return below, above
+
+    @property
+    def _skews(self) -> tuple[Array, Array]:
+        """The skewness towards losses, for lower limits, and towards gains, for upper ones."""
+        skewness = or_nothing(self.skewness)
+        return np.maximum(-skewness, 0.0), np.maximum(skewness, 0.0)
 
     @property
     def p_of_no_change(self) -> tuple[Array, Array]:
@@ -278,6 +294,24 @@ class Difference(SingleTests):
         a, b, n = self.baseline_hits[at], self.candidate_hits[at], self.trials[at]
         discordant = np.stack(discordance_bounds(a, b, n))
         return (discordant + b - a) / 2, (discordant - b + a) / 2
+
+
+def stretched(quantile: ArrayLike, skewness: Array) -> Array:
+    """Return how many standard errors a limit is away on the side to which a sum is skewed.
+
+    Notes
+    -----
+    Source: Johnson 1978; z + skewness (1 + 2 z^2) / 6. Below 0 it goes on as a straight line.
+    """
+    z = np.asarray(quantile)
+    return np.asarray(z + skewness * (1 + 2 * np.maximum(z, 0.0) ** 2) / 6)
+
+
+def unstretched(distance: Array, skewness: Array) -> Array:
+    """Return the quantile that `stretched` maps to a distance."""
+    rest = distance - skewness / 6
+    root = np.sqrt(1 + 4 / 3 * skewness * np.maximum(rest, 0.0))
+    return np.asarray(np.where(rest > 0, 2 * rest / (1 + root), rest))
 
 
 def _cautious(p: Array, low: Array, high: Array) -> Array:

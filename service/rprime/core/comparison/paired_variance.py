@@ -120,7 +120,7 @@ class PairedItems:
         if self.weights is not None:
             return self.weights.variance(lambda pairs: pairs.overall_variance(old, new))
         joint, count = self.joint, old.factors.shape[1]
-        moments = np.zeros((4, count))
+        moments = np.zeros((5, count))
         influences = None if self.groups is None else np.empty((count, len(joint.items)))
         for part in parts_of(len(joint.items), count):
             true, items = joint.true[part], joint.items[part]
@@ -130,6 +130,7 @@ class PairedItems:
             moments[0] += phi @ items
             if influences is not None:
                 influences[:, part] = phi
+            moments[4] += (phi * phi * phi) @ items
             moments[1] += np.square(phi, out=phi) @ items
             moments[3] += np.square(phi, out=phi) @ items
             moments[2] += np.square(g_old, out=g_old) @ items
@@ -137,8 +138,8 @@ class PairedItems:
         centring = moments[0] * mean if self.centred else 0.0
         independent = without_noise(moments[1] - centring, moments[2])
         if influences is None:
-            contributing = number_of(moments[1], moments[3])
-            return PairedVariance(independent, independent, contributing=contributing)
+            number = number_of(moments[1], moments[3])
+            return PairedVariance(independent, independent, contributing=number, third=moments[4])
         groups, combination = self.grouping
         influences -= mean[:, None]
         sums = [np.bincount(groups, phi[combination]) for phi in influences]
@@ -254,12 +255,15 @@ class PairedVariance:
     contributing
         Of independent items and overall indices: how many items the variances rest on,
         (sum phi^2)^2 / sum phi^4, 0 where nothing changed; None if not known.
+    third
+        Beside `contributing`: sum phi^3, below 0 where few items lose much.
     """
 
     independent: Array
     grouped: Array
     spreads: tuple[GroupSpread, ...] = ()
     contributing: Array | None = None
+    third: Array | None = None
 
     def at(self, places: Any) -> "PairedVariance":  # noqa: ANN401 (a numpy index)
         """Return some indices or classes."""

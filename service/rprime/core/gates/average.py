@@ -11,7 +11,14 @@ from rprime.core.arrays import Array, FloatArray, or_nothing
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.compared_side import LimitSource
-from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, TANGO, Difference
+from rprime.core.comparison.difference import (
+    INFLUENCE,
+    METHODS,
+    MOVER,
+    TANGO,
+    Difference,
+    stretched,
+)
 from rprime.core.comparison.difference_intervals import MoverLimits
 from rprime.core.comparison.guard import SideGradients
 from rprime.core.gates.evidence import Average, Rows, RuleEvidence
@@ -23,11 +30,9 @@ SMALLEST = 5
 """Fewest items of a class or slice that counts in an average."""
 TOO_SMALL = "too_small_to_average"
 """The reason of an average that no class or slice is large enough for."""
-Mean = tuple[Difference, FloatArray]
-"""The mean of a part with its guard, shape (..., 1) each."""
-Averaged = Callable[[Sequence["Part"], tuple[int, ...]], Sequence[Mean]]
-"""Computes the mean over the classes of each of some parts, without some of the classes."""
-WorstMean = Callable[["Part", tuple[int, ...]], Mean | None]
+Averaged = Callable[[Sequence["Part"], tuple[int, ...]], Sequence[Difference]]
+"""Computes the mean over the classes of each of some parts, (..., 1), without some classes."""
+WorstMean = Callable[["Part", tuple[int, ...]], Difference | None]
 """Returns the mean of a part, without some classes, where missing items count as wrong."""
 
 
@@ -49,8 +54,6 @@ class Part:
         The largest change of each result by one item of the baseline, shape (j,).
     items
         The items of the baseline behind each, shape (j,).
-    guard
-        The guard of the paired difference of an overall index, shape (..., 1).
     """
 
     evidence: RuleEvidence
@@ -59,16 +62,9 @@ class Part:
     places: NDArray[np.intp]
     effects: FloatArray
     items: FloatArray
-    guard: FloatArray | None
 
     @classmethod
-    def of(
-        cls,
-        evidence: RuleEvidence,
-        values: AlignedValues,
-        baseline: SideGradients,
-        guard: FloatArray | None = None,
-    ) -> "Part":
+    def of(cls, evidence: RuleEvidence, values: AlignedValues, baseline: SideGradients) -> "Part":
         """Take the judged results; `baseline` are the gradients of a single table."""
         rule, rows = evidence.rule, evidence.rows.positions
         rows = rows[rows >= 0]
@@ -78,28 +74,25 @@ class Part:
         if rule.classes is None:
             items = np.reshape(evidence.items, (-1, evidence.items.shape[-1]))[0, rows]
             effects = _overall_effects(rule, baseline, items)
-            guard = guard_of(values, rule.target.average) if guard is None else guard
         else:
             places = values.places[rows]
             items = baseline.values.sampled.class_items[places]
             squares = baseline.class_guard[baseline.values.selection.place[rule.index]][places]
             effects = _or_shares(np.sqrt(squares / 2), items)
-        return cls(evidence, values.labels, rows, places, effects, items, guard)
+        return cls(evidence, values.labels, rows, places, effects, items)
 
     @classmethod
     def of_stack(cls, evidence: Sequence[RuleEvidence], values: AlignedValues) -> "list[Part]":
         """Take the overall result of each table of a stack of shape (n,), which one rule bounds."""
         rule = evidence[0].rule
         place = values.selection.overall_place[rule.index]
-        guards = guard_of(values, rule.target.average)
-        guards = np.broadcast_to(guards, (len(evidence), 1))
         items = np.concatenate([result.items for result in evidence])
         effects = _or_shares(np.sqrt(values.gradients[0].overall_guard[place] / 2), items)
         nowhere, parts = np.zeros(0, np.intp), []
         for i, result in enumerate(evidence):
             rows = np.flatnonzero(result.fixed == VerdictCode.by_test)
             numbers = effects[i : i + rows.size], items[i : i + rows.size]
-            parts.append(cls(result, values.labels, rows, nowhere, *numbers, guards[i]))
+            parts.append(cls(result, values.labels, rows, nowhere, *numbers))
         return parts
 
     @property
@@ -123,20 +116,6 @@ def _or_shares(effects: FloatArray, items: FloatArray) -> FloatArray:
     It is none where the predictions of the baseline are drawn.
     """
     return np.where(effects > 0, effects, 1 / np.maximum(items, 1.0))
-
-
-def guard_of(values: AlignedValues, key: str | None) -> FloatArray:
-    """Return the guard of the paired difference of an overall index, shape (..., 1); 0 if none."""
-    place = values.selection.overall_place
-    if key not in place or values.pairs is None or values.candidate.values.grouped:
-        return np.zeros(1)
-    old, new = (side.overall_guard[place[key]] for side in values.gradients)
-    return or_nothing(np.maximum(old, new))[..., None]
-
-
-def mean_of(values: AlignedValues, key: str) -> Mean:
-    """Return the difference of an average of classes, with its guard."""
-    return values.of_overall(key)[..., None], guard_of(values, key)
 
 
 def large_enough(
@@ -220,7 +199,7 @@ def average_evidence(
         pairing=pairing,
         average=average,
         worst=pieces,
-        effective_groups=_fewest([mean.effective_groups for mean, _ in means]),
+        effective_groups=_fewest([mean.effective_groups for mean in means]),
     )
 
 
@@ -236,9 +215,9 @@ def _inside(
             yield part, flags
 
 
-def _combined(means: Sequence[Mean], weights: FloatArray, *, sliced: bool) -> Any:  # noqa: ANN401 (a statistic)
+def _combined(means: Sequence[Difference], weights: FloatArray, *, sliced: bool) -> Any:  # noqa: ANN401 (a statistic)
     """Return the mean of one part, or the weighted one of slices."""
-    return AverageOfSlices.of(means, weights) if sliced else means[0][0]
+    return AverageOfSlices.of(means, weights) if sliced else means[0]
 
 
 def _fewest(groups: Sequence[FloatArray]) -> FloatArray | None:
@@ -255,17 +234,17 @@ def _left_out(part: Part, inside: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(np.flatnonzero(~kept).tolist())
 
 
-def _means(kept: Sequence[tuple[Part, tuple[int, ...]]], averaged: Averaged) -> list[Mean]:
+def _means(kept: Sequence[tuple[Part, tuple[int, ...]]], averaged: Averaged) -> list[Difference]:
     """Return the mean of the results of each part; those without the same classes together."""
-    means: dict[int, Mean] = {}
+    means: dict[int, Difference] = {}
     together: dict[tuple[int, ...], list[int]] = {}
     for i, (part, left_out) in enumerate(kept):
-        if part.guard is None:
+        if part.evidence.rule.classes is not None:
             together.setdefault(left_out, []).append(i)
         else:
             statistic = part.evidence.statistic
             assert isinstance(statistic, Difference)  # noqa: S101 (rules with an average compare)
-            means[i] = statistic[..., part.rows], part.guard
+            means[i] = statistic[..., part.rows]
     for left_out, places in together.items():
         parts = [kept[i][0] for i in places]
         means.update(zip(places, averaged(parts, left_out), strict=True))
@@ -276,9 +255,9 @@ def _means(kept: Sequence[tuple[Part, tuple[int, ...]]], averaged: Averaged) -> 
 class AverageOfSlices(MoverLimits):
     """The weighted mean of the differences of slices that share no items, shape (..., 1).
 
-    `error` is its standard error where items are paired, NaN elsewhere; then the limits of the
-    slices decide. `sources` has those of the slices of each source, shape (slices, ..., 1), with
-    their weights; `complete` is whether every slice has some.
+    `error` and `skewness` are its standard error and skewness where items are paired, NaN
+    elsewhere; then the limits of the slices decide. `sources` has those of the slices of each
+    source, shape (slices, ..., 1), with their weights; `complete` is whether every slice has some.
 
     Notes
     -----
@@ -290,21 +269,25 @@ class AverageOfSlices(MoverLimits):
     sources: tuple[tuple[FloatArray, MoverLimits], ...]
     complete: bool
     error: Array
+    skewness: Array
 
     @classmethod
-    def of(cls, parts: Sequence[Mean], weights: FloatArray) -> "AverageOfSlices":
-        """Average the differences of slices, each with its guard."""
-        means = tuple(mean for mean, _ in parts)
+    def of(cls, means: Sequence[Difference], weights: FloatArray) -> "AverageOfSlices":
+        """Average the differences of slices."""
         candidate, baseline = (
             np.add.reduce([w * getattr(m, side) for w, m in zip(weights, means, strict=True)])
             for side in ("candidate", "baseline")
         )
         squares = weights**2
-        variances = [_variance(mean, guard) for mean, guard in parts]
+        variances = [_variance(mean) for mean in means]
         variance = np.add.reduce([w * v for w, (v, _) in zip(squares, variances, strict=True)])
         guard = np.maximum.reduce([w * g for w, (_, g) in zip(squares, variances, strict=True)])
         places = np.zeros(np.shape(candidate), dtype=np.intp)
         error = np.sqrt(variance + guard)
+        cubes = [or_nothing(mean.skewness * mean.influence_error**3) for mean in means]
+        skewness = np.add.reduce([w**3 * cube for w, cube in zip(weights, cubes, strict=True)])
+        with np.errstate(all="ignore"):
+            skewness = np.where(error > 0, skewness / error**3, 0.0)
         limits = [
             (weight, mean.mover)
             for weight, mean in zip(weights, means, strict=True)
@@ -312,7 +295,7 @@ class AverageOfSlices(MoverLimits):
         ]
         sources = tuple(_by_source(limits))
         complete = len(limits) == len(means)
-        return cls(candidate, baseline, LimitSource(()), places, sources, complete, error)
+        return cls(candidate, baseline, LimitSource(()), places, sources, complete, error, skewness)
 
     def __getitem__(self, position: Any) -> "AverageOfSlices":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index."""
@@ -322,6 +305,7 @@ class AverageOfSlices(MoverLimits):
             baseline=self.baseline[position],
             places=self.places[position],
             error=self.error[position],
+            skewness=self.skewness[position],
             sources=tuple((w, _of_each(limits, position)) for w, limits in self.sources),
         )
 
@@ -333,15 +317,19 @@ class AverageOfSlices(MoverLimits):
 
     def _distances(self, quantile: Array) -> tuple[Array, Array]:
         """Return how far the limits are from the mean, below and above."""
-        paired = quantile * self.error
-        if not np.isnan(paired).any():
-            return paired, paired
+        paired = [
+            stretched(quantile, np.maximum(sign * self.skewness, 0.0)) * self.error
+            for sign in (-1, 1)
+        ]
+        if not np.isnan(self.error).any():
+            return paired[0], paired[1]
         below, above = np.full((2, *self.candidate.shape), 0.0 if self.complete else np.nan)
         for weights, limits in self.sources:
             low, high = limits.at(quantile)
             below = np.hypot(below, np.hypot.reduce(weights * (limits.value - low)))
             above = np.hypot(above, np.hypot.reduce(weights * (high - limits.value)))
-        return np.where(np.isnan(paired), below, paired), np.where(np.isnan(paired), above, paired)
+        lost = np.isnan(self.error)
+        return np.where(lost, below, paired[0]), np.where(lost, above, paired[1])
 
 
 def _by_source(
@@ -372,13 +360,13 @@ def _of_each(limits: MoverLimits, position: Any) -> MoverLimits:  # noqa: ANN401
     return MoverLimits(candidate, baseline, limits.source, places)
 
 
-def _variance(mean: Difference, guard: FloatArray) -> tuple[Array, Array]:
+def _variance(mean: Difference) -> tuple[Array, Array]:
     """Return the variance of a paired mean without its guard, and the guard; NaN if unpaired."""
     with np.errstate(all="ignore"):
         changed, moved = mean.gains + mean.losses, mean.gains - mean.losses
         counted = (changed - moved**2 / mean.trials) / mean.trials**2
         whole = mean.influence_error**2
-        inside = np.minimum(guard, whole)
+        inside = np.minimum(or_nothing(mean.guard), whole)
         tango, influence = mean.methods == TANGO, mean.methods == INFLUENCE
         variance = np.where(tango, counted, np.where(influence, whole - inside, np.nan))
         guard = np.where(tango, 2 / mean.trials**2, np.where(influence, inside, np.nan))

@@ -18,7 +18,7 @@ from rprime.core.comparison.difference import METHODS, MOVER, REASONS, Differenc
 from rprime.core.comparison.missing_items import MatchedItems
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
-from rprime.core.gates.average import Mean, Part, average_evidence, guard_of, mean_of
+from rprime.core.gates.average import Part, average_evidence
 from rprime.core.gates.evidence import (
     GapLimits,
     Positions,
@@ -131,11 +131,13 @@ class GateCandidate:
             return None
         return self.comparisons[against] if part is None else self.sliced(against, part)
 
-    def averaged(self, rule: Rule, parts: Sequence[Part], left_out: tuple[int, ...]) -> list[Mean]:
+    def averaged(
+        self, rule: Rule, parts: Sequence[Part], left_out: tuple[int, ...]
+    ) -> list[Difference]:
         """Return the means over the classes of parts, without some of them."""
         key = rule.target.average
         assert key is not None  # noqa: S101 (the policy was checked)
-        return [mean_of(self._values_of(part, key, left_out), key) for part in parts]
+        return [self._values_of(part, key, left_out).of_overall(key)[..., None] for part in parts]
 
     def _values_of(self, part: Part, key: str, left_out: tuple[int, ...]) -> AlignedValues:
         evidence = part.evidence
@@ -676,28 +678,28 @@ def _worst_differences(
             yield rows, worst_class_differences(missing, rule.index, labels, options, right=right)
         else:
             overall = replace(options, left_out=few)
-            yield rows, _worst_overall(rule, missing, rule.index, overall, right=right)[0]
+            yield rows, _worst_overall(rule, missing, rule.index, overall, right=right)
 
 
 def _worst_overall(
     rule: Rule, missing: MatchedItems, key: str, options: Options, *, right: bool = False
-) -> tuple[Difference, FloatArray]:
-    """Return the difference of an overall index, or of a cell, in the worst case; its guard."""
+) -> Difference:
+    """Return the difference of an overall index, or of a cell, in the worst case."""
     if rule.confusion is not None:
         side = missing.worst_case("recall", cell=rule.confusion, right=right)
         options = replace(options, indices=("recall",), families=())
         whole = compare(side, missing.baseline, options, attributed=())
-        return rule.target.difference(whole)[:1], np.zeros(1)
+        return rule.target.difference(whole)[:1]
     options = replace(options, indices=(key,), families=())
     side = missing.worst_case(key, right=right)
     whole = compare(side, missing.baseline, options, attributed=())
-    return whole.of_overall(key)[None], guard_of(whole.aligned, key)
+    return whole.of_overall(key)[None]
 
 
 def worst_mean(
     rule: Rule, candidate: GateCandidate, part: Part, left_out: tuple[int, ...]
-) -> tuple[Difference, FloatArray] | None:
-    """Return the mean of a part in the worst case, with its guard; None if no item is missing."""
+) -> Difference | None:
+    """Return the mean of a part in the worst case; None if no item is missing."""
     missing = candidate.missing(part.evidence.against, part.evidence.slice)
     if missing is None:
         return None

@@ -15,8 +15,9 @@ from rprime.core.cells import DenseCells
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
+from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.guard import SideGradients, smoothed_by_rows
-from rprime.core.gates.average import Mean, Part, average_evidence, guard_of, mean_of
+from rprime.core.gates.average import Part, average_evidence
 from rprime.core.gates.candidate import (
     MOST_JUDGED,
     chosen,
@@ -361,15 +362,14 @@ class LintRun:
         """Return the evidence on an average; the draws are those of all items, or of slices."""
         key = rule.target.average or ""
 
-        def averaged(parts: Sequence[Part], left_out: tuple[int, ...]) -> list[Mean]:
+        def averaged(parts: Sequence[Part], left_out: tuple[int, ...]) -> list[Difference]:
             options = replace(self._options, indices=(key,), left_out=left_out)
             if not columns:
-                return [mean_of(self._compared(draws, options), key)]
+                return [self._compared(draws, options).of_overall(key)[..., None]]
             places = [self.slices.index(part.evidence.slice or ()) for part in parts]
             values = self._compared(draws.of_slices(places), options)
-            means, guards = mean_of(values, key)
-            guards = np.broadcast_to(guards, means.shape)
-            return [(means[..., i, :], guards[..., i, :]) for i in range(len(places))]
+            means = values.of_overall(key)[..., None]
+            return [means[..., i, :] for i in range(len(places))]
 
         return average_evidence(
             rule,
@@ -422,16 +422,12 @@ class LintRun:
         values: AlignedValues,
     ) -> Iterator[RuleEvidence]:
         """Yield the evidence on slices, and behind those of each column their average."""
-        guards = guard_of(values, rule.target.average)
         for columns, group in groupby(every, key=columns_of):
             members, parts = list(group), []
             for evidence in members:
                 place = self.slices.index(evidence.slice or ())
-                guard = None
-                if rule.classes is None:
-                    guard = guards if guards.ndim == 1 else guards[..., place, :]
                 baseline = self._own_gradients(self.sliced[..., place, :, :])
-                parts.append(Part.of(evidence, values, baseline, guard))
+                parts.append(Part.of(evidence, values, baseline))
             average = self._average(rule, parts, sliced, columns)
             yield from (replace(evidence, alone=average is None) for evidence in members)
             if average is not None:

@@ -193,26 +193,32 @@ class SimulatedPredictions:
 
     def overall_variance(self, old: Gradient, new: Gradient) -> PairedVariance:
         """Compute the variances of differences of overall indices, shape (index, ...)."""
-        variances, numbers = np.empty((2, old.factors.shape[1], *self.old.shape[:-2]))
+        variances, numbers, third = np.empty((3, old.factors.shape[1], *self.old.shape[:-2]))
         for i in range(len(variances)):
             before, after = _at_cells(old, i), _at_cells(new, i)
             variances[i] = self._variance(before, after)
-            numbers[i] = number_of(*self._moments(before, after))
-        return PairedVariance(variances, variances, contributing=numbers)
+            second, third[i], fourth = self._moments(before, after)
+            numbers[i] = number_of(second, fourth)
+        return PairedVariance(variances, variances, contributing=numbers, third=third)
 
-    def _moments(self, before: FloatArray, after: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Sum T (after - before)^2 and T (after - before)^4, each of shape (...)."""
+    def _moments(
+        self, before: FloatArray, after: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Sum T (after - before) to the powers of 2, 3 and 4, each of shape (...)."""
         then, now = self.kept + self.old, self.kept + self.new
         # Products: numpy takes twenty times as long for any power but 2.
         before_2, after_2 = before * before, after * after
         before_3, after_3 = before_2 * before, after_2 * after
         second = (then * before_2).sum((-2, -1)) + (now * after_2).sum((-2, -1))
         second = second - 2 * self._coincidence(before, after)
+        third = (now * after_3).sum((-2, -1)) - (then * before_3).sum((-2, -1))
+        third = third + 3 * self._coincidence(before_2, after)
+        third = third - 3 * self._coincidence(before, after_2)
         fourth = (then * before_3 * before).sum((-2, -1)) + (now * after_3 * after).sum((-2, -1))
         fourth = fourth + 6 * self._coincidence(before_2, after_2)
         fourth = fourth - 4 * self._coincidence(before, after_3)
         fourth = fourth - 4 * self._coincidence(before_3, after)
-        return np.maximum(second, 0.0), np.maximum(fourth, 0.0)
+        return np.maximum(second, 0.0), third, np.maximum(fourth, 0.0)
 
     def _variance(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """Sum T phi^2 - (sum T phi)^2 / w of one overall index, shape (...)."""

@@ -242,7 +242,7 @@ class SlicedPairs:
         joint, (size, k) = self.joint, self.shape
         before, after = (_of_all_classes(side) for side in (old, new))
         count = before.factors.shape[1]
-        sums = np.zeros((4, size, count))
+        sums = np.zeros((5, size, count))
         for part in parts_of(len(joint.items), count):
             true, items = joint.true[part], joint.items[part, None]
             g_old = before.at(true, joint.old[part]).T
@@ -250,13 +250,14 @@ class SlicedPairs:
             owner = true // k
             first = np.flatnonzero(np.diff(owner, prepend=-1))
             squares = phi * phi
-            powers = (phi, squares, g_old * g_old, squares * squares)
+            powers = (phi, squares, g_old * g_old, squares * squares, squares * phi)
             for total, influence in zip(sums, powers, strict=True):
                 total[owner[first]] += np.add.reduceat(items * influence, first)
         items = joint.support.reshape(self.shape).sum(-1)[:, None]
         square = sums[1] - sums[0] ** 2 / items
         variance = without_noise(square, sums[2]).T
-        return PairedVariance(variance, variance, contributing=number_of(sums[1], sums[3]).T)
+        number = number_of(sums[1], sums[3]).T
+        return PairedVariance(variance, variance, contributing=number, third=sums[4].T)
 
 
 def _of_all_classes(gradient: Gradient) -> Gradient:
