@@ -186,6 +186,7 @@ def test_other_numbers_of_the_table_prove_what_a_separator_is(
         ("label,prediction,count\na,a,5\na,a,3\nb,b,4", "long_table", "Add up their counts"),
         (",caf\ufffd,b\ncaf\ufffd,50,10\nb,3,46", "not_utf8", "iconv -f cp1252"),
         ("Predicted / Prediction,a,b\na,1,2\nb,3,4", "axes_agree", "Both axes are named as"),
+        (",a,b\na,50,10\nb,3," + "4" * 200_000, "no_matrix", "more than 131,072 characters"),
         ("   precision    recall  f1-score   support\n a 1 1 1 5", "no_matrix", "print(confusion"),
     ],
 )

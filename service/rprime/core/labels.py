@@ -193,6 +193,7 @@ _COUNTS = re.compile(
     r"n|n_?(?:items|obs)|freq(?:uency)?|cnt|counts?(?:\(\*\))?|count_star\(\)|items|cases|tally",
     re.IGNORECASE,
 )
+_COLUMNS_OF_LONG_FORM = 3
 _NEUTRAL = {"label", "labels", "class", "classes", "category", "y"}
 """What the true class is called beside a prediction."""
 BOTH = "Both axes are named as {}: name one true and the other predicted."
@@ -240,6 +241,8 @@ def long_form(names: Sequence[str], count: str | None = None) -> dict[str, str]:
     It has three columns. One of them is called as counts are, or is the `count`; the names of the
     others say which of them has the predictions.
     """
+    if len(names) != _COLUMNS_OF_LONG_FORM:
+        return {}
     counts = [name for name in names if (is_count(name) if count is None else name == count)]
     pair = [name for name in names if name not in counts]
     if (len(counts), len(pair)) != (1, 2):

@@ -3,7 +3,7 @@
 import csv
 import re
 from collections.abc import Mapping
-from itertools import chain
+from itertools import chain, takewhile
 from math import isinf
 from typing import Any, NamedTuple
 
@@ -19,9 +19,9 @@ LONGEST_COUNT = 20
 """Most characters of a number; larger numbers are refused later."""
 _ROW = re.compile(r"\[([^\[\]]*)\]")
 _BRACKETS = re.compile(
-    r"\s*(?:\w+\s*=\s*)?(?:<tf\.Tensor[^\[]*=\s*)?"
-    r"(?:(?:\w+\.)?(?:array|tensor|Tensor|matrix|DenseMatrix)\()?\s*\[[\s\d.,;eE+\[\]-]*\]"
-    r"\s*[;)]?(?:\s*,\s*(?:dtype|device|shape)\s*=.*\)?)?\s*>?\s*",
+    r"\s*+(?:\w++\s*+=\s*+)?(?:<tf\.Tensor[^\[]*?numpy=\s*+)?"
+    r"(?:(?:\w++\.)?(?:array|tensor|Tensor|matrix|DenseMatrix)\()?\s*+\[[\s\d.,;eE+\[\]-]*\]"
+    r"\s*+[;)]?(?:\s*+,\s*+(?:dtype|device|shape)\s*+=.*\)?)?\s*+>?\s*+",
     re.DOTALL,
 )
 """Brackets around numbers alone: class names may have brackets, too."""
@@ -38,8 +38,10 @@ _TYPE = re.compile(
 )
 """A type that polars, DuckDB and tibbles print below the name of a column."""
 _BOX = str.maketrans(dict.fromkeys("\u2502\u2503\u2506\u250a\u2551", "|"))
-_LATEX_END = re.compile(r"\s*\\\\(?:\[[^\]]*\])?\s*(?:\\hline\s*)?$", re.MULTILINE)
-_LATEX_RULE = re.compile(r"^\s*\\(?:hline|toprule|midrule|bottomrule|begin|end).*\n?", re.MULTILINE)
+_LATEX_END = re.compile(r"\\\\(?:\[[^\]\n]*\])?[ \t]*(?:\\hline[ \t]*)?$", re.MULTILINE)
+_LATEX_RULE = re.compile(
+    r"^[ \t]*\\(?:hline|toprule|midrule|bottomrule|begin|end).*\n?", re.MULTILINE
+)
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:[.,]\d+)*[.]?|[.]\d+)(?:[eE][+-]?\d+)?")
 _GROUPS = re.compile(r"(?<=\d)['\u2019\u00a0\u202f](?=\d{3}(?!\d))")
 """Separators of thousands that nothing else uses."""
@@ -51,13 +53,11 @@ _SEVERAL_GROUPS = re.compile(
     r"[+-]?[1-9]\d{0,2}(?:(?:,\d{3}){2,}(?:\.\d*)?|,\d{3}\.\d*|(?:\.\d{3}){2,}(?:,\d*)?|\.\d{3},\d*)"
 )
 _TITLE = re.compile(r"\s*confusion matrix[^\n]*\n", re.IGNORECASE)
-_STATISTICS = re.compile(r"^\s*Overall Statistics", re.MULTILINE)
+_STATISTICS = re.compile(r"^[ \t]*Overall Statistics", re.MULTILINE)
 """What caret prints below its table."""
 _WEKA = re.compile(r"<-+ classified as[^\n]*\n((?:[^\n]*\|[^\n]*=[^\n]*(?:\n|$))+)")
 _WEKA_ROW = re.compile(r"([\d.\s]+)\|\s*\S+\s*=\s*(.+)")
 _ML_NET = re.compile(r"PREDICTED\s*\|\|([^\n]*)\n\s*TRUTH\s*\|\|[^\n]*\n(.*)", re.DOTALL)
-_ML_NET_ROW = re.compile(r"\s*(\S.*?)\s*\|\|((?:\s*[\d,.]+\s*\|)+)\s*[\d.]+\s*")
-"""A class, its counts, and its recall."""
 _REPORT = re.compile(r"precision\s+recall\s+f1-score")
 _PAIR = re.compile(r"\s*(?:[\\/|\u2192]|\bvs?\.?\s)\s*")
 _PREFIXED = re.compile(r"([^\W\d_]+)[\s_:=.-]+(.+)")
@@ -116,6 +116,7 @@ _WORD = re.compile(r"(?!nan$|none$|null$|na$|n/a$)[^\W\d_]{2}", re.IGNORECASE)
 _PERCENT = re.compile(r"[\d.,]+\s*%")
 _MOST_HEADS = 2
 """Lines above the counts of a print."""
+_LONG_CELL = f"A cell of the table has more than {csv.field_size_limit():,} characters."
 _TOO_LARGE = "`{}` is larger than any number of items."
 _NAMES_DIFFER = (
     "The columns and the rows need the same names in the same order; the columns are {}, the rows "
@@ -279,10 +280,12 @@ def _of_weka(lines: str) -> dict[str, Any]:
 
 def _of_ml_net(lines: str) -> dict[str, Any]:
     """Read rows such as `cat || 50 | 10 | 0.8333`, which end with the recall of a true class."""
-    rows = [match for line in lines.splitlines() if (match := _ML_NET_ROW.fullmatch(line))]
-    counts = _numbers([re.split(r"[\s|]+", row[2].strip(" |")) for row in rows])
-    labels = [row[1] for row in rows]
-    return {"confusion_matrix": counts, "labels": labels, "axis": "rows_are_true"}
+    rows = [line.partition("||") for line in lines.splitlines() if "||" in line]
+    cells = {name.strip(): row.split("|")[:-1] for name, _, row in rows if name.strip()}
+    k = sum(1 for name in cells if name != "Precision")
+    counts = [[cell.strip() for cell in row] for row in list(cells.values())[:k]]
+    labels = list(cells)[:k]
+    return {"confusion_matrix": _numbers(counts), "labels": labels, "axis": "rows_are_true"}
 
 
 class _Sides(NamedTuple):
@@ -321,7 +324,10 @@ def _split(text: str) -> tuple[Cells, _Sides]:
     else:
         if separator == "|":
             lines = [line.strip().strip("|") for line in lines]
-        separated = csv.reader(lines, delimiter=separator)
+        try:
+            separated = list(csv.reader(lines, delimiter=separator))
+        except csv.Error:
+            raise refuse(MATRIX, "no_matrix", _LONG_CELL) from None
         rows, sides = _of_sheet([[_cell(cell) for cell in row] for row in separated])
     if title and title.re is _TITLE:
         sides = _sides_of_title(title[0]) or sides
@@ -413,8 +419,8 @@ def _side_by_side(row: list[str]) -> bool:
 
 def _of_sheet(rows: Cells) -> tuple[Cells, _Sides]:
     """Take the names of the axes from the corner of a sheet, or from a line above its header."""
-    while rows and all(len(row) > 1 and not row[-1] for row in rows):
-        rows = [row[:-1] for row in rows]
+    empty = min((_empty_at_end(row) for row in rows), default=0)
+    rows = [row[: len(row) - empty] for row in rows]
     above = [cell for cell in rows[0] if cell] if rows else []
     columns = ""
     if len(rows) > 1 and len(above) == 1 < len(rows[0]) and not _is_number(above[0]):
@@ -424,6 +430,11 @@ def _of_sheet(rows: Cells) -> tuple[Cells, _Sides]:
     if len(rows) > 1 and rows[1][:1] != [""] and len(rows[1]) > 1 and not any(rows[1][1:]):
         first, rows = rows[1][0], [rows[0], *rows[2:]]
     return rows, _Sides(first, second[0] if second else columns)
+
+
+def _empty_at_end(row: list[str]) -> int:
+    """Return how many cells at the end of a row are empty; its first cell is none of them."""
+    return sum(1 for _ in takewhile(lambda cell: not cell, row[:0:-1]))
 
 
 def _without_errors(rows: Cells) -> Cells:
