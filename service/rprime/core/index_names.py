@@ -127,7 +127,7 @@ def names_of(key: str) -> tuple[str, ...]:
 
 MOST_NAMED = 5
 """Most names in a sentence."""
-MOST_LISTED = 16
+MOST_LISTED = 20
 """Most names of members that are listed where none is near."""
 LONGEST_NAME = 64
 """Characters of a name that are compared with the keys."""
