@@ -50,7 +50,7 @@ def test_every_index_page_has_what_else_it_needs() -> None:
         assert (entry.example is None) == (key in scored_or_priced), key
         if entry.example is not None:
             # What moves it, or that nothing here does.
-            assert all(plot["lines"] for plot in entry.example["plots"]), key
+            assert all(chart.lines for chart, *_ in entry.example["plots"]), key
 
 
 EQUAL: dict[tuple[str, str], Callable[[dict[str, Any]], Any]] = {

@@ -103,6 +103,9 @@ def reader(history: httpx.Client, visit: Visitor) -> Iterator[Reader]:
 
 def test_why_did_the_gate_fail(reader: Reader) -> None:
     page = reader.page
+    reason = page.locator(".lately tr", has_text="svc v15").locator(".reason")
+    reader.sees(reason)
+    assert reason.inner_text() == "recall.max_drop of class 7"
     reader.click(page.get_by_role("link", name="svc v15"))
     reason = page.locator(".result.bad").first
     reader.sees(reason)

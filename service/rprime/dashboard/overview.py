@@ -8,14 +8,19 @@ from rprime.core.quantities import plural
 from rprime.dashboard.listings import cell_of, legend_of, listing_entry, measure_of
 from rprime.history.series import Measured, Point
 from rprime.report.marks import Axis
-from rprime.report.text import decimal
+from rprime.report.subject import read_gate
+from rprime.report.text import decimal, shortened, shown
 from rprime.report.view import term
 from rprime.schemas.history import ProjectEntry
-from rprime.store import EvaluationSummary, Filters, Store
+from rprime.store import EvaluationMissingError, EvaluationSummary, Filters, Store
 
 RECENT = 60
 """Evaluations of a project that are looked at: a model without one of them did nothing lately."""
 MOST_LINES = 50
+MOST_REASONS = 12
+"""Models whose newest gate says why it did not pass."""
+LONGEST_REASON = 100
+"""Characters."""
 DRAWN = 20
 """Evaluations of a model in its line."""
 INDEX = OVERALL_INDICES["r_prime"]
@@ -45,6 +50,9 @@ def overview(store: Store, projects: Iterable[ProjectEntry]) -> dict[str, Any]:
         name: _points(store, name, recent[name]) for name in {summary.project for summary in kept}
     }
     lines = [_line(summary, points[summary.project].get(summary.model, [])) for summary in kept]
+    for line, summary in zip(lines[:MOST_REASONS], kept, strict=False):
+        if urgency(summary) < len(URGENCY):
+            line["reason"] = _reason(store, summary.id)
     return {
         "lines": lines,
         "legend": legend_of(line["measure"] for line in lines if line["measure"] is not None),
@@ -68,6 +76,16 @@ def _summary(models: Sequence[EvaluationSummary]) -> str:
     return f"{plural(len(models), 'model')}: {outcome}."
 
 
+def _reason(store: Store, identifier: str) -> str:
+    """Name the results for which a gate did not pass; empty of one that is gone."""
+    try:
+        gate = read_gate(store.get(identifier).gate)
+    except EvaluationMissingError:
+        return ""
+    _, _, results = ("" if gate is None else gate.message).partition(": ")
+    return shortened(shown(results).removesuffix("."), LONGEST_REASON)
+
+
 def _points(
     store: Store, project: str, recent: Sequence[EvaluationSummary]
 ) -> dict[str | None, list[Point]]:
@@ -86,6 +104,7 @@ def _line(newest: EvaluationSummary, points: list[Point]) -> dict[str, Any]:
         "project": newest.project,
         "entry": listing_entry(newest),
         "model": newest.model,
+        "reason": "",
         "measure": measure,
         "cell": None if measure is None else cell_of(measure, Axis(0.0, 1.0)),
         "sparkline": sparkline(points[-DRAWN:]),
