@@ -234,11 +234,16 @@ def tango_z(
     x, y, n, d0 = broadcast(gains, losses, trials, difference)
     # A missing count must not become an infinite statistic, whose p-value is 0.
     valid = (n > 0) & (np.abs(d0) <= 1) & np.isfinite(x + y)
-    n, d0 = np.where(valid, n, 1.0), np.where(valid, d0, 0.0)
+    complete = np.count_nonzero(valid) == valid.size
+    if not complete:
+        n, d0 = np.where(valid, n, 1.0), np.where(valid, d0, 0.0)
     surplus = x - y - n * d0
     deviation = np.sqrt(n * _variance_and_slope(x, y, n, d0)[0])
+    varies = deviation > 0
+    if complete and np.count_nonzero(varies) == varies.size:
+        return np.asarray(surplus / deviation)
     certain = np.where(surplus == 0, 0.0, np.copysign(np.inf, surplus))
-    z = np.where(deviation > 0, surplus / np.where(deviation > 0, deviation, 1.0), certain)
+    z = np.where(varies, surplus / np.where(varies, deviation, 1.0), certain)
     return np.where(valid, z, np.nan)
 
 
@@ -263,11 +268,14 @@ def tango_interval(
     """
     x, y, n, quantile = broadcast(gains, losses, trials, z)
     valid = n > 0
-    safe_n = np.where(valid, n, 1.0)
+    complete = np.count_nonzero(valid) == valid.size
+    safe_n = n if complete else np.where(valid, n, 1.0)
     # Exchanging gains and losses mirrors the interval, so both limits are one computation.
     below, above = _distance_to_lower(np.array((x, y)), np.array((y, x)), safe_n, quantile)
     observed = (x - y) / safe_n
     lower, upper = np.maximum(observed - below, -1.0), np.minimum(observed + above, 1.0)
+    if complete:
+        return np.asarray(lower), np.asarray(upper)
     return np.where(valid, lower, np.nan), np.where(valid, upper, np.nan)
 
 

@@ -255,7 +255,7 @@ def involvements(joint: JointCounts) -> list[tuple[Array, Array, Array]]:
 def patterns_seen_by(joint: JointCounts, classes: Array) -> Array:
     """Pattern of each combination as seen from one class each."""
     old, new = (
-        np.where(predicted == joint.k, MISSING, np.where(predicted == classes, THIS, OTHER))
+        THIS * (predicted == classes) + MISSING * (predicted == joint.k)
         for predicted in (joint.old, joint.new)
     )
     return ((joint.true == classes) * 3 + old) * 3 + new

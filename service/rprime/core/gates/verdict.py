@@ -142,7 +142,8 @@ class RuleTests:
         members: dict[object, list[tuple[Any, Positions]]] = {}
         for draft, rows, places in self.parts:
             if rows.size:
-                every = np.array_equal(rows, np.arange(draft.fixed.shape[-1]))
+                size = draft.fixed.shape[-1]
+                every = rows.size == size and not np.count_nonzero(rows != np.arange(size))
                 statistic = draft.statistic if every else draft.statistic[..., rows]
                 members.setdefault(statistic.source, []).append((statistic, places))
         joined = (tuple(zip(*group, strict=True)) for group in members.values())
