@@ -9,6 +9,7 @@ import numpy as np
 import orjson
 
 from rprime.application.assessment import Assessment, BaselineSide
+from rprime.core.catalog import CUSTOM
 from rprime.core.comparison.alignment import Side
 from rprime.core.custom import CustomIndex
 from rprime.core.index import Index
@@ -152,6 +153,7 @@ def shaping_text(content: bytes, index: Index) -> str:
     members = _read(content)
     binning = Binning(**members.get("calibration", {}))
     named = {
+        _expression(members, index.key): index.reads == "custom",
         f"beta {members.get('beta', 1):g}": "beta" in members
         and "f_beta" in {index.key, *index.of},
         "cell weights": "cell_weights" in members,
@@ -160,7 +162,13 @@ def shaping_text(content: bytes, index: Index) -> str:
         f"undefined as {members.get('undefined')}": "undefined" in members and bool(index.of),
         "chosen classes": "average_over" in members and bool(index.of),
     }
-    return ", ".join(text for text, holds in named.items() if holds)
+    return ", ".join(text for text, holds in named.items() if text and holds)
+
+
+def _expression(members: dict[str, Any], key: str) -> str:
+    """Return the expression of an index of one's own; empty without one."""
+    own = (c["expression"] for c in members.get("custom", ()) if f"{CUSTOM}{c['name']}" == key)
+    return next(own, "")
 
 
 @lru_cache(maxsize=256)

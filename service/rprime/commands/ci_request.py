@@ -301,6 +301,14 @@ def _fragment(part: bytes, file: str) -> object:
     return orjson.Fragment(part)
 
 
+def custom_member(custom: list[str] | None) -> Json:
+    """Return the member with indices of one's own, each given as NAME=EXPR; none without any."""
+    pairs = [text.partition("=") for text in custom or ()]
+    if not all(equals for _, equals, _ in pairs):
+        refuse("--custom is NAME=EXPR, as cost=\"cells['fraud', 'ok'] / items\"")
+    return {"custom": {name.strip(): text.strip() for name, _, text in pairs}} if pairs else {}
+
+
 def chosen_members(
     columns: str | None,
     slices: Sequence[str] | None,

@@ -46,6 +46,7 @@ def evaluate(
     slice_: options.SlicesOption = None,
     crossing: options.CrossingsOption = None,
     population: options.PopulationOption = None,
+    custom: options.CustomOption = None,
     baseline: Annotated[
         str | None,
         Option(
@@ -125,12 +126,12 @@ def evaluate(
     """
     names = {"project": project, "model": model, "version": version, "branch": branch}
     origin = names | {"commit": commit, "tags": tag, "source": source, "keep_items": keep_items}
-    from rprime.commands.ci_request import assemble, chosen_members
+    from rprime.commands.ci_request import assemble, chosen_members, custom_member
     from rprime.commands.evaluation import run
     from rprime.commands.renderings import changed_member, conclude
 
     chosen = chosen_members(columns, slice_, crossing, population, count=count)
-    chosen |= changed_member(output)
+    chosen |= changed_member(output) | custom_member(custom)
     if index:
         chosen["indices"] = index
     if no_worse_than is not None:
@@ -185,6 +186,7 @@ def compare(
     ] = None,
     crossing: options.CrossingsOption = None,
     population: options.PopulationOption = None,
+    custom: options.CustomOption = None,
     gates: options.GatesOption = None,
     request: options.RequestOption = None,
     strict: options.Strict = False,
@@ -198,7 +200,13 @@ def compare(
     Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
     """
     with ExitStack() as connections:
-        from rprime.commands.ci_request import assemble, chosen_members, constant_of, reference_of
+        from rprime.commands.ci_request import (
+            assemble,
+            chosen_members,
+            constant_of,
+            custom_member,
+            reference_of,
+        )
         from rprime.commands.evaluation import run
         from rprime.commands.history import slice_member
         from rprime.commands.mappings import read_gates, read_mapping
@@ -211,15 +219,15 @@ def compare(
         old = reference_of(baseline) or constant_of(baseline)
         if new is None:
             chosen = chosen_members(columns, slice_, crossing, population, count=count)
-            chosen |= changed_member(output)
+            chosen |= changed_member(output) | custom_member(custom)
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, chosen=chosen
             )
             outcome = run(ci_request, service, compares=True, table_only=table_only)
         elif old is None:
             refuse(f"a stored evaluation is compared with another one; {baseline} names none")
-        elif columns or count or crossing or population:
-            refuse("--columns, --count, --crossing and --population are about files")
+        elif columns or count or crossing or population or custom:
+            refuse("--columns, --count, --crossing, --population and --custom are about files")
         elif output.changed is not None:
             refuse("--changed needs a file with item_id on one side: a store keeps no texts of ids")
         else:

@@ -96,6 +96,14 @@ PopulationOption = Annotated[
         "request, as YAML or JSON; uniform: equal shares.",
     ),
 ]
+CustomOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="NAME=EXPR",
+        help="Add an index of your own, custom.NAME, as cost=\"cells['fraud', 'ok'] / items\"; can "
+        "be repeated.",
+    ),
+]
 GatesOption = Annotated[
     Path | None, Option(metavar="FILE", help="The rules, YAML or JSON: see `rprime gates-schema`.")
 ]

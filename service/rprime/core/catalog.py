@@ -89,7 +89,7 @@ def custom_entry(key: str) -> Index:
         formula=_no_formula,
         range=(-np.inf, np.inf),
         best=None,
-        undefined=("zero_denominator",),
+        undefined=("zero_denominator", "no_expression"),
         interval="score",
         averaged=False,
     )

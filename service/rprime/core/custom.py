@@ -415,6 +415,13 @@ class CustomIndex:
         """Its key in reports and rules."""
         return f"{CUSTOM}{self.name}"
 
+    def among(self, labels: Sequence[str]) -> "CustomIndex | None":
+        """Bind it to other classes; None if one that it names is not among them."""
+        try:
+            return CustomIndex.bound(self.name, self.expression, labels)
+        except ExpressionError:
+            return None
+
     @property
     def read(self) -> Expression:
         """The expression."""

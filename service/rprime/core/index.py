@@ -50,6 +50,7 @@ REASONS = (
     "not_resampled",
     "no_errors",
     "zero_denominator",
+    "no_expression",
 )
 """Why a value or interval does not exist; code 0 means that it does."""
 CODE = {reason: code for code, reason in enumerate(REASONS)}

@@ -11,6 +11,7 @@ import numpy as np
 from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import (
     CLASS_INDICES,
+    CUSTOM,
     FAMILY_OF,
     KEYS,
     OVERALL_INDICES,
@@ -184,8 +185,8 @@ def _keys_of(family: str, request: _Request) -> Iterator[str]:
 @lru_cache(maxsize=256)
 def _select(request: _Request) -> Selection:
     keys = _keys(request)
-    custom = keys.intersection(request.custom)
-    if unknown := keys - custom - set(KEYS):
+    custom = [key for key in (*request.custom, *(request.indices or ())) if key.startswith(CUSTOM)]
+    if unknown := keys - set(custom) - set(KEYS):
         raise KeyError(min(unknown))
     overall, reported = (
         sorted(
@@ -195,7 +196,7 @@ def _select(request: _Request) -> Selection:
         for entries in (OVERALL_INDICES, CLASS_INDICES)
     )
     overall = [entry for entry in overall if entry.needs is None or entry.needs in request.options]
-    overall += [custom_entry(key) for key in request.custom if key in custom]
+    overall += [custom_entry(key) for key in dict.fromkeys(custom) if key in keys]
     return arranged((*reported, *_needed_besides(overall, keys)), len(reported), overall)
 
 

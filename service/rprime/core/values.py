@@ -223,6 +223,8 @@ class Values:
                 return entry.formula(*self.means(entry))
             case "custom":
                 custom = self.custom(entry.key)
+                if custom is None:
+                    return np.full(self.table.stack_shape, np.nan)
                 value = custom.read.of([value for value, _ in self.terms(custom)], np.float64)
                 return np.where(np.isfinite(value), value, np.nan)
             case "scores":
@@ -307,9 +309,9 @@ class Values:
                 row, codes = values.selection.overall_place[key], values.overall_reasons
                 yield values.overall[row], 0 if codes is None else codes[row]
 
-    def custom(self, key: str) -> CustomIndex:
-        """Return the index of one's own with this key."""
-        return next(index for index in self.options.custom if index.key == key)
+    def custom(self, key: str) -> CustomIndex | None:
+        """Return the index of one's own with this key; None if the options have none."""
+        return next((index for index in self.options.custom if index.key == key), None)
 
     @property
     def has_independent_items(self) -> bool:
@@ -355,8 +357,10 @@ class Values:
 
     def _overall_reasons(self, entry: Index, values: Array) -> Array:
         if entry.reads == "custom":
-            codes = np.full(values.shape, CODE["zero_denominator"], dtype=np.uint8)
-            for value, code in self.terms(self.custom(entry.key)):
+            custom = self.custom(entry.key)
+            why = "no_expression" if custom is None else "zero_denominator"
+            codes = np.full(values.shape, CODE[why], dtype=np.uint8)
+            for value, code in () if custom is None else self.terms(custom):
                 codes = np.where(np.isfinite(value), codes, code).astype(np.uint8)
             return np.where(np.isfinite(values), 0, codes).astype(np.uint8)
         if entry.scored and self.kept_scores is not None:

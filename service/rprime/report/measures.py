@@ -299,7 +299,10 @@ class Measures:
         for entry in (*shown, *self.class_indices):
             for remark in told(entry):
                 remarks.setdefault(remark, []).append(entry.name)
-        return [f"{r.mark} {', '.join(names)}: {r.text(write)}" for r, names in remarks.items()]
+        lines = [f"{r.mark} {', '.join(names)}: {r.text(write)}" for r, names in remarks.items()]
+        expressions = self.subject.evaluation.options.expressions
+        own = [entry for entry in shown if entry.reads == "custom"]
+        return lines + [f"{e.name}: {write(expressions[e.symbol])}" for e in own]
 
     def columns(self, indices: tuple[Index, ...]) -> MeasureColumns:
         """Return the values of per-class indices, with intervals and reasons, of what is shown."""

@@ -17,7 +17,15 @@ from pydantic_core import PydanticCustomError
 
 from rprime.core.catalog import KEYS
 from rprime.core.index import Families, Family
-from rprime.schemas.fields import Absent, Answer, IndexKey, NeverNull, Request, optional
+from rprime.schemas.fields import (
+    Absent,
+    Answer,
+    AnyIndexKey,
+    IndexKey,
+    NeverNull,
+    Request,
+    optional,
+)
 from rprime.schemas.population import Prevalence, SliceWanted
 from rprime.schemas.provenance import OriginListed, OriginWanted, Wanted
 
@@ -93,7 +101,7 @@ class ListQuery(Narrowed):
     """The filters, the page and the indices of a list of evaluations."""
 
     index: Annotated[
-        tuple[IndexKey, ...],
+        tuple[AnyIndexKey, ...],
         Field(
             max_length=_MOST_LISTED,
             description="Keys of the overall indices in `values`; can be repeated. Default: the "
@@ -144,7 +152,7 @@ class ReportQuery(IndicesQuery):
 class TrendQuery(Narrowed):
     """The index, the filters and the length of a series."""
 
-    index: IndexKey = Field(default="r_prime", description="Key of the index.")
+    index: AnyIndexKey = Field(default="r_prime", description="Key of the index.")
     class_: ClassWanted = None
     prevalence: Prevalence = None
     limit: int = Field(

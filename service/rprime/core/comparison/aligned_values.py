@@ -490,9 +490,10 @@ OF_STRATUM = (CountRow.tp, CountRow.fn)
 
 def _other_classes(ours: Values, theirs: Values, key: str) -> Array:
     """Whether a plain mean in an index of one's own leaves out other classes on each side."""
-    ours, theirs, read = ours.behind_custom, theirs.behind_custom, ours.custom(key).read
+    custom, ours, theirs = ours.custom(key), ours.behind_custom, theirs.behind_custom
     changed, place = (ours.defined != theirs.defined).any(-1), ours.selection.place
-    entries = [find("overall", average) for average in read.averages]
+    averages = () if custom is None else custom.read.averages
+    entries = [find("overall", average) for average in averages]
     plain = [e for e in entries if e is not None and e.reads in ("macro", "means")]
     rows = [changed[place[of]] for entry in plain for of in entry.of]
     return np.logical_or.reduce(rows) if rows else np.zeros(changed.shape[1:], dtype=bool)

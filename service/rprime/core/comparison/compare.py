@@ -307,11 +307,10 @@ def _align_values(
 
 def _own(side: Side, united: Values, options: Options) -> Array:
     """Compute a side's overall values over its own classes, in the order of the selection."""
-    entries = united.selection.overall  # the baseline may have no indices of one's own
-    keys = tuple(e.key for e in entries if e.reads != "custom" or options.custom)
+    keys = tuple(entry.key for entry in united.selection.overall)
     values = side.estimates(replace(options, indices=keys)).values
     by_key = {e.key: values.overall[i] for i, e in enumerate(values.selection.overall)}
-    return np.array([by_key.get(entry.key, np.nan) for entry in entries])
+    return np.array([by_key.get(key, np.nan) for key in keys])
 
 
 def _extend_matrices(options: Options, aligned: Alignment) -> Options:
@@ -344,6 +343,7 @@ def _without_matrices(options: Options, aligned: Alignment) -> Options:
     if aligned.same_classes:
         return options
     named = options.kappa_weights if isinstance(options.kappa_weights, str) else None
+    custom = (index.among(aligned.baseline.labels) for index in options.custom)
     population = options.population
     if population is not None:
         united = population.onto(np.arange(aligned.candidate.table.k), len(aligned.labels))
@@ -358,7 +358,7 @@ def _without_matrices(options: Options, aligned: Alignment) -> Options:
         cost=None,
         kappa_weights=named,
         cell_weights=None,
-        custom=(),
+        custom=tuple(index for index in custom if index is not None),
         population=population,
     )
 

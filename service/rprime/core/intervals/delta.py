@@ -208,8 +208,9 @@ def _of_expressions(values: Values, places: Array) -> tuple[tuple[int, CellGradi
     behind = values.behind_custom
     of_classes = class_gradient(behind)
     parts = of_classes, overall_gradient(behind, of_classes)
-    keys = [(place, values.selection.overall[place].key) for place in places.tolist()]
-    return tuple((place, _of_expression(values, values.custom(key), *parts)) for place, key in keys)
+    entries = [(place, values.selection.overall[place]) for place in places.tolist()]
+    declared = [(place, values.custom(entry.key)) for place, entry in entries]
+    return tuple((place, _of_expression(values, c, *parts)) for place, c in declared if c)
 
 
 def _of_expression(

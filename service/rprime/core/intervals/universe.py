@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.custom import Extent
 from rprime.core.families.agreement import corrected
 from rprime.core.intervals.delta import macro_weights
 from rprime.core.intervals.design_effect import DesignEffects, Weights
@@ -287,7 +288,8 @@ def of_expressions(values: Values, places: Array, bounds: Array, variances: Arra
     ranges = np.empty((2, *variances.shape))
     ranges[...] = bounds.reshape(*bounds.shape, *(1,) * (ranges.ndim - bounds.ndim))
     for n in chosen:
-        extent = values.custom(entries[places[n]].key).extent(values.table)
+        custom = values.custom(entries[places[n]].key)
+        extent = Extent() if custom is None else custom.extent(values.table)
         half = WIDE * np.sqrt(variances[n])
         observed = values.overall[places[n]]
         if np.isfinite((extent.low, extent.high)).all() and extent.low < extent.high:
