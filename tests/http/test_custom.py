@@ -113,6 +113,7 @@ def test_sides_of_other_classes_are_compared_by_the_names_of_these(client: httpx
         {"population": {"prevalence": "uniform"}},
         {"sampling": "fixed_rows"},
         {"undefined": "zero"},
+        {"average_over": ["cat", "dog"]},
     ],
     ids=lambda evidence: next(iter(evidence)),
 )
