@@ -168,6 +168,7 @@ RATES: dict[str, Callable[[OneClass], Any]] = {
 CLASSIFIED = {
     *("class_mcc", "lift", "conditional_kappa_true", "conditional_kappa_predicted", "class_kappa"),
     *("class_quantity_disagreement", "class_allocation_disagreement", "yule_q"),
+    "absolute_rank_error",
 }
 """Keys of the indices of the classified items."""
 WITHOUT_AVERAGES = {
@@ -233,7 +234,12 @@ class ExactTable:
         inside = self.classified
         errors = [self.one(i).fn for i in range(self.k)]
         shares = [ratio(wrong, sum(errors)) for wrong in errors]
-        return {"share_of_errors": shares} | {
+        distances = [
+            sum(abs(i - j) * Fraction(n) for j, n in enumerate(row))
+            for i, row in enumerate(self.counts)
+        ]
+        ranks = [ratio(d, m) for d, m in zip(distances, inside.support(), strict=True)]
+        return {"share_of_errors": shares, "absolute_rank_error": ranks} | {
             key: [rate((inside if key in CLASSIFIED else self).one(i)) for i in range(self.k)]
             for key, rate in RATES.items()
         }
@@ -283,6 +289,30 @@ class ExactTable:
             **self._shares(),
             **self.classified.agreement(),
             **self.classified.association(),
+            **self.classified.ordinal(),
+        }
+
+    def ordinal(self) -> dict[str, Any]:
+        """Errors in ranks, and the rank correlations by all pairs of items."""
+        m, s, cells = (
+            self.support(),
+            self.predicted(),
+            [(i, j) for i in range(self.k) for j in range(self.k)],
+        )
+        w, counts = sum(m), {(i, j): Fraction(self.counts[i][j]) for i, j in cells}
+        surplus = sum(
+            counts[a] * counts[b] * (1 if (a[0] - b[0]) * (a[1] - b[1]) > 0 else -1)
+            for a in cells
+            for b in cells
+            if a[0] != b[0] and a[1] != b[1]
+        )
+        true, predicted = (w * w - sum(x * x for x in margin) for margin in (m, s))
+        square = ratio(surplus * surplus, true * predicted)
+        return {
+            "mean_absolute_rank_error": ratio(sum(abs(i - j) * counts[i, j] for i, j in cells), w),
+            "off_by_one_accuracy": ratio(sum(counts[i, j] for i, j in cells if abs(i - j) <= 1), w),
+            "somers_d": ratio(surplus, true),
+            "kendall_tau_b": root(square, sign=-1 if surplus < 0 else 1),
         }
 
     def _shares(self) -> dict[str, Any]:

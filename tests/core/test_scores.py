@@ -148,6 +148,7 @@ def test_scores_that_are_no_probabilities_still_rank() -> None:
         "scored_auc",
         "probabilistic_auc",
         *(e.key for e in CALIBRATION if e.reads != "macro"),
+        "ranked_probability_score",
     )
     averages = (e.key for e in CALIBRATION if e.reads == "macro")
     expected = dict.fromkeys(measured, "not_probabilities")

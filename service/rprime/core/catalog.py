@@ -15,6 +15,7 @@ from rprime.core.families import (
     errors,
     information,
     one_vs_rest,
+    ordinal,
     pair_counting,
     probabilities,
     rater_agreement,
@@ -26,6 +27,7 @@ from rprime.core.scores import scores
 FAMILIES: dict[Family, tuple[ModuleType, ...]] = {
     "core": (one_vs_rest, accuracy, agreement, association, errors, scores),
     "agreement": (rater_agreement,),
+    "ordinal": (ordinal,),
     "association": (pair_counting,),
     "information": (information,),
     "ranking": (probabilities,),
@@ -60,6 +62,8 @@ FAMILY_OF = {entry.key: entry.family for entry in INDICES}
 KEYS = tuple(dict.fromkeys(entry.key for entry in INDICES))
 SCORE_KEYS = frozenset(entry.key for entry in INDICES if entry.scored)
 """Keys of the indices that exist only if the request has scores."""
+ORDERED_KEYS = frozenset(entry.key for entry in INDICES if entry.ordered)
+"""Keys of the indices that depend on the order of the classes."""
 
 
 CUSTOM = "custom."

@@ -14,7 +14,14 @@ from rprime.core.table import ConfusionTable, Universe
 
 IndexScope = Literal["class", "overall"]
 Family = Literal[
-    "core", "agreement", "association", "information", "ranking", "calibration", "classic"
+    "core",
+    "agreement",
+    "ordinal",
+    "association",
+    "information",
+    "ranking",
+    "calibration",
+    "classic",
 ]
 """Groups of indices: every index belongs to one; a request may name several."""
 Families = Literal[Family, "summary", "all"]
@@ -136,6 +143,8 @@ class Index:
         nothing about a classifier.
     family
         Set by the catalog.
+    ordered
+        Whether it depends on the order of the classes.
     never_predicted
         For an index of precision, its value inside averages where the class has items and is
         never predicted: that of a precision of 0.
@@ -173,6 +182,7 @@ class Index:
     item_influence: Callable[[Any, int], Array] | None = None
     averaged: bool = True
     family: Family = "core"
+    ordered: bool = False
     never_predicted: Callable[[Counts], Any] | None = None
 
     @property

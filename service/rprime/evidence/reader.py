@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.catalog import ORDERED_KEYS
 from rprime.core.index_names import canonical, listed
 from rprime.core.items import Items, table_of, table_of_counts
 from rprime.core.labels import doubtful, integer_text, twins
@@ -67,7 +68,6 @@ _ASSUMED = (
 )
 _PAIR, _SHOWN = 2, 20
 """Classes that have no order; classes that a warning lists."""
-_ORDERED = {"linear_weighted_kappa", "quadratic_weighted_kappa"}
 _PIECE = 1 << 16
 """Rows of scores that are looked at together."""
 
@@ -203,7 +203,7 @@ def _depends_on_order(options: Mapping[str, Any], names: Collection[str]) -> boo
     )
     keys = [*indices, *(rule.get("index") for rule in rules if isinstance(rule, dict))]
     named = {canonical(key) for key in keys if isinstance(key, str)}
-    return not named.isdisjoint(_ORDERED) or not MATRICES.keys().isdisjoint(names)
+    return not named.isdisjoint(ORDERED_KEYS) or not MATRICES.keys().isdisjoint(names)
 
 
 def read_baseline(

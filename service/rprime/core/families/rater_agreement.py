@@ -77,6 +77,7 @@ def ordinal_kappa(weights: Literal["linear", "quadratic"], power: str = "") -> D
         tex=rf"1 - \frac{{w \sum_{{ij}} {distance} n_{{ij}}}}{{\sum_{{ij}} {distance} m_i s_j}}",
         source="Cohen 1968",
         universe="classified",
+        ordered=True,
         cell_gradient=lambda t, *cells: weighted_kappa_gradient(t, weights, *cells),
     )
 

@@ -200,6 +200,13 @@ def brier_scores(values: Array, true: Array) -> Array:
     return np.concatenate(distances)
 
 
+def ranked_scores(values: Array, true: Array) -> Array:
+    """Mean squared distance of every row (n, k), cumulated, to the truth, shape (n,)."""
+    below = np.cumsum(values[:, :-1], axis=-1, dtype=np.float64)
+    below -= true[:, None] <= np.arange(below.shape[-1])
+    return np.vecdot(below, below) / np.float64(below.shape[-1])
+
+
 def places_of_truth(values: Array, true: Array) -> Array:
     """Find the position of the true class in the row's descending scores, shape (n,), from 0.
 

@@ -19,6 +19,7 @@ from rprime.core.scores.calibration import (
     brier_scores,
     places_of_truth,
     ranked,
+    ranked_scores,
     where_dropping,
 )
 from rprime.core.scores.ranking import ClassRanking, RankedItems, ScoreRankings, rank
@@ -94,6 +95,12 @@ class Scores(RankedItems):
     def brier_scores(self) -> Array:
         """Squared distance to the one-hot truth, shape (n,)."""
         return brier_scores(self.values, self.true)
+
+    @cached_property
+    def ranked_probability_scores(self) -> Array:
+        """Mean squared distance of the cumulated scores to the truth, shape (n,)."""
+        scores = [ranked_scores(*block) for block in blocks(self.values, self.true)]
+        return np.concatenate(scores)
 
     def reliability(self, binning: Binning | None = None) -> Reliability:
         """Return the items in bins of their top score."""
