@@ -10,6 +10,8 @@ from sklearn import metrics
 import rprime
 from rprime.core.catalog import declared
 from rprime.core.cells import SparseCells
+from rprime.core.evaluate import evaluate
+from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from tests.core.index_values import dense, overall, per_class, values_of
 
@@ -88,6 +90,38 @@ def test_the_score_is_the_mean_brier_score_of_the_thresholds() -> None:
         for j in range(4)
     ]
     assert report.overall["ranked_probability_score"].value == pytest.approx(np.mean(expected))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sizes", "recall", "items"),
+    [
+        ((1, 1, 1, 1, 1), 0.7, 200),
+        ((1, 1, 1, 1, 1), 0.85, 500),
+        ((50, 25, 15, 7, 3), 0.7, 300),
+        ((1, 1, 1), 0.9, 90),
+    ],
+)
+def test_intervals_hold_the_true_value(sizes: tuple[int, ...], recall: float, items: int) -> None:
+    """A class two ranks away is predicted a quarter as often as one next to the true one."""
+    k, builds = len(sizes), 1000
+    distance = np.abs(np.subtract.outer(np.arange(k), np.arange(k)))
+    errors = np.where(distance, 4.0**-distance, 0.0)
+    rows = errors / errors.sum(-1, keepdims=True) * (1 - recall) + np.eye(k) * recall
+    joint = np.array(sizes)[:, None] / sum(sizes) * rows
+    draws = np.random.default_rng(1).multinomial(items, joint.ravel(), builds)
+    keys = ("mean_absolute_rank_error", "off_by_one_accuracy", "somers_d", "kendall_tau_b")
+    options, labels = Options(indices=keys), tuple(str(i) for i in range(k))
+    truth = evaluate(dense(joint * 1e9), labels, options).values.overall
+    holding = np.zeros(len(keys))
+    for counts in draws.reshape(builds, k, k):
+        estimated = evaluate(dense(counts), labels, options).intervals
+        assert estimated is not None
+        low, high = (
+            np.array(end, dtype=float) for end in (estimated.overall_low, estimated.overall_high)
+        )
+        holding += (low <= truth) & (truth <= high)
+    assert ((holding >= 0.92 * builds) & (holding <= 0.985 * builds)).all(), holding / builds
 
 
 GRADES = ["low", "medium", "high"]
