@@ -222,8 +222,8 @@ def test_a_new_array_of_scores_leaves_old_stores_readable(code: Path, urls: dict
     change(summary, r"^    return ScoreSummary\($", r"\g<0>\n        spread=np.ones(3),")
     packing, version = code / "store/packing.py", PACKED_VERSION
     change(packing, rf"^PACKED_VERSION = {version}$", f"PACKED_VERSION = {version + 1}")
-    step = f'"scores": {{{version}: lambda arrays: {{**arrays, "spread": np.zeros(3)}}}}'
-    change(packing, r'"scores": \{\}', step)
+    step = f'{version}: lambda arrays: {{**arrays, "spread": np.zeros(3)}}'
+    change(packing, r'"scores": \{(.+)\}', rf'"scores": {{\1, {step}}}')
     seen = json.loads(run(code, SPREAD, *urls.values()))
     assert {name for name, url in urls.items() if seen[url]} == {"schema_2_full"}
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -140,6 +142,22 @@ def test_packed_items_and_scores_of_a_newer_version_are_not_called_damaged(
     for unpack, blob in ((packing.unpack_items, items), (packing.unpack_scores, scores)):
         with pytest.raises(StoreNewerError):
             unpack(blob)
+
+
+@pytest.mark.parametrize("probabilities", [True, False])
+def test_scores_of_version_3_get_the_edges_that_their_bins_had(
+    monkeypatch: pytest.MonkeyPatch, *, probabilities: bool
+) -> None:
+    summary = samples.score_summary(k=5)
+    sums = summary.reliability[2:] if probabilities else np.empty((3, 0))
+    monkeypatch.setattr(packing, "PACKED_VERSION", 3)
+    blob = packing.pack_scores(replace(summary, reliability=sums))
+    monkeypatch.undo()
+    upgraded = packing.unpack_scores(blob)
+    upgraded.check(5)
+    assert upgraded.reliability.shape == (5, sums.shape[1])
+    if probabilities:
+        assert upgraded.reliability == pytest.approx(summary.reliability)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ _LENGTH_BYTES = 4
 _SHORT = ("threshold", "edges")
 """Seven digits are enough to draw a score."""
 
-PACKED_VERSION = 3
+PACKED_VERSION = 4
 """The version of packed items and scores that is written; 0.2.0 wrote 2, without a number."""
 _BARE_VERSION = 2
 
@@ -69,7 +69,7 @@ def _with_edges(arrays: _Arrays) -> _Arrays:
 
 _STEPS: dict[str, dict[int, Callable[[_Arrays], _Arrays]]] = {
     "items": {},
-    "scores": {2: _with_edges},
+    "scores": {3: _with_edges},
 }
 """The step from each version to the next one, where the arrays of items or scores changed.
 
@@ -304,7 +304,7 @@ def _rounded(name: str, values: Array) -> Array:
 def _pack(arrays: Mapping[str, Array]) -> bytes:
     """Pack arrays: a zstd frame over a JSON header and the arrays one after another.
 
-    The header is `{"version": 3, "arrays": [[name, type, shape], ...]}`, and a bare list in
+    The header is `{"version": 4, "arrays": [[name, type, shape], ...]}`, and a bare list in
     version 2. Counts are packed in the smallest type that holds them, other numbers in their own.
     """
     packed = {name: _narrowed(values) for name, values in arrays.items()}
