@@ -164,14 +164,16 @@ def read_request(content: Body | Document, limits: Limits) -> EvaluationRequest:
             for i, option in request.lacking(read.matrices)
         )
     thresholds, population, page = request.thresholds or {}, request.population, request.classes
-    custom = custom_of(request.custom or {}, read.labels)
-    refuse_unknown_custom(request, "/indices")
+    custom = custom_of(request.custom, read.labels) if request.custom else ()
+    if request.indices:
+        refuse_unknown_custom(request, "/indices")
+    over = request.average_over or request.average_except
     if thresholds:
         refuse_unknown_classes(thresholds, read.labels, "/thresholds")
     options = request.into(
         Options,
         top_confusions=request.top_confusions or limits.top_confusions,
-        average_over=averaged_classes(request, read.labels),
+        average_over=averaged_classes(request, read.labels) if over else None,
         thresholds=tuple(thresholds.items()),
         population=population and population_of(population, read, request.gates),
         classes=page and page.into(Paging),

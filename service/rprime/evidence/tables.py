@@ -65,7 +65,7 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
         **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in omissions},
         weighted=document.rest.get("weighted") is True,
     )
-    return labels, _with_items(document, table)
+    return labels, _with_items(document, table) if "class_items" in document.arrays else table
 
 
 def _with_items(document: Document, table: ConfusionTable) -> ConfusionTable:
@@ -161,7 +161,7 @@ def read_cells(document: Document, limits: Limits) -> tuple[tuple[str, ...], Con
         **{name: numbers.optional_vector(document, name, numbers.COUNT, k) for name in omissions},
         weighted=document.rest.get("weighted") is True,
     )
-    return labels, _with_items(document, table)
+    return labels, _with_items(document, table) if "class_items" in document.arrays else table
 
 
 def read_matrices(document: Document, k: int) -> dict[str, Array]:
