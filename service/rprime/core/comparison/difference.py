@@ -159,7 +159,8 @@ class Difference(SingleTests):
         """Return the limits of both sides; those at any place of a source where none is used."""
         if self.mover is not None:
             return self.mover
-        places = np.full(self.shape, source.places[1].flat[0])
+        of_classes, overall = source.places
+        places = np.full(self.shape, (overall if overall.size else of_classes).flat[0])
         return MoverLimits(self.candidate, self.baseline, source, places)
 
     @property
