@@ -1292,3 +1292,22 @@ def test_nothing_passes_with_fewer_than_eight_effective_groups(rule: Rule) -> No
     assert few.results[0].message.endswith(
         "but its items are in fewer than 8 effective groups: nothing passes."
     )
+
+
+@pytest.mark.parametrize("with_averages", [True, False])
+def test_rules_about_one_index_decide_as_each_does_alone(*, with_averages: bool) -> None:
+    """An average of classes is an overall index, too, that another rule may be about."""
+    sides = tabled([[80, 24], [12, 84]]), tabled([[93, 11], [8, 88]])
+    rules = [
+        Rule(index="macro_f1", kind="max_drop", limit=0.02),
+        Rule(index="macro_f1", kind="max_change", limit=0.09),
+        Rule(index="macro_f1", kind="min_gain", limit=0.01),
+        Rule(index="accuracy", kind="min_value", limit=0.75),
+        Rule(index="balanced_accuracy", kind="min_value", limit=0.75),
+    ]
+    if with_averages:
+        rules.append(Rule(index="f1", classes="all", kind="max_drop", limit=0.05))
+    together = [each.p_value for each in judged(gate_of(*rules), *sides).results]
+    alone = [each.p_value for rule in rules for each in judged(gate_of(rule), *sides).results]
+    assert None not in alone
+    assert together == alone

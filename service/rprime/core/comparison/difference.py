@@ -9,6 +9,7 @@ from rprime.core import index, special
 from rprime.core.arrays import Array, or_nothing
 from rprime.core.comparison.compared_side import LimitSource
 from rprime.core.comparison.difference_intervals import (
+    NOWHERE,
     MoverLimits,
     SingleTests,
     discordance_bounds,
@@ -156,11 +157,10 @@ class Difference(SingleTests):
         return np.where(self.methods == MOVER, self.mover.standard_error, error)
 
     def mover_of(self, source: LimitSource) -> MoverLimits:
-        """Return the limits of both sides; those at any place of a source where none is used."""
+        """Return the limits of both sides, at no place of a source where none is used."""
         if self.mover is not None:
             return self.mover
-        of_classes, overall = source.places
-        places = np.full(self.shape, (overall if overall.size else of_classes).flat[0])
+        places = np.full(self.shape, NOWHERE)
         return MoverLimits(self.candidate, self.baseline, source, places)
 
     @property

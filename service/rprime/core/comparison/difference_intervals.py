@@ -5,6 +5,7 @@ A gain is an item that only the new classifier predicts correctly, a loss the re
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from rprime.core.intervals.proportions import binomial_tail_p, effective_items, 
 
 FARTHEST = 12.0
 """Largest quantile of the search; the p-value beyond it is 0."""
+NOWHERE = -1
+"""The place of an element without limits, as one of another method has none."""
 REFERENCE = 1.6448536269514722
 """Where the search begins: the one-sided level .05."""
 ROUNDS = 80
@@ -79,7 +82,10 @@ class MoverLimits(SingleTests):
             np.concatenate([getattr(part, name) for part in parts], axis=-1)
             for name in ("candidate", "baseline", "places")
         )
-        return cls(candidate, baseline, *parts[0].source.only(places))
+        there, source = places != NOWHERE, parts[0].source
+        if there.any():
+            source, places[there] = source.only(places[there])
+        return cls(candidate, baseline, source, places)
 
     @property
     def value(self) -> Array:
@@ -101,8 +107,7 @@ class MoverLimits(SingleTests):
 
     def _distances(self, quantile: Array) -> tuple[Array, Array]:
         """Return how far the limits are from the values, below and above."""
-        quantiles: float | Array = float(quantile) if quantile.ndim == 0 else self._spread(quantile)
-        (low, high), *other = self.source.at(quantiles)[..., self.places]
+        (low, high), *other = self._limits_of_sides(quantile)
         below, above = self.candidate - low, high - self.candidate
         for low, high in other:
             below, above = (
@@ -111,10 +116,36 @@ class MoverLimits(SingleTests):
             )
         return below, above
 
-    def _spread(self, quantile: Array) -> Array:
+    def _limits_of_sides(self, quantile: Array) -> Array:
+        """Return the limits of each side, shape (sides, 2, ...), at a quantile for each element."""
+        if quantile.ndim == 0:
+            return self.source.at(float(quantile))[..., self.places]
+        quantile, turns = np.broadcast_to(quantile, self.places.shape), self._turns
+        first = turns == 0
+        limits = self._limits_at(quantile[first], self.places[first])[..., self.places]
+        for turn in range(1, turns.max(initial=0) + 1):
+            now = turns == turn
+            places = self.places[now]
+            limits[..., now] = self._limits_at(quantile[now], places)[..., places]
+        return limits
+
+    @cached_property
+    def _turns(self) -> Array:
+        """How many elements before each have its place, as two rules about one index have.
+
+        A place has one quantile at a time. That of elements without a place is -1.
+        """
+        order = np.argsort(self.places, axis=None, kind="stable")
+        ranked = self.places.ravel()[order]
+        turns = np.empty(order.size, dtype=np.intp)
+        turns[order] = np.arange(order.size) - np.searchsorted(ranked, ranked, side="left")
+        return np.where(self.places == NOWHERE, -1, turns.reshape(self.places.shape))
+
+    def _limits_at(self, quantile: Array, places: Array) -> Array:
+        """Return all limits of the source, those at some places at quantiles of their own."""
         every = np.full(sum(int(np.prod(shape)) for shape in self.source.shapes), REFERENCE)
-        every[self.places] = quantile
-        return every
+        every[places] = quantile
+        return self.source.at(every)
 
     @property
     def standard_error(self) -> Array:

@@ -284,7 +284,7 @@ class GapLimits(MoverLimits):
         the p-value q (1 - log q) (Fisher's combination). The largest over c in `CELLS` cells
         counts: in each the one tail is taken at its upper, the other at its lower end.
         """
-        low, high = unit_scale(self._limits_of_slices(REFERENCE), span[:, None])
+        low, high = unit_scale(self._limits_of_slices(np.array(REFERENCE)), span[:, None])
         values, width = unit_scale(self.of_slices, span), threshold / (span[1] - span[0])
         there = np.isfinite(values)
         bottom, top = np.where(there, values, 1.0).min(0), np.where(there, values, 0.0).max(0)
@@ -300,17 +300,19 @@ class GapLimits(MoverLimits):
         joined = least * (1 - np.log(np.maximum(least, TINY)))
         return np.full_like(joined, np.nan), np.minimum(joined * self.pairs, 1.0)
 
-    def _limits_of_slices(self, quantile: float | Array) -> Array:
+    def _limits_of_slices(self, quantile: Array) -> Array:
         """Return both limits of the slices, shape (2, s, ..., m)."""
-        limits = self.source.at(quantile)
+        if quantile.ndim == 0:
+            limits = self.source.at(float(quantile))
+        else:
+            limits = self._limits_at(quantile, self.places)
         if self.places.ndim == self.of_slices.ndim:
             return limits[0][:, self.places]
         return np.moveaxis(limits[..., self.places], 1, 0)
 
     def _distances(self, quantile: Array) -> tuple[Array, Array]:
         """Return how far the limits are from the value, below and above."""
-        quantiles: float | Array = float(quantile) if quantile.ndim == 0 else self._spread(quantile)
-        low, high = self._limits_of_slices(quantiles)
+        low, high = self._limits_of_slices(quantile)
         values, there = self.of_slices, np.isfinite(self.of_slices)
         lowest, highest = np.full((2, *self.candidate.shape), -np.inf)
         for i, value in enumerate(values):
