@@ -5,7 +5,7 @@
 // It ends with 0 where the gate passes, 1 where it fails, 2 if the request is wrong, 3 where the
 // gate is inconclusive, 4 where there is no verdict, 5 where the gate fails without being judged.
 import createClient from "openapi-fetch";
-import type { paths } from "./schema.js";
+import type { components, paths } from "./schema.js";
 
 const server = process.argv[2] ?? "http://127.0.0.1:8000";
 const key = process.env["RPRIME_KEY"];
@@ -15,17 +15,17 @@ const client = createClient<paths>({
 });
 
 async function main(): Promise<number> {
-  const { data, error, response } = await client.POST("/v1/evaluate", {
-    body: {
-      labels: ["cat", "dog"],
-      confusion_matrix: [
-        [480, 20],
-        [15, 485],
-      ],
-      indices: ["accuracy", "recall"],
-      gates: { rules: [{ index: "recall", classes: "all", min_value: 0.9 }] },
-    },
-  });
+  // With its type named, a misspelt member does not compile.
+  const body: components["schemas"]["MatrixRequest"] = {
+    labels: ["cat", "dog"],
+    confusion_matrix: [
+      [480, 20],
+      [15, 485],
+    ],
+    indices: ["accuracy", "recall"],
+    gates: { rules: [{ index: "recall", classes: "all", min_value: 0.9 }] },
+  };
+  const { data, error, response } = await client.POST("/v1/evaluate", { body });
   if (error) {
     // A problem of RFC 9457: `code` for programs, `errors` with the places that are wrong.
     console.error(error.code, error.detail, error.errors ?? []);
